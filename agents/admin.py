@@ -1,0 +1,265 @@
+"""A read-only, searchable view of every row: changes go through services, which record them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db import models
+from django.db.models import QuerySet
+from django.utils.functional import cached_property
+from django.utils.html import format_html
+
+from agents.machines import MACHINES
+from agents.models import (
+    Actor,
+    Agent,
+    Device,
+    Event,
+    InboxItem,
+    Lease,
+    Output,
+    PhaseRecord,
+    Runner,
+    Session,
+    SlotRequest,
+    Stream,
+    Token,
+    Transition,
+)
+from agents.pagination import LARGEST
+from agents.permissions import groups_of
+
+PER_PAGE = 50
+COUNTED = 5_000
+"""Rows that a list counts, and shows, at most: search finds the others."""
+JSON_LENGTH = 100_000
+"""Characters of a JSON value on a page."""
+
+
+class BoundedPaginator(Paginator):
+    """Counts no further than COUNTED: a count of millions of events takes seconds."""
+
+    @cached_property
+    def count(self) -> int:
+        return self.object_list.order_by()[:COUNTED].count()
+
+
+def pretty(field: models.JSONField) -> Callable[[models.Model], str]:
+    """A column of the admin that shows `field` as indented JSON."""
+
+    @admin.display(description=field.verbose_name)
+    def show(row: models.Model) -> str:
+        text = json.dumps(getattr(row, field.name), indent=2, ensure_ascii=False)
+        return format_html("<pre>{}</pre>", text if len(text) <= JSON_LENGTH else f"{text[:JSON_LENGTH]} ...")
+
+    return show
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):
+    """Seen by staff: rows of the sessions that are theirs to see; of what belongs to no session, all to admins only.
+
+    `session_path` leads from a row to its session's id; `numbers` are the columns that a search for a number looks at,
+    `search_fields` (from the start of the text only, so that an index can serve) those for any other text.
+    """
+
+    session_path: ClassVar[str] = ""
+    open_to_staff: ClassVar[bool] = False
+    numbers: ClassVar[tuple[str, ...]] = ("id",)
+    machines: ClassVar[tuple[str, ...]] = ()
+    search_fields = ("id",)
+    search_help_text = "A number: an id. Text: the beginning of a name."
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    list_per_page = list_max_show_all = PER_PAGE
+    actions = None
+
+    def __init__(self, model: type[models.Model], site: admin.AdminSite):
+        super().__init__(model, site)
+        fields = [field for field in model._meta.concrete_fields if field.name not in (self.exclude or ())]
+        self._shown = [pretty(field) if isinstance(field, models.JSONField) else field.name for field in fields]
+
+    def has_add_permission(self, request, obj=None) -> bool:
+        return False
+
+    has_change_permission = has_delete_permission = has_add_permission
+
+    def has_view_permission(self, request, obj=None) -> bool:
+        return request.user.is_active and request.user.is_staff
+
+    def has_module_permission(self, request) -> bool:
+        return self.has_view_permission(request)
+
+    def get_queryset(self, request) -> QuerySet:
+        rows = super().get_queryset(request)
+        if self.open_to_staff or "admin" in groups_of(request.user):
+            return rows
+        if not self.session_path:
+            return rows.none()
+        visible = Session.objects.visible_to(request.user).values("pk")
+        return rows.filter(**{f"{self.session_path}__in": visible})
+
+    def get_search_results(self, request, queryset, search_term):
+        text = search_term.replace("\x00", "").strip()
+        if not (text.isascii() and text.isdigit()):
+            return super().get_search_results(request, queryset, text)
+        number = min(int(text[:20]), LARGEST)
+        wanted = models.Q()
+        for column in self.numbers:
+            wanted |= models.Q(**{column: number})
+        return queryset.filter(wanted), False
+
+    def get_fields(self, request, obj=None) -> list[Any]:
+        return self._shown
+
+    get_readonly_fields = get_fields
+
+
+class StateFilter(admin.SimpleListFilter):
+    """States by the machine's table, so that the list of them costs no query."""
+
+    title = parameter_name = "state"
+
+    def lookups(self, request, model_admin):
+        states = dict.fromkeys(state for name in model_admin.machines for state in MACHINES[name].states)
+        return [(state, state) for state in states]
+
+    def queryset(self, request, queryset):
+        return queryset.filter(state=self.value()) if self.value() else queryset
+
+
+@admin.register(Session)
+class SessionAdmin(ReadOnlyAdmin):
+    session_path = "id"
+    numbers = ("id", "owner_id")
+    list_display = ("id", "title", "owner", "created_at")
+    list_select_related = ("owner",)
+    search_fields = ("title__istartswith", "owner__username")
+
+
+@admin.register(Actor)
+class ActorAdmin(ReadOnlyAdmin):
+    session_path = "session"
+    numbers = ("id", "session_id")
+    machines = ("actor",)
+    list_display = ("id", "session", "epoch", "state", "reason", "entered_at")
+    list_select_related = ("session",)
+    list_filter = (StateFilter,)
+    search_fields = ("reason__istartswith",)
+
+
+@admin.register(InboxItem)
+class InboxItemAdmin(ReadOnlyAdmin):
+    session_path = "session"
+    numbers = ("id", "session_id")
+    list_display = ("id", "session", "kind", "client_id", "state", "outcome", "by", "created_at")
+    list_select_related = ("session",)
+    list_filter = ("kind", "state")
+    search_fields = ("client_id__startswith", "by")
+
+
+@admin.register(Agent)
+class AgentAdmin(ReadOnlyAdmin):
+    session_path = "session"
+    numbers = ("id", "interaction_id")
+    machines = ("constellation_agent", "device_agent")
+    list_display = ("id", "name", "machine", "state", "device", "session", "entered_at")
+    list_select_related = ("session", "device")
+    list_filter = (StateFilter,)
+    search_fields = ("name__startswith",)
+
+
+@admin.register(PhaseRecord)
+class PhaseAdmin(ReadOnlyAdmin):
+    session_path = "agent__session"
+    numbers = ("id", "agent_id")
+    list_display = ("id", "agent", "number", "total", "description", "outcome", "started_at")
+    list_select_related = ("agent",)
+    search_fields = ("description__istartswith",)
+
+
+@admin.register(Device)
+class DeviceAdmin(ReadOnlyAdmin):
+    open_to_staff = True
+    list_display = ("id", "name", "kind", "platform", "type", "state", "used", "max_concurrent")
+    list_filter = ("state",)
+    search_fields = ("name__istartswith", "type__istartswith")
+
+
+@admin.register(SlotRequest)
+class SlotRequestAdmin(ReadOnlyAdmin):
+    session_path = "session"
+    numbers = ("session_id", "device_id")
+    list_display = ("id", "device", "session", "priority", "wanted", "held", "granted", "since")
+    list_select_related = ("device", "session")
+    search_fields = ("device__name__startswith",)
+
+
+@admin.register(Output)
+class OutputAdmin(ReadOnlyAdmin):
+    numbers = ("attempt_id",)
+    list_display = ("id", "attempt_id", "offset")
+
+
+@admin.register(Runner)
+class RunnerAdmin(ReadOnlyAdmin):
+    numbers = ("id", "pid")
+    list_display = ("id", "host", "pid", "state", "stop_wanted", "started_at", "renewed_at")
+    list_filter = ("state",)
+    search_fields = ("host__startswith",)
+
+
+@admin.register(Lease)
+class LeaseAdmin(ReadOnlyAdmin):
+    session_path = "stream_id"
+    numbers = ("stream_id", "runner_id")
+    list_display = ("stream_id", "runner", "wake_at")
+    list_select_related = ("runner",)
+    search_fields = ("runner__host__startswith",)
+
+
+@admin.register(Stream)
+class StreamAdmin(ReadOnlyAdmin):
+    session_path = "id"
+    list_display = ("id", "kind", "head", "rows", "token")
+    list_filter = ("kind",)
+    search_fields = ("kind",)
+
+
+class RecordAdmin(ReadOnlyAdmin):
+    """Records of streams, the latest first."""
+
+    session_path = "stream_id"
+    numbers = ("id", "stream_id")
+    ordering = ("-id",)
+    list_select_related = ("stream",)
+
+
+@admin.register(Event)
+class EventAdmin(RecordAdmin):
+    list_display = ("id", "stream_id", "seq", "type", "by", "at")
+    search_fields = ("type__startswith",)
+
+
+@admin.register(Transition)
+class TransitionAdmin(RecordAdmin):
+    numbers = ("id", "stream_id", "subject_id")
+    list_display = ("id", "stream_id", "seq", "machine", "subject_id", "from_state", "to_state", "event", "at")
+    search_fields = ("machine",)
+
+
+@admin.register(Token)
+class TokenAdmin(ReadOnlyAdmin):
+    """Without the digest. Staff see their own."""
+
+    exclude = ("digest",)
+    numbers = ("user_id",)
+    list_display = ("token_key", "name", "user", "scopes", "expiry", "last_used")
+    list_select_related = ("user",)
+    search_fields = ("name__istartswith", "token_key__startswith", "user__username")
+
+    def get_queryset(self, request) -> QuerySet:
+        return Token.objects.all() if "admin" in groups_of(request.user) else Token.objects.filter(user=request.user)

@@ -1,0 +1,291 @@
+"""REST of those who act. Every list is paged, every object is looked for among what its reader may see."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import orjson
+from django.db import IntegrityError
+from django.db.models import OuterRef, QuerySet, Subquery, Sum
+from django.http import HttpResponse
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.exceptions import NotFound
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents import commands, records, services
+from agents import serializers as forms
+from agents.errors import AgentsError, Conflict
+from agents.filters import AgentFilter
+from agents.ids import CAPACITY
+from agents.machines import MACHINES, Machine
+from agents.models import Actor, Agent, Device, InboxItem, Session, Stream, Token, Transition
+from agents.pagination import parameter
+from agents.parsers import StrictJson
+from agents.permissions import actor_name
+from agents.schema import ProblemSchema
+from agents.tail import read_events
+
+EVENTS_LIMIT = 1_000
+EVENTS_BYTES = 5_000_000
+"""Events, and bytes of events, of one answer; the client asks again from `next`."""
+ACTORS = 20
+TRANSITIONS = 1_000
+"""The latest that a detail shows."""
+TOKENS = 100
+"""Of one user at most."""
+KEY = "[0-9]{1,18}"
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,40}")
+
+SNAPSHOT = OpenApiParameter("snapshot", OpenApiTypes.INT, enum=[0, 1], description="1: with all rows of the session.")
+SINCE = OpenApiParameter(
+    "since", {"type": "integer", "minimum": 0, "maximum": CAPACITY, "default": 0}, description="Events after this seq."
+)
+LIMIT = OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": EVENTS_LIMIT, "default": EVENTS_LIMIT})
+
+
+class TooManyTokens(AgentsError):
+    """The user has as many tokens as one may have."""
+
+    code = "too_many_tokens"
+    status = 409
+
+
+class ScopeMissing(AgentsError):
+    """A token cannot make one that may do more than itself."""
+
+    code = "scope_missing"
+    status = 403
+
+
+class Api(viewsets.GenericViewSet):
+    """What all views share. `needs` says by action what permissions.NEEDS asks for."""
+
+    renderer_classes = [JSONRenderer]
+    parser_classes = [StrictJson]
+    schema = ProblemSchema()
+    lookup_value_regex = KEY
+    needs: dict[str, str] = {}
+
+    def finalize_response(self, request, response, *args, **kwargs):
+        response.headers.setdefault("Cache-Control", "no-store")
+        return super().finalize_response(request, response, *args, **kwargs)
+
+    def body(self, kind: type[serializers.Serializer]) -> dict[str, Any]:
+        """The request's body, checked; raises ValidationError."""
+        form = kind(data=self.request.data)
+        form.is_valid(raise_exception=True)
+        return form.validated_data
+
+
+def request_id(request: Request) -> str:
+    """The caller's X-Request-ID where it is one, else a fresh one: events and logs carry it."""
+    given = request.headers.get("X-Request-ID", "")
+    return given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def head_of(session: int) -> int:
+    return Stream.objects.values_list("head", flat=True).get(pk=session)
+
+
+class SessionViews(mixins.ListModelMixin, Api):
+    """Sessions and what they are asked."""
+
+    serializer_class = forms.SessionRow
+    newest_first = True
+    filter_backends: list = []
+
+    def get_queryset(self) -> QuerySet[Session]:
+        latest = Actor.objects.filter(session=OuterRef("pk")).order_by("-epoch").values("state")[:1]
+        return Session.objects.visible_to(self.request.user).select_related("owner").annotate(actor_state=Subquery(latest))
+
+    def only_id(self) -> int:
+        """The session of the address, if it is the reader's to see; one query."""
+        found = Session.objects.visible_to(self.request.user).filter(pk=self.kwargs["pk"]).values_list("pk", flat=True).first()
+        if found is None:
+            raise NotFound("there is no such session, or it is not yours to see")
+        return found
+
+    @extend_schema(request=forms.SessionBody, responses={201: forms.SessionDetail})
+    def create(self, request: Request) -> Response:
+        body = self.body(forms.SessionBody)
+        made = services.session_create(request.user, body["title"], by=actor_name(request))
+        return Response(self._detail(self.get_queryset().get(pk=made.pk)), status=201)
+
+    @extend_schema(parameters=[SNAPSHOT], responses=forms.SessionDetail)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        wanted = parameter(request, "snapshot", 0, 0, 1)
+        session = self.get_object()
+        if wanted:
+            session.snapshot = records.snapshot(session.pk)
+        return Response(self._detail(session))
+
+    def _detail(self, session: Session) -> dict[str, Any]:
+        actors = list(session.actors.order_by("-epoch")[:ACTORS])
+        row = forms.SessionRow(session).data
+        row["actors"] = forms.ActorRow(actors, many=True).data
+        snapshot = getattr(session, "snapshot", None)
+        row["head"] = head_of(session.pk) if snapshot is None else snapshot["seq"]
+        return row if snapshot is None else {**row, "snapshot": snapshot}
+
+    @extend_schema(methods=["GET"], responses=forms.InteractionRow(many=True))
+    @extend_schema(methods=["POST"], request=forms.InteractionBody, responses={202: forms.Accepted})
+    @action(detail=True, methods=["get", "post"], serializer_class=forms.InteractionRow)
+    def interactions(self, request: Request, pk: str) -> Response:
+        session = self.only_id()
+        if request.method == "POST":
+            return self._submit_interaction(session)
+        rows = InboxItem.objects.filter(session_id=session, kind="interaction")
+        return self.get_paginated_response(forms.InteractionRow(self.paginate_queryset(rows), many=True).data)
+
+    def _submit_interaction(self, session: int) -> Response:
+        body = self.body(forms.InteractionBody)
+        payload = {key: body[key] for key in ("plan", "request") if key in body}
+        seq = head_of(session)  # before the request, so that whoever follows from here misses nothing of it
+        item, created = self._submit(session, "interaction", body.get("client_id", ""), payload)
+        ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
+        return Response({**ids, "created": created, "seq": seq}, status=202)
+
+    def _submit(self, session: int, kind: str, client_id: str, payload: dict[str, Any]) -> tuple[InboxItem, bool]:
+        by, asked = actor_name(self.request), request_id(self.request)
+        item, created = services.command_submit(session, kind, client_id, payload, by=by, request_id=asked)
+        if item.kind != kind:
+            raise Conflict(f"client_id {client_id} was used for a request of kind {item.kind}")
+        return item, created
+
+    @extend_schema(request=forms.CommandBody, responses={200: forms.CommandAccepted, 202: forms.CommandAccepted})
+    @action(detail=True, methods=["post"])
+    def commands(self, request: Request, pk: str) -> Response:
+        session, body = self.only_id(), self.body(forms.CommandBody)
+        client_id, kind, seq = body.get("client_id", ""), body["kind"], head_of(session)
+        known = client_id and InboxItem.objects.filter(session_id=session, client_id=client_id).exists()
+        if not known and not commands.changes(session, kind):
+            return Response({"session": session, "command": None, "changed": False, "seq": seq})
+        item, created = self._submit(session, kind, client_id, {"reason": body["reason"]})
+        answer = {"session": session, "command": item.pk, "changed": created, "seq": seq}
+        return Response(answer, status=202 if created else 200)
+
+    @extend_schema(parameters=[SINCE, LIMIT], responses=forms.Events, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def events(self, request: Request, pk: str) -> HttpResponse:
+        since = parameter(request, "since", 0, 0, CAPACITY)
+        limit = parameter(request, "limit", EVENTS_LIMIT, 1, EVENTS_LIMIT)
+        session = self.only_id()
+        found = read_events(session, since, limit, EVENTS_BYTES)
+        ends = orjson.dumps({"next": found[-1].seq if found else since, "head": head_of(session)})
+        body = b'{"events":[' + b",".join(event.json for event in found) + b"]," + ends[1:]
+        return HttpResponse(body, content_type="application/json")
+
+
+class AgentViews(mixins.ListModelMixin, Api):
+    """Agents: constellation agents, and device agents on their attempts."""
+
+    serializer_class = forms.AgentRow
+    filterset_class = AgentFilter
+    newest_first = True
+
+    def get_queryset(self) -> QuerySet[Agent]:
+        return Agent.objects.filter(session__in=Session.objects.visible_to(self.request.user)).select_related("device")
+
+    @extend_schema(responses=forms.AgentDetail)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        agent = self.get_object()
+        history = Transition.objects.filter(subject_id=agent.pk)
+        row = forms.AgentRow(agent).data
+        row["transitions"] = forms.TransitionRow(history.order_by("-id")[:TRANSITIONS][::-1], many=True).data
+        row["time_per_state"] = time_per_state(agent, history)
+        row["choices"] = list(MACHINES[agent.machine].choices(agent.state)) if agent.machine in MACHINES else []
+        return Response(row)
+
+
+def time_per_state(agent: Agent, history: QuerySet[Transition]) -> dict[str, float]:
+    """Seconds in each state it was in; in the present one until now, unless that is its end."""
+    spent = history.order_by().values_list("from_state").annotate(Sum("spent"))
+    found = {state: seconds or 0.0 for state, seconds in spent}
+    machine = MACHINES.get(agent.machine)
+    if machine is None or not machine.is_terminal(agent.state):
+        now = max(0.0, (timezone.now() - agent.entered_at).total_seconds())
+        found[agent.state] = found.get(agent.state, 0.0) + now
+    return found
+
+
+class DeviceViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):
+    """Where tasks run."""
+
+    queryset = Device.objects.all()
+    serializer_class = forms.DeviceRow
+    filter_backends: list = []
+    needs = {"list": "read", "retrieve": "read", "create": "operate"}
+
+    @extend_schema(request=forms.DeviceBody, responses={201: forms.DeviceRow})
+    def create(self, request: Request) -> Response:
+        body = self.body(forms.DeviceBody)
+        try:
+            device = services.device_create(**body, by=actor_name(request))
+        except IntegrityError as error:
+            raise Conflict(f"there is a device called {body['name']} already") from error
+        return Response(forms.DeviceRow(device).data, status=201)
+
+
+@extend_schema_view(
+    destroy=extend_schema(parameters=[OpenApiParameter("id", OpenApiTypes.STR, OpenApiParameter.PATH)]),
+)
+class TokenViews(mixins.ListModelMixin, mixins.DestroyModelMixin, Api):
+    """The reader's own API tokens."""
+
+    serializer_class = forms.TokenRow
+    filter_backends: list = []
+    lookup_field, lookup_url_kwarg, lookup_value_regex = "token_key", "id", "[A-Za-z0-9_]{1,25}"
+    cursor_field = "token_key"
+    needs = {"list": "own", "create": "tokens", "destroy": "tokens"}
+
+    def get_queryset(self) -> QuerySet[Token]:
+        return Token.objects.filter(user=self.request.user)
+
+    @extend_schema(request=forms.TokenBody, responses={201: forms.FreshToken})
+    def create(self, request: Request) -> Response:
+        body = self.body(forms.TokenBody)
+        scopes = sorted(body["scopes"])
+        if isinstance(request.auth, Token) and (more := sorted(set(scopes) - set(request.auth.scopes))):
+            raise ScopeMissing(f"this token cannot give the scopes {', '.join(more)}: it lacks them")
+        if self.get_queryset().count() >= TOKENS:
+            raise TooManyTokens(f"a user has at most {TOKENS} tokens; revoke one first")
+        lifetime = timedelta(days=body["days"])
+        token, text = Token.objects.create(request.user, expiry=lifetime, name=body["name"], scopes=scopes)
+        return Response({**forms.TokenRow(token).data, "token": text}, status=201)
+
+
+class MachineViews(Api):
+    """The tables of all state machines."""
+
+    serializer_class = forms.MachineTable
+    pagination_class = None
+    filter_backends: list = []
+    lookup_url_kwarg, lookup_value_regex = "name", "[a-z_]{1,32}"
+
+    @extend_schema(responses=forms.MachineList, operation_id="machines_list")
+    def list(self, request: Request) -> Response:
+        return Response({"results": [table(machine) for machine in MACHINES.values()], "next": None})
+
+    @extend_schema(responses=forms.MachineTable)
+    def retrieve(self, request: Request, name: str) -> Response:
+        if name not in MACHINES:
+            raise NotFound(f"there is no machine called {name}")
+        return Response(table(MACHINES[name]))
+
+
+def table(machine: Machine) -> dict[str, Any]:
+    return forms.MachineTable(
+        {
+            "name": machine.name, "initial": machine.initial, "terminal": sorted(machine.terminal),
+            "states": machine.states, "events": machine.events, "rows": machine.rows,
+        }
+    ).data  # fmt: skip

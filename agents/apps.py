@@ -1,0 +1,19 @@
+from django.apps import AppConfig
+
+
+class AgentsConfig(AppConfig):
+    name = "agents"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from agents import jobs
+        from agents.models import Actor, Agent, Device, InboxItem, PhaseRecord, Session
+        from agents.records import register_table
+
+        register_table("session", Session, own=True)
+        register_table("device", Device, own=True, outside=("used", "queued"))
+        register_table("actor", Actor)
+        register_table("inbox", InboxItem)
+        register_table("agent", Agent)
+        register_table("phase", PhaseRecord)
+        jobs.connect()

@@ -1,0 +1,69 @@
+"""Who is asking: an API token, or the session of somebody who logged in."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.utils import timezone
+from drf_spectacular.authentication import SessionScheme
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from knox.auth import TokenAuthentication as KnoxAuthentication
+from knox.crypto import hash_token
+from rest_framework import authentication
+from rest_framework.exceptions import AuthenticationFailed
+
+from agents.models import Token
+
+USED_EVERY_S = 60
+"""A token's `last_used` is written at most this often: a read must not become a write each time."""
+TOKEN_LENGTH = 200
+"""Characters; what is longer is no token of ours and is not hashed."""
+
+
+def token_of(text: str) -> Token:
+    """The valid token that `text` is; raises AuthenticationFailed. An expired token stays, so that its owner sees why."""
+    found = None
+    if text.isascii() and len(text) <= TOKEN_LENGTH:
+        found = Token.objects.select_related("user").filter(digest=hash_token(text)).first()
+    if found is None:
+        raise AuthenticationFailed("there is no such token", code="invalid_token")
+    if not is_valid(found):
+        raise AuthenticationFailed("the token has expired or its user is inactive", code="expired_token")
+    note_use(found)
+    return found
+
+
+def is_valid(token: Token) -> bool:
+    return token.user.is_active and (token.expiry is None or token.expiry > timezone.now())
+
+
+def note_use(token: Token) -> None:
+    now = timezone.now()
+    if token.last_used is None or token.last_used < now - timedelta(seconds=USED_EVERY_S):
+        Token.objects.filter(pk=token.pk).update(last_used=now)
+        token.last_used = now
+
+
+class TokenAuthentication(KnoxAuthentication):
+    """`Authorization: Bearer orr_...`; the request's `auth` is the Token. Unlike knox's, it deletes nothing."""
+
+    def authenticate_credentials(self, token: bytes):
+        found = token_of(token.decode("utf-8", errors="replace"))
+        return found.user, found
+
+
+class SessionAuthentication(authentication.SessionAuthentication):
+    """The login of the dashboard, with CSRF. Not logged in is 401, because the token's challenge comes first."""
+
+
+class TokenScheme(OpenApiAuthenticationExtension):
+    target_class = TokenAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer"}
+
+
+class CookieScheme(SessionScheme):
+    target_class = SessionAuthentication
+    name = "cookie"

@@ -1,0 +1,224 @@
+"""The live view of a session: a snapshot, then its events as they are committed.
+
+Server to client: {"type": "snapshot", "seq", "rows"}, {"type": "events", "events": [...]}, {"type": "resume", "from": seq},
+{"type": "error", "code", "message"}. Client to server: {"type": "ack", "seq"}. A client that does not acknowledge is told
+to resume and closed after a grace: it comes back with ?since=. Closes: 4400 malformed, 4401 who are you, 4403 not
+allowed, 4404 no such session, 4408 no acknowledgement, 1011 our fault.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import deque
+from typing import Any
+from urllib.parse import parse_qs
+
+import orjson
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from rest_framework.exceptions import AuthenticationFailed
+
+from agents import tail
+from agents.logins import Login, login_of
+from agents.models import Session, Stream
+from agents.permissions import refusal
+from agents.records import snapshot
+
+WINDOW_EVENTS = 1_000
+WINDOW_BYTES = 1_000_000
+"""How far the server goes ahead of the last acknowledgement."""
+BEHIND_EVENTS = 10_000
+"""A client further behind gets a snapshot instead."""
+GRACE_S = 30
+"""Seconds after `resume` within which an acknowledgement must come."""
+RECHECK_S = 60
+"""Seconds after which login and visibility are looked at again."""
+MESSAGE_LENGTH = 1_000
+"""Characters of a client's message at most."""
+SUBPROTOCOL = "orrery"
+
+log = logging.getLogger(__name__)
+
+
+class Closed(Exception):
+    """The connection must be closed with `code`."""
+
+    def __init__(self, code: int, message: str):
+        super().__init__(message)
+        self.code = code
+
+
+class Window:
+    """What was sent and not yet acknowledged."""
+
+    def __init__(self, seq: int):
+        self.sent = self.acknowledged = seq
+        self._size = 0
+        self._waiting: deque[tuple[int, int]] = deque()
+
+    def add(self, seq: int, size: int) -> None:
+        """`size` bytes were sent, up to and including `seq`."""
+        self.sent = seq
+        self._size += size
+        self._waiting.append((seq, size))
+
+    def acknowledge(self, seq: int) -> None:
+        """The client has everything up to `seq`; raises Closed for what was never sent."""
+        if seq > self.sent:
+            raise Closed(4400, f"ack of {seq}, but {self.sent} was the last sent")
+        self.acknowledged = max(self.acknowledged, seq)
+        while self._waiting and self._waiting[0][0] <= seq:
+            self._size -= self._waiting.popleft()[1]
+
+    def room(self) -> tuple[int, int]:
+        """Events and bytes that may still be sent; (0, 0) when the client must acknowledge first."""
+        events, size = WINDOW_EVENTS - (self.sent - self.acknowledged), WINDOW_BYTES - self._size
+        return (events, size) if events > 0 and size > 0 else (0, 0)
+
+
+def since_of(scope: dict[str, Any]) -> int | None:
+    """The seq behind which the client stands, None where it has nothing; raises Closed."""
+    texts = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).get("since")
+    if texts is None:
+        return None
+    text = texts[-1]
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise Closed(4400, "since must be the seq of an event")
+    return int(text)
+
+
+def acknowledged_by(text: str | None) -> int:
+    """The seq of a client's message; raises Closed for anything that is no ack."""
+    if text is None or len(text) > MESSAGE_LENGTH:
+        raise Closed(4400, f"a message is JSON text of at most {MESSAGE_LENGTH} characters")
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Closed(4400, "the message is not JSON") from error
+    if not isinstance(message, dict) or message.get("type") != "ack" or type(message.get("seq")) is not int:
+        raise Closed(4400, 'the only message is {"type": "ack", "seq": N}')
+    return message["seq"]
+
+
+@database_sync_to_async
+def admit(login: Login, session: int) -> int:
+    """The session's head, when the login is (still) good and may see it; raises Closed. Asked at first and every RECHECK_S."""
+    try:
+        user, token = login.check()
+    except AuthenticationFailed as error:
+        raise Closed(4401, str(error.detail)) from error
+    if why := refusal(user, token, "own"):
+        raise Closed(4403, why)
+    head = Stream.objects.filter(pk__in=Session.objects.visible_to(user).filter(pk=session).values("pk"))
+    for found in head.values_list("head", flat=True):
+        return found
+    raise Closed(4404, f"there is no session {session}, or it is not yours to see")
+
+
+@database_sync_to_async
+def snapshot_message(session: int) -> tuple[int, bytes]:
+    found = snapshot(session)
+    return found["seq"], orjson.dumps({"type": "snapshot", **found})
+
+
+class SessionConsumer(AsyncWebsocketConsumer):
+    """/ws/sessions/{id}/?since=SEQ"""
+
+    _tasks: tuple[asyncio.Task, ...] = ()
+
+    async def __call__(self, scope, receive, send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._cancel()
+
+    async def connect(self) -> None:
+        self.session = int(self.scope["url_route"]["kwargs"]["session"])
+        self.login = login_of(self.scope)
+        await self.accept(SUBPROTOCOL if SUBPROTOCOL in self.scope.get("subprotocols", ()) else None)
+        try:
+            since = since_of(self.scope)
+            head = await admit(self.login, self.session)
+        except Closed as closed:
+            await self._refuse(closed)
+            return
+        self.acknowledgement = asyncio.Event()
+        self.window = Window(since or 0)
+        fresh = since is None or not head - BEHIND_EVENTS <= since <= head
+        self._tasks = (
+            asyncio.create_task(self._guarded(self._feed(head, fresh))),
+            asyncio.create_task(self._guarded(self._recheck())),
+        )
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        if not self._tasks:
+            return  # closed already; what the client had under way does not matter
+        try:
+            self.window.acknowledge(acknowledged_by(text_data))
+        except Closed as closed:
+            await self._refuse(closed)
+        self.acknowledgement.set()
+
+    async def disconnect(self, code: int) -> None:
+        self._cancel()
+
+    def _cancel(self) -> None:
+        tasks, self._tasks = self._tasks, ()
+        for task in tasks:
+            if task is not asyncio.current_task():
+                task.cancel()
+
+    async def _guarded(self, work) -> None:
+        """A background task whose end, however it comes, is the connection's."""
+        try:
+            await work
+        except Closed as closed:
+            await self._refuse(closed)
+        except Exception:
+            log.exception("the live view of session %s broke", self.session)
+            await self._refuse(Closed(1011, "something broke on our side; come back with since"))
+
+    async def _refuse(self, closed: Closed) -> None:
+        self._cancel()
+        code = {4400: "malformed", 4401: "not_authenticated", 4403: "permission_denied", 4404: "not_found"}.get(closed.code)
+        if code is not None:
+            await self.send(json.dumps({"type": "error", "code": code, "message": str(closed)}))
+        await self.close(closed.code)
+
+    async def _feed(self, head: int, fresh: bool) -> None:
+        if fresh:
+            head, message = await snapshot_message(self.session)
+            self.window = Window(head)
+            await self.send(message.decode())
+            self.window.add(head, len(message))
+        with tail.tail().follow(self.session, head):
+            while True:
+                await self._send_next()
+
+    async def _send_next(self) -> None:
+        events, size = self.window.room()
+        batch = await tail.tail().after(self.session, self.window.sent, max(events, 1), max(size, 1))
+        if not events:
+            await self._wait_for_room()
+            return
+        joined = b",".join(event.json for event in batch)
+        self.window.add(batch[-1].seq, len(joined))
+        await self.send(f'{{"type":"events","events":[{joined.decode()}]}}')
+
+    async def _wait_for_room(self) -> None:
+        """There is more, and the client has not acknowledged enough: say so once, and wait for it, not forever."""
+        await self.send(json.dumps({"type": "resume", "from": self.window.sent}))
+        try:
+            async with asyncio.timeout(GRACE_S):
+                while not self.window.room()[0]:
+                    self.acknowledgement.clear()
+                    await self.acknowledgement.wait()
+        except TimeoutError as error:
+            raise Closed(4408, "no acknowledgement") from error
+
+    async def _recheck(self) -> None:
+        while True:
+            await asyncio.sleep(RECHECK_S)
+            await admit(self.login, self.session)

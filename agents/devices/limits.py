@@ -1,0 +1,154 @@
+"""What a command may use: the limits, and the one sampler of an event loop that holds all its commands to them.
+
+Every SAMPLE_S it reads /proc once for all commands. A limit counts for everything a command has started, also what has left
+its process group: whoever shares its session, descends from it or carries its attempt is its process (stack: RLIMIT_NPROC
+does nothing for root, and a limit for each process is none for the group).
+"""
+
+import asyncio
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.devices.processes import UNREADABLE, Mark, Process, mark, pids, process, shared_out_bytes
+
+SAMPLE_S = 0.1
+STALE_S = 1.0
+"""A pid seen this long ago may be another process's by now."""
+MB = 1 << 20
+DEFAULT_SECONDS = 3600.0
+DEFAULT_MEMORY_MB = 2048.0
+DEFAULT_OUTPUT_MB = 10.0
+DEFAULT_PROCESSES = 64
+LARGEST = 1e12
+"""Of any limit, in its unit."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of one command with all its processes. `seconds` is wall time; output is what it prints on both streams."""
+
+    seconds: float = DEFAULT_SECONDS
+    memory_bytes: int = int(DEFAULT_MEMORY_MB * MB)
+    output_bytes: int = int(DEFAULT_OUTPUT_MB * MB)
+    processes: int = DEFAULT_PROCESSES
+
+    @classmethod
+    def of(cls, wanted: Mapping[str, Any]) -> "Limits":
+        """From a device's limits: seconds, memory_mb, output_mb, processes, each optional; other keys are not limits.
+
+        Raises ValueError naming the key whose value is not a positive number.
+        """
+        for key in ("seconds", "memory_mb", "output_mb", "processes"):
+            value = wanted.get(key, 1)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < LARGEST:
+                raise ValueError(f"{key} must be a positive number, not {value!r}")
+            if key == "processes" and value != int(value):
+                raise ValueError(f"processes must be a whole number, not {value!r}")
+        return cls(
+            seconds=float(wanted.get("seconds", DEFAULT_SECONDS)),
+            memory_bytes=int(wanted.get("memory_mb", DEFAULT_MEMORY_MB) * MB),
+            output_bytes=int(wanted.get("output_mb", DEFAULT_OUTPUT_MB) * MB),
+            processes=int(wanted.get("processes", DEFAULT_PROCESSES)),
+        )
+
+
+@dataclass(eq=False)
+class Watched:
+    """A command that runs. `stop` is called with the reason when a limit is exceeded; `members` are its processes' starts."""
+
+    pid: int
+    start: int
+    mark: Mark
+    limits: Limits
+    stop: Callable[[str], None]
+    members: dict[int, int] = field(default_factory=dict)
+
+
+def excess(limits: Limits, members: list[Process]) -> str | None:
+    """The limit that these processes exceed, as a sentence; None when they are within."""
+    if len(members) > limits.processes:
+        return f"{limits.processes} processes exceeded"
+    # Shared pages count once for each process in the resident size, so it is only the cheap first look.
+    if sum(member.resident_bytes for member in members) <= limits.memory_bytes:
+        return None
+    parts = [shared_out_bytes(member.pid) for member in members]
+    used = sum(member.resident_bytes if part is None else part for member, part in zip(members, parts, strict=True))
+    return f"memory {limits.memory_bytes / MB:g} MB exceeded" if used > limits.memory_bytes else None
+
+
+class Sampler:
+    """Knows the processes of all commands of one event loop. Runs only while there are any."""
+
+    def __init__(self) -> None:
+        self._by_session: dict[int, Watched] = {}
+        self._by_mark: dict[Mark, Watched] = {}
+        self._foreign: set[int] = set()
+        self._looked_at = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def watch(self, watched: Watched) -> None:
+        self._by_session[watched.pid] = watched
+        self._by_mark[watched.mark] = watched
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(SAMPLE_S, self._sample)
+
+    def forget(self, watched: Watched) -> None:
+        self._by_session.pop(watched.pid, None)
+        self._by_mark.pop(watched.mark, None)
+        if not self._by_session and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def look(self) -> dict[Watched, list[Process]]:
+        """Every command's processes, zombies too, by one pass over /proc that reads only what is new or ours."""
+        present = pids()
+        if time.monotonic() - self._looked_at > STALE_S:
+            self._foreign.clear()
+        self._looked_at = time.monotonic()
+        self._foreign &= present
+        oldest = min((watched.start for watched in self._by_session.values()), default=0)
+        found: dict[Watched, list[Process]] = {watched: [] for watched in self._by_session.values()}
+        for pid in sorted(present - self._foreign):
+            if (seen := process(pid)) is None:
+                continue
+            if owner := self._owner(seen, oldest):
+                owner.members[pid] = seen.start
+                found[owner].append(seen)
+        for watched, members in found.items():
+            watched.members = {member.pid: member.start for member in members}
+        return found
+
+    def _owner(self, seen: Process, oldest: int) -> Watched | None:
+        """Once a command's process it stays one, whatever it does to its session, parent and environment."""
+        if (owner := self._by_session.get(seen.session)) is not None:
+            return owner
+        if seen.start < oldest:
+            self._foreign.add(seen.pid)
+            return None
+        for watched in self._by_session.values():
+            if watched.members.get(seen.pid) == seen.start or seen.parent in watched.members:
+                return watched
+        carried = mark(seen.pid)
+        if carried not in self._by_mark and carried != UNREADABLE:
+            self._foreign.add(seen.pid)
+        return self._by_mark.get(carried) if carried else None
+
+    def _sample(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(SAMPLE_S, self._sample)
+        for watched, members in self.look().items():
+            if reason := excess(watched.limits, members):
+                watched.stop(reason)
+
+
+_samplers: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Sampler]" = weakref.WeakKeyDictionary()
+
+
+def sampler() -> Sampler:
+    """The running loop's."""
+    loop = asyncio.get_running_loop()
+    if loop not in _samplers:
+        _samplers[loop] = Sampler()
+    return _samplers[loop]

@@ -1,0 +1,244 @@
+"""The actor's part of a session: spawning, commands, the order of interactions, inactivity (machines, section Actor)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from agents.clock import from_iso
+from agents.engine.registry import handler
+from agents.machines import ACTOR
+from agents.records import Fields, Turn
+
+if TYPE_CHECKING:
+    from agents.engine.drive import Drive
+
+IDLE_S = 600.0
+"""Inactivity after which an idle actor completes."""
+PAUSED_S = 24 * 3600.0
+"""The same for a paused one."""
+DECISIONS_A_TURN = 64
+
+
+class ActorPart:
+    """Decides everything about the live actor of one drive."""
+
+    def __init__(self, drive: Drive):
+        self.drive = drive
+
+    def row(self) -> Fields | None:
+        """The live actor's row, if there is one."""
+        rows = self.drive.rows.get("actor", {}).values()
+        return next((row for row in rows if not ACTOR.is_terminal(row["state"])), None)
+
+    def decide(self, turn: Turn, now: float) -> bool:
+        """One turn: commands first, then the order of interactions, then the work itself."""
+        for item in self.drive.inbox("queued"):
+            if item["kind"] != "interaction":
+                COMMANDS[item["kind"]](self, turn, item)
+        self._dispatch(turn)
+        more = self._work(turn, now)
+        self._inactivity(turn, now)
+        return more
+
+    # --- interactions
+
+    def wants_preparation(self) -> Fields | None:
+        """The interaction to be prepared (in a thread) before a turn can begin it."""
+        if self.drive.work is not None:
+            return None
+        queued = [item for item in self.drive.inbox("queued") if item["kind"] == "interaction"]
+        return queued[0] if queued and queued[0]["id"] not in self.drive.prepared else None
+
+    def _dispatch(self, turn: Turn) -> None:
+        actor, drive = self.row(), self.drive
+        queued = [item for item in drive.inbox("queued") if item["kind"] == "interaction"]
+        if not queued:
+            return
+        if actor is None:
+            actor = self._spawn(turn)
+        if actor["state"] == "paused":
+            self._move(turn, actor, "ProcessInteraction", reason="a new interaction")
+            if drive.work is not None:
+                self._move(turn, actor, "ProcessInteraction", reason="work left over")
+                drive.work.resume(turn)
+        if actor["state"] == "idle" and drive.work is None and queued[0]["id"] in drive.prepared:
+            self._begin(turn, actor, queued[0])
+
+    def _spawn(self, turn: Turn) -> Fields:
+        """A fresh incarnation; what ended stays in the session's history."""
+        epoch = max((row["epoch"] for row in self.drive.rows["actor"].values()), default=0) + 1
+        row = {
+            "id": turn.take(), "session_id": self.drive.stream, "epoch": epoch, "state": ACTOR.initial, "reason": "",
+            "pausing": False, "created_at": turn.at, "entered_at": turn.at, "active_at": turn.at,
+        }  # fmt: skip
+        self.drive.rows["actor"] = {str(row["id"]): row}
+        turn.record("actor_created", add={"actor": [dict(row)]})
+        self._move(turn, row, "Spawned")
+        return row
+
+    def _begin(self, turn: Turn, actor: Fields, item: Fields) -> None:
+        self._move(turn, actor, "ProcessInteraction")
+        self._set_inbox(turn, "interaction_started", item, state="running", started_at=turn.at)
+        self.drive.work = handler().open(self.drive, item)
+        self.drive.work.begin(turn, self.drive.prepared.pop(item["id"]))
+
+    def _work(self, turn: Turn, now: float) -> bool:
+        actor, work = self.row(), self.drive.work
+        if work is None or actor is None or actor["state"] != "running":
+            return False
+        if actor["pausing"]:
+            return self._pausing(turn, actor)
+        more = work.decide(turn, now, DECISIONS_A_TURN)
+        if work.finished:
+            self._finish(turn, actor)
+        return more
+
+    def _finish(self, turn: Turn, actor: Fields) -> None:
+        work = self.drive.work
+        assert work is not None
+        outcome, result = work.answer()
+        self._set_inbox(turn, "interaction_ended", work.interaction, state="done", outcome=outcome, result=result, ended_at=turn.at)
+        self._move(turn, actor, "InteractionComplete", {"success": True}, reason=outcome)
+
+    def settled(self) -> None:
+        """What the last turn decided is durable: work that has finished is let go."""
+        if self.drive.work is not None and self.drive.work.interaction["state"] == "done":
+            self.drive.work = None
+        self.drive.rows["inbox"] = {
+            key: row for key, row in self.drive.rows["inbox"].items() if row["state"] in ("queued", "running")
+        }
+
+    # --- commands
+
+    def pause(self, turn: Turn, item: Fields) -> None:
+        actor = self.row()
+        if actor is None or actor["state"] == "paused":
+            self._done(turn, item, changed=False)
+        elif actor["state"] == "idle":
+            self._move(turn, actor, "Pause", reason=_reason(item), by=item["by"])
+            self._done(turn, item)
+        else:
+            immediate = item["payload"].get("mode") == "immediate"
+            turn.record("actor_pausing", by=item["by"], set={"actor": {str(actor["id"]): {"pausing": True}}})
+            actor["pausing"] = True
+            self._set_inbox(turn, "command_started", item, state="running", started_at=turn.at)
+            if immediate and self.drive.work is not None:
+                for attempt in self.drive.work.running():
+                    self.drive.interrupt(attempt)
+
+    def _pausing(self, turn: Turn, actor: Fields) -> bool:
+        """A cooperative pause: what runs ends, nothing new starts, then the actor is paused."""
+        assert self.drive.work is not None
+        if not self.drive.work.pause(turn):
+            return False
+        items = [item for item in self.drive.inbox("running") if item["kind"] == "pause"]
+        first = items[0] if items else None
+        reason, by = (_reason(first), first["by"]) if first else ("", "")
+        self._move(turn, actor, "Pause", reason=reason, by=by, pausing=False)
+        for item in items:
+            self._done(turn, item)
+        return False
+
+    def resume(self, turn: Turn, item: Fields) -> None:
+        actor = self.row()
+        if actor is not None and actor["state"] == "paused":
+            self._move(turn, actor, "Resume", reason=_reason(item), by=item["by"])
+            if self.drive.work is not None:
+                self._move(turn, actor, "ProcessInteraction", reason="work left over")
+                self.drive.work.resume(turn)
+            self._done(turn, item)
+        elif actor is not None and actor["pausing"]:
+            turn.record("actor_resumed", by=item["by"], set={"actor": {str(actor["id"]): {"pausing": False}}})
+            actor["pausing"] = False
+            for waiting in self.drive.inbox("running"):
+                if waiting["kind"] == "pause":
+                    self._done(turn, waiting, changed=False)
+            self._done(turn, item)
+        else:
+            self._done(turn, item, changed=False)
+
+    def cancel(self, turn: Turn, item: Fields) -> None:
+        """End the actor and everything it works on; what is queued behind it is cancelled with it."""
+        actor, reason = self.row(), _reason(item) or "user_cancelled"
+        if actor is None:
+            self._done(turn, item, changed=False)
+            return
+        work = self.drive.work
+        if work is not None:
+            work.end(turn, reason)
+            self._set_inbox(
+                turn, "interaction_ended", work.interaction, state="done", outcome="cancelled",
+                result={"summary": reason}, ended_at=turn.at,
+            )  # fmt: skip
+        for waiting in self.drive.inbox("queued") + self.drive.inbox("running"):
+            if waiting is not item and waiting["id"] < item["id"]:
+                self._set_inbox(turn, "command_done", waiting, state="refused", outcome="cancelled", ended_at=turn.at)
+        self._move(turn, actor, "Cancel", reason=reason, by=item["by"], pausing=False)
+        turn.record("stopped", by=item["by"], reason=reason, partial_response="", terminal=True)
+        self._done(turn, item)
+
+    def ping(self, turn: Turn, item: Fields) -> None:
+        """Changes no state; inactivity is counted anew."""
+        actor = self.row()
+        if actor is not None:
+            turn.record("actor_pinged", by=item["by"], set={"actor": {str(actor["id"]): {"active_at": turn.at}}})
+            actor["active_at"] = turn.at
+        self._done(turn, item, changed=False)
+
+    def approve(self, turn: Turn, item: Fields) -> None:
+        """A person's word on a task that waits for it (`on_lost: ask`)."""
+        work = self.drive.work
+        self._done(turn, item, changed=work is not None and work.approve(turn, item))
+
+    def shutdown(self, turn: Turn, item: Fields) -> None:
+        """Changes no state: the lease goes back at the next step boundary and another runner goes on."""
+        self._done(turn, item, changed=False)
+        self.drive.draining = True
+
+    def _done(self, turn: Turn, item: Fields, changed: bool = True) -> None:
+        self._set_inbox(turn, "command_done", item, state="done", result={"changed": changed}, ended_at=turn.at)
+
+    # --- time
+
+    def _inactivity(self, turn: Turn, now: float) -> None:
+        actor = self.row()
+        limit = None if actor is None else self._limit(actor)
+        if actor is not None and limit is not None and now >= limit:
+            self._move(turn, actor, "InactivityTimeout", reason="inactivity")
+            turn.record("stopped", reason="inactivity", partial_response="", terminal=True)
+
+    def _limit(self, actor: Fields) -> float | None:
+        after = {"idle": IDLE_S, "paused": PAUSED_S}.get(actor["state"])
+        if after is None or self.drive.inbox("queued"):
+            return None
+        return max(from_iso(actor["active_at"]), from_iso(actor["entered_at"])) + after
+
+    def wake_at(self) -> float | None:
+        actor = self.row()
+        return None if actor is None else self._limit(actor)
+
+    # --- records
+
+    def _move(
+        self, turn: Turn, actor: Fields, event: str, facts: Fields | None = None, reason: str = "", by: str = "", **fields: Any
+    ) -> None:
+        turn.transition(ACTOR, "actor", actor, event, facts, reason, by=by, active_at=turn.at, **fields)
+
+    def _set_inbox(self, turn: Turn, event: str, item: Fields, **fields: Any) -> None:
+        turn.record(event, by=item["by"] if event != "interaction_ended" else "", set={"inbox": {str(item["id"]): fields}})
+        item.update(fields)
+
+
+COMMANDS: dict[str, Callable[[ActorPart, Turn, Fields], None]] = {
+    "pause": ActorPart.pause,
+    "resume": ActorPart.resume,
+    "cancel": ActorPart.cancel,
+    "ping": ActorPart.ping,
+    "shutdown": ActorPart.shutdown,
+    "approve": ActorPart.approve,
+}
+
+
+def _reason(item: Fields) -> str:
+    return str(item["payload"].get("reason", ""))[:500]

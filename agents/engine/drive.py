@@ -1,0 +1,249 @@
+"""One session in the memory of the runner that owns it: what it was asked, its actor, the work in hand.
+
+A drive decides in turns. What a turn decided becomes one batch; the drive waits until that batch is durable, and only
+then does what follows from it. A foreign record that came first is read and taken up, and the decisions that it does not
+touch are kept; where it touches them, the drive forgets everything and reads its rows again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from agents import ids
+from agents.clock import to_iso
+from agents.engine.actor import ActorPart
+from agents.engine.leases import Leased
+from agents.engine.registry import Work, handler
+from agents.engine.tools import Call, Outcome
+from agents.records import (
+    TABLES,
+    Batch,
+    Draft,
+    Fields,
+    Turn,
+    consistent_read,
+    events_since,
+)
+from agents.storage import cursor, store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+REFILL = 1024
+"""Row numbers a busy session keeps ahead."""
+EVENTS_BEHIND = 10_000
+"""A session that missed more than this is read anew instead of followed."""
+
+Rows = dict[str, dict[str, Fields]]
+
+
+class Drive:
+    """A leased session. Only the runner's loop calls it, but for `hydrate`, which may run in a thread."""
+
+    def __init__(self, leased: Leased, devices: Mapping[int, Fields]):
+        self.stream, self.token = leased.stream, leased.token
+        self.devices = devices
+        self.head = -1
+        self.rows: Rows = {}
+        self.work: Work | None = None
+        self.outcomes: dict[int, Outcome] = {}
+        self.prepared: dict[int, Any] = {}
+        self.busy = False
+        self.lost = False
+        self.stale = True
+        self.draining = False
+        self._taken_over = True
+        self._consumed: list[int] = []
+        self._kept: list[Draft] = []
+        self._kept_frees: dict[int, int] = {}
+        self._interrupts: list[int] = []
+        self._numbers: deque[tuple[int, int]] = deque([(leased.rows_from, leased.rows_to)])
+        self._known_rows = leased.rows_to
+        self._beyond = 0
+        self.actor = ActorPart(self)
+
+    # --- reading
+
+    def hydrate(self) -> None:
+        """Read what is open in the session: head, actor, inbox, agents, and the work in hand."""
+        with consistent_read():
+            self.head, self._known_rows = store().execute(
+                cursor(), "SELECT head, rows FROM agents_stream WHERE id = %s", (self.stream,)
+            ).fetchone()
+            self.rows = {name: {} for name in TABLES}
+            self.read("session", "id = %s", self.stream)
+            self.read("actor", "session_id = %s AND epoch = (SELECT max(epoch) FROM agents_actor WHERE session_id = %s)",
+                      self.stream, self.stream)  # fmt: skip
+            self.read("inbox", "session_id = %s AND state IN ('queued', 'running')", self.stream)
+            running = self.interaction()
+            self.work = handler().load(self, running) if running is not None else None
+        self._kept, self._kept_frees = [], {}
+        self._consumed.clear()
+        self._beyond = 0
+        self.stale = False
+
+    def read(self, table: str, where: str, *parameters: Any) -> list[Fields]:
+        """Read rows of the fold into `rows`; returns them."""
+        known = TABLES[table]
+        names = [name for name, _ in known.columns]
+        found = store().select(cursor(), known.db_table, known.columns, where, parameters)
+        fresh = [dict(zip(names, row, strict=True)) for row in found]
+        self.rows[table].update((str(row["id"]), row) for row in fresh)
+        return fresh
+
+    def interaction(self) -> Fields | None:
+        """The interaction being worked on."""
+        return next((row for row in self.inbox("running") if row["kind"] == "interaction"), None)
+
+    def inbox(self, state: str) -> list[Fields]:
+        return [row for row in self.rows["inbox"].values() if row["state"] == state]
+
+    # --- deciding
+
+    def take(self) -> int:
+        """A fresh row id: from the numbers kept ahead, else from beyond the stream's count as of `head`."""
+        while self._numbers:
+            first, last = self._numbers[0]
+            if first < last:
+                self._numbers[0] = (first + 1, last)
+                return ids.row_id(self.stream, first + 1)
+            self._numbers.popleft()
+        self._beyond += 1
+        return ids.row_id(self.stream, self._known_rows + self._beyond)
+
+    def turn(self, now: float) -> tuple[Batch | None, bool]:
+        """Decide: (what is to be recorded, whether there is more to decide)."""
+        turn = Turn(to_iso(now), "system", self.take)
+        turn.drafts, self._kept = self._kept, []
+        turn.frees, self._kept_frees = self._kept_frees, {}
+        more = self.actor.decide(turn, now)
+        if not (turn.drafts or turn.starts or turn.frees or turn.wants):
+            return None, more
+        ahead = sum(last - first for first, last in self._numbers)
+        refill = REFILL if ahead < REFILL // 2 else 0
+        self.busy = True
+        return (
+            Batch(
+                self.stream, self.head, self.token, self._beyond + refill,
+                turn.drafts, turn.frees, turn.starts, turn.wants,
+            ),
+            more,
+        )  # fmt: skip
+
+    def consume(self, attempt: int) -> Outcome:
+        """The outcome of an attempt, kept until what is decided about it is durable."""
+        self._consumed.append(attempt)
+        return self.outcomes[attempt]
+
+    def unconsumed(self) -> Iterable[int]:
+        """Attempts whose outcomes wait for a decision."""
+        if not self._consumed:
+            return list(self.outcomes)
+        done = set(self._consumed)
+        return [attempt for attempt in self.outcomes if attempt not in done]
+
+    def interrupt(self, attempt: int) -> None:
+        """End an attempt's body once the decision to do so is durable."""
+        self._interrupts.append(attempt)
+
+    # --- after a commit
+
+    def written(self, batch: Batch) -> tuple[list[Call], list[int]]:
+        """The batch is durable: (calls to begin, attempts to interrupt)."""
+        self.busy = False
+        self.head += len(batch.drafts) + sum(batch.admitted[device] for device in batch.starts)
+        refill = batch.rows - self._beyond
+        if refill:
+            self._numbers.append((batch.rows_after - refill, batch.rows_after))
+        self._known_rows, self._beyond = batch.rows_after, 0
+        for attempt in self._consumed:
+            self.outcomes.pop(attempt, None)
+        self._consumed.clear()
+        interrupts, self._interrupts = self._interrupts, []
+        calls = self.work.settled(batch) if self.work is not None else []
+        self.actor.settled()
+        return calls, interrupts
+
+    def refused(self, batch: Batch) -> None:
+        """Nothing of the batch is written: keep what still holds, or forget everything."""
+        self.busy = False
+        if self.work is not None:
+            self.work.unsettled(batch)
+        self._kept, self._kept_frees = batch.drafts, batch.frees
+        if self._beyond:
+            self.stale = True
+        self.follow()
+
+    # --- foreign records
+
+    def follow(self) -> None:
+        """Read what others have recorded since `head` and take it up; sets `lost` or `stale` where that is not possible."""
+        row = store().execute(cursor(), "SELECT head, rows, token FROM agents_stream WHERE id = %s", (self.stream,)).fetchone()
+        if row is None or row[2] != self.token:
+            self.lost = True
+            return
+        if row[0] == self.head or self.stale:
+            return
+        if row[0] - self.head > EVENTS_BEHIND:
+            self.stale = True
+            return
+        events = self._between(self.head, row[0])
+        if self._beyond or _touched(event["data"] for event in events) & _touched(draft.data for draft in self._kept):
+            self.stale = True
+            return
+        self.head, self._known_rows = row[0], row[1]
+        for event in events:
+            self._absorb(event["data"])
+
+    def _between(self, head: int, last: int) -> list[Fields]:
+        events: list[Fields] = []
+        while head < last:
+            page = [event for event in events_since(self.stream, head) if event["seq"] <= last]
+            events += page
+            head = page[-1]["seq"]
+        return events
+
+    def _absorb(self, data: Fields) -> None:
+        for name in ("session", "actor", "inbox"):
+            for row in data.get("add", {}).get(name, ()):
+                self.rows[name][str(row["id"])] = TABLES[name].whole(row)
+            for key, fields in data.get("set", {}).get(name, {}).items():
+                if key in self.rows[name]:
+                    self.rows[name][key].update(fields)
+        if self.work is not None:
+            self.work.absorb(data)
+
+    # --- waiting
+
+    def is_idle(self) -> bool:
+        """Nothing is under way and nothing is to be decided before `wake_at`."""
+        return not (self.busy or self.outcomes or self._kept or (self.work is not None and self.work.running()))
+
+    def wake_at(self) -> float | None:
+        """When the session has something to decide by itself."""
+        times = [self.actor.wake_at(), self.work.wake_at() if self.work is not None else None]
+        return min((time for time in times if time is not None), default=None)
+
+    def unused(self) -> tuple[int, int]:
+        """The last of the row numbers kept ahead, to be given back."""
+        return self._numbers[-1] if self._numbers else (self._known_rows, self._known_rows)
+
+    def orphans(self) -> set[int]:
+        """Once after the lease was taken: attempts that an earlier owner started and that have not ended."""
+        orphans = self.work.running() if self._taken_over and self.work is not None else set()
+        self._taken_over = False
+        return orphans
+
+
+def _touched(changes: Iterable[Fields]) -> set[tuple[str, str]]:
+    found = set()
+    for data in changes:
+        for table, rows in data.get("set", {}).items():
+            found.update((table, key) for key in rows)
+        for table, gone in data.get("del", {}).items():
+            found.update((table, str(key)) for key in gone)
+    return found
+
+

@@ -1,0 +1,190 @@
+"""Who owns which session, and who is dead.
+
+A lease names its runner; the stream's token fences whoever had it before. A runner is dead when its lock can be taken
+(a file lock on the same host, an advisory lock on PostgreSQL), else when it has not renewed its row for LEASE_S.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db import connection
+
+from agents import runtime
+from agents.clock import to_iso
+from agents.engine.journal import Journal
+from agents.storage import cursor, store
+
+RENEW_S = 3.0
+"""Between two renewals of a runner's row, from the loop that works."""
+FENCE_S = 6.0
+"""A runner that has not renewed for so long starts nothing and interrupts what runs."""
+LEASE_S = 10.0
+"""A runner elsewhere that has not renewed for so long has lost its leases."""
+ROWS_AHEAD = 64
+"""Row numbers that come with a lease."""
+ADVISORY = 0x0E77E7
+"""First key of the advisory locks of runners on PostgreSQL."""
+SESSIONS_AT_ONCE = 200
+"""Sessions that a runner takes up in one transaction."""
+
+
+@dataclass(slots=True)
+class Leased:
+    """A session just taken up: its fence, and the row numbers that came with it, (first, beyond]."""
+
+    stream: int
+    token: int
+    rows_from: int
+    rows_to: int
+
+
+class Locked:
+    """The lock that a living runner holds; the kernel, or the database server, frees it when the runner dies."""
+
+    def __init__(self, folder: Path, runner: int):
+        self.path = lock_path(folder, runner)
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if connection.vendor == "postgresql":
+            cursor().execute("SELECT pg_advisory_lock(%s, %s)", (ADVISORY, runner))
+
+    def close(self) -> None:
+        self.path.unlink(missing_ok=True)
+        os.close(self._file)
+
+
+def lock_path(folder: Path, runner: int) -> Path:
+    return folder / f"runner-{runner}.lock"
+
+
+def is_dead(runner: int, host: str, folder: str, renewed_ago_s: float) -> bool:
+    """Whether a runner can no longer be at work."""
+    if host == runtime.host():
+        return _is_free(lock_path(Path(folder), runner))
+    if connection.vendor == "postgresql":
+        if cursor().execute("SELECT pg_try_advisory_lock(%s, %s)", (ADVISORY, runner)).fetchone()[0]:
+            cursor().execute("SELECT pg_advisory_unlock(%s, %s)", (ADVISORY, runner))
+            return True
+    return renewed_ago_s > LEASE_S
+
+
+def _is_free(path: Path) -> bool:
+    try:
+        file = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(file)
+    return True
+
+
+class Leases:
+    """The leases of one runner, kept on the journal's connection."""
+
+    def __init__(self, journal: Journal, runner: int):
+        self._journal, self._runner, self._store = journal, runner, store()
+        self._renewed = time.monotonic()
+
+    @property
+    def fenced(self) -> bool:
+        """Others may think this runner dead: it must not start anything."""
+        return time.monotonic() - self._renewed > FENCE_S
+
+    def _now(self) -> str:
+        return self._store.time(to_iso(time.time()))
+
+    async def renew(self) -> bool:
+        """Say that this runner is alive; True when it is told to stop."""
+        async with self._journal.transaction() as cursor:
+            self._store.execute(cursor, "UPDATE agents_runner SET renewed_at = %s WHERE id = %s", (self._now(), self._runner))
+            self._store.execute(cursor, "SELECT stop_wanted FROM agents_runner WHERE id = %s", (self._runner,))
+            row = cursor.fetchone()
+        self._renewed = time.monotonic()
+        return row is None or bool(row[0])
+
+    def due(self) -> tuple[list[int], list[int]]:
+        """Sessions that want somebody to look at them: (those of this runner, those of nobody)."""
+        found = self._store.execute(
+            self._journal.cursor(),
+            "SELECT stream_id, runner_id FROM agents_lease WHERE wake_at <= %s AND (runner_id IS NULL OR runner_id = %s)"
+            " ORDER BY wake_at LIMIT %s",
+            (self._now(), self._runner, SESSIONS_AT_ONCE),
+        )
+        rows = found.fetchall()
+        return [s for s, owner in rows if owner == self._runner], [s for s, owner in rows if owner is None]
+
+    async def seen(self, streams: list[int]) -> None:
+        """Forget that these sessions of ours wanted a look; call it before reading them."""
+        async with self._journal.transaction() as cursor:
+            for stream in streams:
+                self._store.execute(
+                    cursor, "UPDATE agents_lease SET wake_at = NULL WHERE stream_id = %s AND runner_id = %s", (stream, self._runner)
+                )
+
+    async def take(self, streams: list[int]) -> list[Leased]:
+        """Become the owner of those of `streams` that are still nobody's."""
+        async with self._journal.transaction() as cursor:
+            self._store.lock(cursor, streams, wait=True)
+            taken = [self._take(cursor, stream) for stream in streams]
+        return [leased for leased in taken if leased is not None]
+
+    def _take(self, cursor, stream: int) -> Leased | None:
+        self._store.execute(
+            cursor,
+            "UPDATE agents_lease SET runner_id = %s, wake_at = NULL WHERE stream_id = %s AND runner_id IS NULL",
+            (self._runner, stream),
+        )
+        if cursor.rowcount != 1:
+            return None
+        self._store.execute(
+            cursor,
+            "UPDATE agents_stream SET token = token + 1, rows = rows + %s WHERE id = %s RETURNING token, rows",
+            (ROWS_AHEAD, stream),
+        )
+        token, rows = cursor.fetchone()
+        return Leased(stream, token, rows - ROWS_AHEAD, rows)
+
+    async def give_back(self, stream: int, head: int, token: int, unused: tuple[int, int], wake_at: float | None) -> bool:
+        """Return a lease, unless the stream has moved beyond what its owner has seen."""
+        async with self._journal.transaction() as cursor:
+            found = self._store.lock(cursor, [stream], wait=True).get(stream)
+            if found is None or found[0] != head or found[2] != token:
+                return False
+            first, beyond = unused
+            self._store.execute(
+                cursor, "UPDATE agents_stream SET rows = %s WHERE id = %s AND rows = %s", (first, stream, beyond)
+            )
+            wake = None if wake_at is None else self._store.time(to_iso(wake_at))
+            self._store.execute(
+                cursor,
+                "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE stream_id = %s AND runner_id = %s",
+                (wake, stream, self._runner),
+            )
+        return True
+
+    async def bury(self) -> list[int]:
+        """Take the leases of dead runners from them; returns those runners."""
+        found = self._store.execute(
+            self._journal.cursor(),
+            f"SELECT id, host, files, {self._store.seconds_since('renewed_at')} FROM agents_runner"
+            " WHERE state <> 'ENDED' AND id <> %s",
+            (self._runner,),
+        )
+        dead = [row[0] for row in found.fetchall() if is_dead(*row)]
+        if dead:
+            async with self._journal.transaction() as cursor:
+                for runner in dead:
+                    self._store.execute(
+                        cursor, "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE runner_id = %s", (self._now(), runner)
+                    )
+                    self._store.execute(cursor, "UPDATE agents_runner SET state = 'ENDED' WHERE id = %s", (runner,))
+        return dead

@@ -1,0 +1,90 @@
+"""Who drives an interaction. Agents know nothing of graphs: `constellations` registers itself here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from agents.engine.drive import Drive
+    from agents.engine.tools import Call
+    from agents.records import Batch, Fields, Turn
+
+
+class Work(Protocol):
+    """One interaction being worked on, in the memory of the runner that owns its session.
+
+    Decisions go into the turn they are handed; nothing else outlives the process.
+    """
+
+    interaction: Fields
+    finished: bool
+
+    def begin(self, turn: Turn, prepared: Any) -> None:
+        """Start on the interaction; `prepared` is what the handler's `prepare` returned, or the error it raised."""
+
+    def decide(self, turn: Turn, now: float, budget: int) -> bool:
+        """Decide up to `budget` things; True when there is more to decide at once."""
+
+    def answer(self) -> tuple[str, Fields]:
+        """Outcome and result of the interaction, once `finished`."""
+        ...
+
+    def absorb(self, data: Fields) -> None:
+        """Take up a change that another process made to the session's rows."""
+
+    def pause(self, turn: Turn) -> bool:
+        """Start nothing more and take up what ends; True when nothing runs any longer."""
+        ...
+
+    def resume(self, turn: Turn) -> None:
+        """Go on after a pause."""
+
+    def approve(self, turn: Turn, item: Fields) -> bool:
+        """A person's word on what waits for one; False when nothing does."""
+        ...
+
+    def end(self, turn: Turn, reason: str) -> None:
+        """Cancel everything that is open."""
+
+    def settled(self, batch: Batch) -> list[Call]:
+        """The batch is durable: the bodies that may begin now."""
+        ...
+
+    def unsettled(self, batch: Batch) -> None:
+        """The batch was refused: take back the starts it offered."""
+
+    def running(self) -> set[int]:
+        """Attempts that have started and not ended."""
+        ...
+
+    def wake_at(self) -> float | None:
+        """When there is something to decide although nothing happens, in seconds since 1970."""
+
+
+class Handler(Protocol):
+    """Knows how interactions are worked on."""
+
+    def check(self, payload: Fields) -> None:
+        """Refuse a payload that cannot begin; raises PayloadRejected or a subclass of AgentsError."""
+
+    def prepare(self, payload: Fields) -> Any:
+        """Read and validate the payload; runs in a thread because it may be large."""
+
+    def open(self, drive: Drive, interaction: Fields) -> Work:
+        """Work on an interaction that is about to begin."""
+
+    def load(self, drive: Drive, interaction: Fields) -> Work:
+        """Work on an interaction that had begun, from its rows; runs in a thread."""
+
+
+_HANDLER: list[Handler] = []
+
+
+def register_handler(handler: Handler) -> Handler:
+    _HANDLER[:] = [handler]
+    return handler
+
+
+def handler() -> Handler:
+    """The registered handler of interactions."""
+    return _HANDLER[0]

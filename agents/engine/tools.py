@@ -1,0 +1,114 @@
+"""What a body of work can be: tools by name, and the calls of them that are under way.
+
+A tool is a plain function or a coroutine function from a `Call` to an `Outcome`. A plain function must not block; a
+coroutine may take its time and is interrupted by cancelling it. Tools register themselves with `@tool(name)`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How an attempt ended: `completed`, `failed`, `timeout`, `cancelled` or `lost`."""
+
+    outcome: str
+    result: Any = None
+    error: str = ""
+    exit_code: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Call:
+    """One call of a tool: everything it may know."""
+
+    attempt: int
+    session: int
+    tool: str
+    arguments: Mapping[str, Any]
+    device: Mapping[str, Any]
+    timeout: float | None
+    scope: str = ""
+    on_output: Callable[[str], None] = field(default=lambda text: None)
+
+
+Tool = Callable[[Call], Outcome | Awaitable[Outcome]]
+TOOLS: dict[str, Tool] = {}
+
+
+def tool(name: str) -> Callable[[Tool], Tool]:
+    """Register a tool under `name`."""
+
+    def register(function: Tool) -> Tool:
+        TOOLS[name] = function
+        return function
+
+    return register
+
+
+@tool("noop")
+def noop(call: Call) -> Outcome:
+    """Does nothing: what the engine itself costs. Its result is its argument `result`."""
+    return Outcome("completed", result=call.arguments.get("result"))
+
+
+class Bodies:
+    """The calls under way in one runner. `on_end(call, outcome)` is called on the loop for each, exactly once."""
+
+    def __init__(self, on_end: Callable[[Call, Outcome], None]):
+        self._on_end = on_end
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def __contains__(self, attempt: int) -> bool:
+        return attempt in self._tasks
+
+    def start(self, call: Call) -> None:
+        """Begin a call. A plain function has ended when this returns."""
+        function = TOOLS.get(call.tool)
+        if function is None:
+            self._on_end(call, Outcome("failed", error=f"there is no tool called {call.tool}; known: {', '.join(sorted(TOOLS))}"))
+        elif inspect.iscoroutinefunction(function):
+            self._tasks[call.attempt] = asyncio.get_running_loop().create_task(self._follow(function, call))
+        else:
+            self._on_end(call, _called(function, call))
+
+    async def _follow(self, function: Tool, call: Call) -> None:
+        try:
+            outcome = await asyncio.wait_for(function(call), call.timeout)  # type: ignore[arg-type]
+        except asyncio.CancelledError:
+            outcome = Outcome("cancelled", error="interrupted")
+        except TimeoutError:
+            outcome = Outcome("timeout", error=f"stopped after {call.timeout:g} s")
+        except Exception as error:  # a broken tool is a failed attempt, never a broken runner
+            outcome = Outcome("failed", error=f"{type(error).__name__}: {error}")
+        del self._tasks[call.attempt]
+        self._on_end(call, outcome)
+
+    def interrupt(self, attempt: int) -> bool:
+        """Cancel a call; its end is told as any other. False when it is not under way."""
+        task = self._tasks.get(attempt)
+        return task is not None and task.cancel()
+
+    async def interrupt_all(self) -> None:
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _called(function: Tool, call: Call) -> Outcome:
+    try:
+        return function(call)  # type: ignore[return-value]
+    except Exception as error:  # as above
+        return Outcome("failed", error=f"{type(error).__name__}: {error}")

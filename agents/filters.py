@@ -1,0 +1,50 @@
+"""Query filters that say no to what they do not understand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import django_filters
+from django import forms
+from django.db.models import QuerySet
+
+from agents import ids
+from agents.models import Agent
+from agents.pagination import LARGEST
+
+
+class IdFilter(django_filters.NumberFilter):
+    """A whole number that may be a key."""
+
+    field_class = forms.IntegerField
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, min_value=0, max_value=LARGEST, **kwargs)
+
+    def get_max_validator(self):
+        return None
+
+
+class SessionFilter(IdFilter):
+    """Rows of one session, by the range of keys that is its."""
+
+    def filter(self, queryset: QuerySet, value: int | None) -> QuerySet:
+        if value is None:
+            return queryset
+        low, high = ids.row_range(int(value))
+        return queryset.filter(id__gte=low, id__lt=high)
+
+
+def one_of(values: Iterable[str]) -> django_filters.ChoiceFilter:
+    return django_filters.ChoiceFilter(choices=[(value, value) for value in values])
+
+
+class AgentFilter(django_filters.FilterSet):
+    session = SessionFilter()
+    interaction = IdFilter(field_name="interaction_id")
+    machine = django_filters.CharFilter()
+    state = django_filters.CharFilter()
+
+    class Meta:
+        model = Agent
+        fields = ()

@@ -1,0 +1,134 @@
+"""Sessions, their actors and agents, what they are asked, and their phases of work."""
+
+from django.conf import settings
+from django.db import models
+
+from agents.machines import ACTOR
+from agents.models.states import state_check
+
+
+class SessionQuerySet(models.QuerySet["Session"]):
+    def visible_to(self, user) -> "SessionQuerySet":
+        """What REST, websocket, dashboard and admin show `user`: own sessions; all of them to admins."""
+        if not user.is_authenticated:
+            return self.none()
+        if user.is_superuser or user.groups.filter(name="admin").exists():
+            return self
+        return self.filter(owner=user)
+
+
+class Session(models.Model):
+    """One long-lived chat, owned by a user. Its id is its stream's."""
+
+    id = models.BigIntegerField(primary_key=True)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="agent_sessions")
+    title = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField()
+
+    objects = SessionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return self.title or f"session {self.pk}"
+
+
+class Actor(models.Model):
+    """One incarnation of a session (machine 1). At most one of a session's actors is not terminal."""
+
+    id = models.BigIntegerField(primary_key=True)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="actors")
+    epoch = models.IntegerField(help_text="1, 2, ... within the session")
+    state = models.CharField(max_length=32, default=ACTOR.initial)
+    reason = models.TextField(blank=True)
+    pausing = models.BooleanField(default=False, help_text="A cooperative pause waits for the tool call in flight.")
+    created_at = models.DateTimeField()
+    entered_at = models.DateTimeField(help_text="When the present state was entered.")
+    active_at = models.DateTimeField(help_text="Last command or step: what inactivity is counted from.")
+
+    class Meta:
+        constraints = [
+            state_check(ACTOR),
+            models.UniqueConstraint(fields=("session", "epoch"), name="actor_epoch_once"),
+            models.UniqueConstraint(
+                fields=("session",), condition=~models.Q(state__in=sorted(ACTOR.terminal)), name="one_live_actor"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"actor {self.session_id}/{self.epoch} {self.state}"
+
+
+class InboxItem(models.Model):
+    """What a session was asked: an interaction or a command to its actor, once per id of the client's choosing."""
+
+    KINDS = ("interaction", "pause", "resume", "cancel", "ping", "shutdown", "approve")
+    STATES = ("queued", "running", "done", "refused")
+
+    id = models.BigIntegerField(primary_key=True)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="inbox")
+    client_id = models.CharField(max_length=64)
+    kind = models.CharField(max_length=16, choices=[(kind, kind) for kind in KINDS])
+    payload = models.JSONField(default=dict)
+    by = models.CharField(max_length=80)
+    state = models.CharField(max_length=16, default="queued", choices=[(state, state) for state in STATES])
+    outcome = models.CharField(max_length=32, blank=True, help_text="completed, partially_failed, failed, cancelled")
+    result = models.JSONField(null=True)
+    created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = [models.UniqueConstraint(fields=("session", "client_id"), name="inbox_item_once")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.client_id} {self.state}"
+
+
+class Agent(models.Model):
+    """One machine that works: the constellation agent of an interaction, or a device agent on one attempt."""
+
+    id = models.BigIntegerField(primary_key=True)
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="agents", db_index=False)
+    interaction = models.ForeignKey(InboxItem, on_delete=models.CASCADE, related_name="+", db_index=False)
+    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="+", db_index=False)
+    machine = models.CharField(max_length=32)
+    name = models.CharField(max_length=200)
+    platform = models.CharField(max_length=32, blank=True)
+    device = models.ForeignKey("agents.Device", null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    state = models.CharField(max_length=32)
+    reason = models.TextField(blank=True)
+    created_at = models.DateTimeField()
+    entered_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.state}"
+
+
+class PhaseRecord(models.Model):
+    """One phase of an agent's work (design/machines.md, "Phases")."""
+
+    id = models.BigIntegerField(primary_key=True)
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="phases")
+    number = models.IntegerField()
+    total = models.IntegerField()
+    description = models.TextField(blank=True)
+    expected_s = models.FloatField(null=True, help_text="Expected duration in seconds.")
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    outcome = models.CharField(max_length=32, blank=True, help_text="success or completed_with_issues")
+    files_changed = models.JSONField(default=list)
+    tests = models.JSONField(default=list)
+    blockers = models.JSONField(default=list)
+
+    class Meta:
+        ordering = ("id",)
+        constraints = [models.UniqueConstraint(fields=("agent", "number"), name="phase_once")]
+
+    def __str__(self) -> str:
+        return f"phase {self.number}/{self.total} of agent {self.agent_id}"

@@ -1,0 +1,75 @@
+"""Lists by cursor: never a count, never an offset, always a bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.exceptions import ValidationError
+from rest_framework.pagination import BasePagination
+from rest_framework.response import Response
+
+LARGEST = (1 << 63) - 1
+"""The largest key a database holds."""
+PAGE = 100
+"""Rows of a page, unless asked otherwise."""
+PAGE_LIMIT = 500
+"""Rows of a page at most."""
+
+
+def whole_number(text: str, key: str, low: int, high: int) -> int:
+    """`text` as a number within low..high; raises ValidationError that names `key`."""
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and low <= int(text) <= high):
+        raise ValidationError({key: f"must be a whole number from {low} to {high}"})
+    return int(text)
+
+
+def parameter(request, key: str, default: int | None, low: int, high: int) -> int | None:
+    """A number of the query string, or `default` where it is not there."""
+    text = request.query_params.get(key)
+    return default if text is None else whole_number(text, key, low, high)
+
+
+class ById(BasePagination):
+    """`?limit=N&cursor=ID`: the rows beyond `cursor` in the view's order; `next` is the cursor of the page after, or null.
+
+    A view says `newest_first = True` to count downwards, and `cursor_field` where its rows have another key than `id`.
+    """
+
+    def paginate_queryset(self, queryset, request, view=None) -> list[Any]:
+        self.field = getattr(view, "cursor_field", "id")
+        newest_first = getattr(view, "newest_first", False)
+        limit = parameter(request, "limit", PAGE, 1, PAGE_LIMIT)
+        cursor = self._cursor(request)
+        if cursor is not None:
+            queryset = queryset.filter(**{f"{self.field}__{'lt' if newest_first else 'gt'}": cursor})
+        rows = list(queryset.order_by(f"{'-' if newest_first else ''}{self.field}")[: limit + 1])
+        self.next = getattr(rows[limit - 1], self.field) if len(rows) > limit else None
+        return rows[:limit]
+
+    def _cursor(self, request) -> int | str | None:
+        if self.field == "id":
+            return parameter(request, "cursor", None, 0, LARGEST)
+        text = request.query_params.get("cursor")
+        if text is not None and not (text.isascii() and text.isprintable()):
+            raise ValidationError({"cursor": "must be the `next` of an earlier page"})
+        return text
+
+    def get_paginated_response(self, data) -> Response:
+        return Response({"results": data, "next": self.next})
+
+    def get_paginated_response_schema(self, schema) -> dict[str, Any]:
+        cursor = {"oneOf": [{"type": "integer"}, {"type": "string"}], "nullable": True}
+        return {
+            "type": "object",
+            "required": ["results", "next"],
+            "properties": {"results": schema, "next": {**cursor, "description": "Cursor of the next page."}},
+        }
+
+    def get_schema_operation_parameters(self, view) -> list[dict[str, Any]]:
+        kind = "integer" if getattr(view, "cursor_field", "id") == "id" else "string"
+        number = {"type": "integer", "minimum": 1, "maximum": PAGE_LIMIT, "default": PAGE}
+        beyond = {"type": kind, "minimum": 0, "maximum": LARGEST} if kind == "integer" else {"type": kind}
+        return [
+            {"name": "cursor", "in": "query", "required": False, "schema": beyond, "description": "`next` of the page before."},
+            {"name": "limit", "in": "query", "required": False, "schema": number, "description": "Rows of the page."},
+        ]

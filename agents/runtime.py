@@ -1,0 +1,41 @@
+"""What the processes of one installation share on one host: locks, outcome files, addresses for nudges."""
+
+import hashlib
+import os
+import platform
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection
+
+
+def instance() -> str:
+    """A short name of this database, the same in every process that uses it."""
+    database = connection.settings_dict
+    identity = f"{database['ENGINE']} {database.get('HOST')} {database.get('PORT')} {database['NAME']}"
+    return hashlib.sha256(identity.encode()).hexdigest()[:12]
+
+
+def runtime_dir() -> Path:
+    """The installation's folder for this, apart for each database; made when missing, readable by its user only."""
+    path = settings.STATE_DIR / "run" / instance()
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def host() -> str:
+    """This machine since its last boot: process ids mean something only there."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
+    except OSError:
+        boot = "unknown"
+    return f"{platform.node()}/{boot}"
+
+
+def process_start(pid: int | None = None) -> int:
+    """Start time of a process in clock ticks since boot, 0 when it is not there: with it a pid is unmistakable."""
+    try:
+        stat = Path(f"/proc/{pid or os.getpid()}/stat").read_text()
+    except OSError:
+        return 0
+    return int(stat.rpartition(")")[2].split()[19])

@@ -1,0 +1,23 @@
+"""What the OpenAPI description says of every operation: the problems it may answer with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.openapi import AutoSchema
+
+from agents.problems import MEDIA_TYPE
+from agents.serializers import Problem
+
+ALWAYS = ("400", "401", "403", "404", "405", "406")
+WITH_BODY = ("409", "413", "415")
+
+
+class ProblemSchema(AutoSchema):
+    """drf-spectacular's view of an operation, and the problems."""
+
+    def _get_response_bodies(self, direction: str = "response") -> dict[str, Any]:
+        found = super()._get_response_bodies(direction=direction)
+        for status in (*ALWAYS, *(WITH_BODY if self.method not in ("GET", "HEAD") else ())):
+            found.setdefault(status, self._get_response_for_code(Problem, status, media_types=[MEDIA_TYPE]))
+        return found

@@ -1,0 +1,276 @@
+"""What goes in and out over REST. Bodies are strict: an unknown key is an error that names it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+
+from agents.models import Actor, Agent, Device, InboxItem, Session, Token, Transition
+from agents.models.access import SCOPES
+from agents.pagination import LARGEST
+
+PLAN_LENGTH = 1_000_000
+REQUEST_LENGTH = 20_000
+REASON_LENGTH = 500
+"""Characters."""
+LIST_LENGTH = 100
+"""Entries of a list in a body."""
+TOKEN_DAYS = 365
+COMMANDS = ("pause", "resume", "cancel", "ping")
+
+
+class Body(serializers.Serializer):
+    """A request's body; refuses keys it does not know."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if isinstance(data, Mapping) and (unknown := sorted(set(data) - set(self.fields))):
+            known = ", ".join(self.fields)
+            raise serializers.ValidationError({str(key): f"unknown key; known are {known}" for key in unknown})
+        return super().to_internal_value(data)
+
+
+class Text(serializers.CharField):
+    """Text and nothing that is turned into text."""
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class Whole(serializers.IntegerField):
+    """A JSON number without a fraction; `true` and "4" are none."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class ClientId(serializers.RegexField):
+    """An id of the client's choosing: the same id again is the same request."""
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(r"^[A-Za-z0-9._:-]+\Z", max_length=64, required=False, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class SessionBody(Body):
+    title = Text(max_length=200, required=False, allow_blank=True, default="")
+
+
+class InteractionBody(Body):
+    """Exactly one of `plan` (YAML or JSON text) and `request` (words)."""
+
+    client_id = ClientId()
+    plan = Text(max_length=PLAN_LENGTH, required=False, trim_whitespace=False)
+    request = Text(max_length=REQUEST_LENGTH, required=False, trim_whitespace=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("plan" in attrs) == ("request" in attrs):
+            raise serializers.ValidationError("give exactly one of plan and request")
+        return attrs
+
+
+class CommandBody(Body):
+    kind = serializers.ChoiceField(COMMANDS)
+    reason = Text(max_length=REASON_LENGTH, required=False, allow_blank=True, default="")
+    client_id = ClientId()
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["kind"] == "cancel" and not attrs["reason"]:
+            raise serializers.ValidationError({"reason": "a cancel needs a reason"})
+        return attrs
+
+
+class DeviceBody(Body):
+    name = serializers.RegexField(r"^[A-Za-z0-9._-]+\Z", max_length=80)
+    kind = serializers.ChoiceField(("local",), default="local")
+    platform = serializers.ChoiceField(("shell",), default="shell")
+    type = Text(max_length=80, allow_blank=True, default="")
+    capabilities = serializers.ListField(child=Text(max_length=80), max_length=LIST_LENGTH, default=list)
+    recipes = serializers.DictField(default=dict, help_text="Named commands with parameters.")
+    limits = serializers.DictField(child=Whole(min_value=1, max_value=LARGEST), default=dict, help_text="By name.")
+    max_concurrent = Whole(min_value=1, max_value=1000, default=4)
+
+
+class TokenBody(Body):
+    name = Text(max_length=80, allow_blank=True, default="")
+    scopes = serializers.MultipleChoiceField(choices=SCOPES, allow_empty=False)
+    days = Whole(min_value=1, max_value=TOKEN_DAYS, default=90, help_text="Until it expires.")
+
+
+class Accepted(serializers.Serializer):
+    """Ids of what was accepted. Follow the stream from `seq` and you see everything that comes of it."""
+
+    session = serializers.IntegerField()
+    interaction = serializers.IntegerField()
+    client_id = serializers.CharField()
+    created = serializers.BooleanField(help_text="False: the same client_id had been accepted before.")
+    seq = serializers.IntegerField()
+
+
+class CommandAccepted(serializers.Serializer):
+    session = serializers.IntegerField()
+    command = serializers.IntegerField(allow_null=True)
+    changed = serializers.BooleanField(help_text="False: the actor is in that state already; nothing was recorded.")
+    seq = serializers.IntegerField()
+
+
+class ProblemPlace(serializers.Serializer):
+    key = serializers.CharField(required=False)
+    line = serializers.IntegerField(required=False)
+    message = serializers.CharField()
+
+
+class Problem(serializers.Serializer):
+    """RFC 9457."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    code = serializers.CharField()
+    problems = ProblemPlace(many=True)
+
+
+class EventRow(serializers.Serializer):
+    seq = serializers.IntegerField()
+    type = serializers.CharField()
+    v = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    by = serializers.CharField()
+    request_id = serializers.CharField()
+    data = serializers.DictField()
+
+
+class Events(serializers.Serializer):
+    events = EventRow(many=True)
+    next = serializers.IntegerField(help_text="`since` of the next request.")
+    head = serializers.IntegerField(help_text="The stream's last seq.")
+
+
+class SnapshotRow(serializers.Serializer):
+    seq = serializers.IntegerField()
+    rows = serializers.DictField(child=serializers.DictField(), help_text="{table: {id: row}}")
+
+
+class ActorRow(serializers.ModelSerializer):
+    class Meta:
+        model = Actor
+        fields = ("id", "epoch", "state", "reason", "pausing", "created_at", "entered_at", "active_at")
+
+
+class SessionRow(serializers.ModelSerializer):
+    owner = serializers.IntegerField(source="owner_id")
+    owner_name = serializers.CharField(source="owner.username")
+    state = serializers.CharField(source="actor_state", allow_null=True, help_text="Of its latest actor.")
+
+    class Meta:
+        model = Session
+        fields = ("id", "owner", "owner_name", "title", "created_at", "state")
+
+
+class SessionDetail(SessionRow):
+    actors = ActorRow(many=True, help_text="The latest, newest first.")
+    head = serializers.IntegerField(help_text="Last seq of its stream.")
+    snapshot = SnapshotRow(required=False, help_text="With ?snapshot=1: its rows at one moment.")
+
+    class Meta(SessionRow.Meta):
+        fields = (*SessionRow.Meta.fields, "actors", "head", "snapshot")
+
+
+class InteractionRow(serializers.ModelSerializer):
+    session = serializers.IntegerField(source="session_id")
+    result = serializers.JSONField(allow_null=True)
+
+    class Meta:
+        model = InboxItem
+        fields = ("id", "session", "client_id", "by", "state", "outcome", "result", "created_at", "started_at", "ended_at")
+
+
+class AgentRow(serializers.ModelSerializer):
+    session = serializers.IntegerField(source="session_id")
+    interaction = serializers.IntegerField(source="interaction_id")
+    parent = serializers.IntegerField(source="parent_id", allow_null=True)
+    device = serializers.CharField(source="device.name", allow_null=True, default=None)
+
+    class Meta:
+        model = Agent
+        fields = (
+            "id", "session", "interaction", "parent", "machine", "name", "platform", "device", "state", "reason",
+            "created_at", "entered_at",
+        )  # fmt: skip
+
+
+class TransitionRow(serializers.ModelSerializer):
+    class Meta:
+        model = Transition
+        fields = ("seq", "at", "by", "from_state", "to_state", "event", "reason", "spent")
+
+
+class AgentDetail(AgentRow):
+    transitions = TransitionRow(many=True, help_text="The latest, oldest first.")
+    time_per_state = serializers.DictField(child=serializers.FloatField(), help_text="Seconds, the present state included.")
+    choices = serializers.ListField(child=serializers.CharField(), help_text="Events its state takes.")
+
+    class Meta(AgentRow.Meta):
+        fields = (*AgentRow.Meta.fields, "transitions", "time_per_state", "choices")
+
+
+class DeviceRow(serializers.ModelSerializer):
+    capabilities = serializers.ListField(child=serializers.CharField())
+    recipes = serializers.DictField()
+    limits = serializers.DictField()
+
+    class Meta:
+        model = Device
+        fields = (
+            "id", "name", "kind", "platform", "type", "capabilities", "recipes", "limits", "max_concurrent", "used",
+            "state", "created_at",
+        )  # fmt: skip
+
+
+class TokenRow(serializers.ModelSerializer):
+    id = serializers.CharField(source="token_key")
+    scopes = serializers.ListField(child=serializers.ChoiceField(SCOPES))
+
+    class Meta:
+        model = Token
+        fields = ("id", "name", "scopes", "created", "expiry", "last_used")
+
+
+class FreshToken(TokenRow):
+    token = serializers.CharField(help_text="Shown this once.")
+
+    class Meta(TokenRow.Meta):
+        fields = (*TokenRow.Meta.fields, "token")
+
+
+class MachineStep(serializers.Serializer):
+    source = serializers.CharField()
+    event = serializers.CharField()
+    target = serializers.CharField()
+    guard = serializers.DictField()
+    effects = serializers.ListField(child=serializers.CharField())
+    note = serializers.CharField()
+
+
+class MachineTable(serializers.Serializer):
+    name = serializers.CharField()
+    initial = serializers.CharField()
+    terminal = serializers.ListField(child=serializers.CharField())
+    states = serializers.ListField(child=serializers.CharField())
+    events = serializers.ListField(child=serializers.CharField())
+    rows = MachineStep(many=True)
+
+
+class MachineList(serializers.Serializer):
+    results = MachineTable(many=True)
+    next = serializers.IntegerField(allow_null=True)

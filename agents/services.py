@@ -1,0 +1,119 @@
+"""One function for each thing that a person or another program asks of sessions and devices."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from agents.engine.registry import handler
+from agents.errors import ActorEnded, AgentsError, InboxFull, NoSuchSession
+from agents.machines import ACTOR
+from agents.models import Actor, Device, InboxItem, Lease, Session
+from agents.records import Door, door, new_stream
+
+INBOX_LIMIT = 100
+"""Requests that may wait in one session."""
+TO_LIVE_ACTORS = ("pause", "resume", "cancel", "ping", "shutdown")
+
+
+class DeviceRejected(AgentsError):
+    """The device cannot be as it is described."""
+
+    code = "device_rejected"
+
+
+def session_create(owner, title: str = "", *, by: str) -> Session:
+    """A new session of `owner`, with nobody at work in it yet."""
+    with transaction.atomic():
+        stream = new_stream("session")
+        with door(stream, by) as opened:
+            row = {"id": stream, "owner_id": owner.pk, "title": title, "created_at": opened.turn.at}
+            opened.turn.record("session_created", add={"session": [row]})
+        Lease.objects.create(stream_id=stream)
+    return Session.objects.get(pk=stream)
+
+
+def check_payload(payload: dict[str, Any]) -> None:
+    """Refuse, before anything is written, an interaction that nobody here could begin; raises PayloadRejected."""
+    handler().check(payload)
+
+
+def command_submit(
+    session_id: int, kind: str, client_id: str, payload: dict[str, Any], *, by: str, request_id: str = ""
+) -> tuple[InboxItem, bool]:
+    """Put a request into the session's inbox: (the row, whether it is new). The same client_id again is the same request.
+
+    Raises NoSuchSession, InboxFull, ActorEnded, and for interactions PayloadRejected.
+    """
+    if kind == "interaction":
+        check_payload(payload)
+    client_id = client_id or secrets.token_hex(8)
+    with door(session_id, by, request_id) as opened:
+        found = InboxItem.objects.filter(session_id=session_id, client_id=client_id).first()
+        if found is not None:
+            return found, False
+        _accept(session_id, kind)
+        row = _inbox_row(opened, kind, client_id, payload, by)
+        opened.turn.record("command_received", add={"inbox": [row]})
+        Lease.objects.filter(stream_id=session_id).update(wake_at=timezone.now())
+    return InboxItem.objects.get(pk=row["id"]), True
+
+
+def _accept(session_id: int, kind: str) -> None:
+    if InboxItem.objects.filter(session_id=session_id, state="queued").count() >= INBOX_LIMIT:
+        raise InboxFull(f"{INBOX_LIMIT} requests wait in session {session_id} already")
+    if kind in TO_LIVE_ACTORS:
+        actor = Actor.objects.filter(session_id=session_id).order_by("-epoch").first()
+        if actor is not None and ACTOR.is_terminal(actor.state):
+            raise ActorEnded(f"the actor of session {session_id} is {actor.state}; a new interaction starts another")
+
+
+def _inbox_row(opened: Door, kind: str, client_id: str, payload: dict[str, Any], by: str) -> dict[str, Any]:
+    return {
+        "id": opened.take(), "session_id": opened.stream, "client_id": client_id, "kind": kind, "payload": payload,
+        "by": by, "created_at": opened.turn.at,
+    }  # fmt: skip
+
+
+def device_create(
+    name: str,
+    *,
+    by: str,
+    kind: str = "local",
+    platform: str = "shell",
+    type: str = "",
+    capabilities: Iterable[str] = (),
+    recipes: dict[str, Any] | None = None,
+    limits: dict[str, Any] | None = None,
+    max_concurrent: int = 4,
+) -> Device:
+    """Register a device; raises DeviceRejected when the name is taken or the numbers make no sense."""
+    if max_concurrent < 1:
+        raise DeviceRejected(f"max_concurrent of {name} must be at least 1, not {max_concurrent}")
+    with transaction.atomic():
+        if Device.objects.filter(name=name).exists():
+            raise DeviceRejected(f"there is a device called {name} already")
+        stream = new_stream("device")
+        with door(stream, by) as opened:
+            row = {
+                "id": stream, "name": name, "kind": kind, "platform": platform, "type": type,
+                "capabilities": list(capabilities), "recipes": recipes or {}, "limits": limits or {},
+                "max_concurrent": max_concurrent, "state": "ONLINE", "created_at": opened.turn.at,
+            }  # fmt: skip
+            opened.turn.record("device_created", add={"device": [row]})
+    return Device.objects.get(pk=stream)
+
+
+def device_change(device_id: int, *, by: str, **fields: Any) -> Device:
+    """Change a device's profile or state."""
+    if not Device.objects.filter(pk=device_id).exists():
+        raise NoSuchSession(f"there is no device {device_id}")
+    with door(device_id, by) as opened:
+        opened.turn.record("device_changed", set={"device": {str(device_id): fields}})
+    return Device.objects.get(pk=device_id)
+
+

@@ -1,0 +1,167 @@
+"""REST of what is to be done: constellations, their tasks, what tasks printed, and edits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import django_filters
+from django.db.models import Count, QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import mixins
+from rest_framework.decorators import action
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents import ids
+from agents.api import Api
+from agents.filters import IdFilter, SessionFilter, one_of
+from agents.models import Output, Session
+from agents.pagination import LARGEST, parameter
+from constellations import serializers as forms
+from constellations.machines import CONSTELLATION, TASK
+from constellations.models import Attempt, Constellation, Dependency, Edit, Task
+
+GRAPH_ROWS = 20_000
+"""Tasks, and dependencies, that a detail shows."""
+ATTEMPTS = 50
+OUTPUT_CHARACTERS = 64_000
+"""Of one answer."""
+
+TASK_COLUMNS = tuple(forms.GraphTask().fields)
+DEPENDENCY_COLUMNS = tuple(forms.GraphDependency().fields)
+ATTEMPT = OpenApiParameter(
+    "attempt", {"type": "integer", "minimum": 1, "maximum": LARGEST}, description="Its number; else the last."
+)
+OFFSET = OpenApiParameter(
+    "offset", {"type": "integer", "minimum": 0, "maximum": LARGEST, "default": 0}, description="From this character on."
+)
+
+
+def same_stream(queryset: QuerySet, row: int) -> QuerySet:
+    """Rows of the stream that `row` belongs to: a range of primary keys, which the foreign keys have no index for."""
+    low, high = ids.row_range(row >> ids.BITS)
+    return queryset.filter(id__gte=low, id__lt=high)
+
+
+class ConstellationFilter(django_filters.FilterSet):
+    session = SessionFilter()
+    state = one_of(CONSTELLATION.states)
+
+    class Meta:
+        model = Constellation
+        fields = ()
+
+
+class OfConstellation(IdFilter):
+    """Tasks of one constellation."""
+
+    def filter(self, queryset: QuerySet, value: int | None) -> QuerySet:
+        return queryset if value is None else same_stream(queryset, int(value)).filter(constellation_id=value)
+
+
+class TaskFilter(django_filters.FilterSet):
+    constellation = OfConstellation()
+    session = SessionFilter()
+    state = one_of(TASK.states)
+
+    class Meta:
+        model = Task
+        fields = ()
+
+
+class ConstellationViews(mixins.ListModelMixin, Api):
+    """Graphs of tasks, each the answer to an interaction."""
+
+    serializer_class = forms.ConstellationRow
+    filterset_class = ConstellationFilter
+    newest_first = True
+
+    def get_queryset(self) -> QuerySet[Constellation]:
+        return Constellation.objects.filter(session__in=Session.objects.visible_to(self.request.user))
+
+    @extend_schema(responses=forms.ConstellationDetail)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        return Response(detail(self.get_object()))
+
+    @extend_schema(responses=forms.EditRow(many=True), filters=False)
+    @action(detail=True, methods=["get"], serializer_class=forms.EditRow)
+    def edits(self, request: Request, pk: str) -> Response:
+        constellation = self.get_object()
+        rows = same_stream(Edit.objects.filter(constellation=constellation), constellation.pk)
+        return self.get_paginated_response(forms.EditRow(self.paginate_queryset(rows), many=True).data)
+
+
+def detail(constellation: Constellation) -> dict[str, Any]:
+    """The row, its graph up to GRAPH_ROWS, and how many tasks are in which state."""
+    tasks = same_stream(Task.objects.filter(constellation=constellation), constellation.pk)
+    edges = same_stream(Dependency.objects.filter(constellation=constellation), constellation.pk)
+    counts = dict(tasks.order_by().values_list("state").annotate(Count("pk")))
+    nodes = list(tasks.order_by("id").values(*TASK_COLUMNS)[: GRAPH_ROWS + 1])
+    lines = list(edges.order_by("id").values(*DEPENDENCY_COLUMNS)[: GRAPH_ROWS + 1])
+    return {
+        **forms.ConstellationRow(constellation).data,
+        "counts": counts,
+        "tasks": nodes[:GRAPH_ROWS],
+        "dependencies": lines[:GRAPH_ROWS],
+        "truncated": len(nodes) > GRAPH_ROWS or len(lines) > GRAPH_ROWS,
+    }
+
+
+class TaskViews(mixins.ListModelMixin, Api):
+    """Tasks, their attempts and what those printed."""
+
+    serializer_class = forms.TaskRow
+    filterset_class = TaskFilter
+
+    def get_queryset(self) -> QuerySet[Task]:
+        visible = Session.objects.visible_to(self.request.user)
+        return Task.objects.filter(constellation__session__in=visible).select_related("device")
+
+    @extend_schema(responses=forms.TaskDetail)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        task = self.get_object()
+        attempts = list(task.attempts.select_related("device").order_by("-number")[:ATTEMPTS])
+        task.latest = attempts[::-1]
+        task.output = tail_of(attempts[0]) if attempts else None
+        return Response(forms.TaskDetail(task).data)
+
+    @extend_schema(parameters=[ATTEMPT, OFFSET], responses=forms.OutputPiece, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def output(self, request: Request, pk: str) -> Response:
+        number, offset = parameter(request, "attempt", None, 1, LARGEST), parameter(request, "offset", 0, 0, LARGEST)
+        attempts = self.get_object().attempts.order_by("-number")
+        attempt = (attempts if number is None else attempts.filter(number=number)).first()
+        if attempt is None:
+            raise NotFound("the task has no such attempt")
+        return Response(piece_from(attempt, offset))
+
+
+def tail_of(attempt: Attempt) -> dict[str, Any]:
+    """The last OUTPUT_CHARACTERS that `attempt` printed."""
+    pieces: list[str] = []
+    end, size = 0, 0
+    rows = Output.objects.filter(attempt_id=attempt.pk).order_by("-offset").values_list("offset", "text")
+    for offset, text in rows.iterator(chunk_size=20):
+        end = end or offset + len(text)
+        pieces.append(text)
+        size += len(text)
+        if size >= OUTPUT_CHARACTERS:
+            break
+    text = "".join(reversed(pieces))[-OUTPUT_CHARACTERS:]
+    return {"attempt": attempt.pk, "offset": end - len(text), "text": text}
+
+
+def piece_from(attempt: Attempt, offset: int) -> dict[str, Any]:
+    """Up to OUTPUT_CHARACTERS of what `attempt` printed, from character `offset` on."""
+    rows = Output.objects.filter(attempt_id=attempt.pk)
+    before = rows.filter(offset__lte=offset).order_by("-offset").values_list("offset", flat=True).first()
+    found, size = [], 0
+    onward = rows.filter(offset__gte=before or 0).order_by("offset").values_list("offset", "text")
+    for start, text in onward.iterator(chunk_size=20):
+        part = text[max(0, offset - start) :]
+        found.append(part)
+        size += len(part)
+        if size >= OUTPUT_CHARACTERS:
+            break
+    return {"attempt": attempt.pk, "offset": offset, "text": "".join(found)[:OUTPUT_CHARACTERS]}

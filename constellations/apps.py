@@ -1,0 +1,17 @@
+from django.apps import AppConfig
+
+
+class ConstellationsConfig(AppConfig):
+    name = "constellations"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from agents.records import register_table
+        from constellations import interactions, invariants  # noqa: F401  register themselves
+        from constellations.models import Attempt, Constellation, Dependency, Edit, Task
+
+        register_table("constellation", Constellation)
+        register_table("task", Task)
+        register_table("dependency", Dependency)
+        register_table("attempt", Attempt)
+        register_table("edit", Edit)

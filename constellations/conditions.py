@@ -1,0 +1,350 @@
+"""Conditions: `accuracy > 0.95` over the result of the task a dependency comes from. Pure.
+
+The language (constellations, "Data"): comparison, and / or / not, arithmetic, indexing, `in`, and len min max abs round.
+Names are the keys of the result; `result` is all of it, `results['task_id']` that of another task; a dotted name reads a
+key of a JSON object, and nothing else has attributes. It is simpleeval's language with all else left out when a condition
+is written, so what is evaluated has passed `check`.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any
+
+from simpleeval import EvalWithCompoundTypes, InvalidExpression
+
+from constellations.errors import ConditionRejected, ConditionUnknown
+
+MAX_LENGTH = 500
+"""Characters of a condition."""
+MAX_NODES = 100
+"""Names, values and operations of a condition."""
+MAX_BITS = 16_384
+"""Size of a whole number a calculation may give; anything larger is an error, not a wait."""
+MAX_DIGITS = 100
+"""Decimal places `round` takes, either way."""
+CACHED = 1_024
+"""Parsed conditions kept; the largest takes about 50 kB."""
+
+Result = Any
+Results = Mapping[str, Any]
+
+
+def check(text: str) -> None:
+    """Raises ConditionRejected unless `text` is a condition; the message names what is wrong and in which column."""
+    _parsed(text)
+
+
+def evaluate(text: str, result: Result, results: Results) -> bool:
+    """Whether the condition holds for a task's `result`; `results` has every task's by task_id.
+
+    Raises ConditionUnknown when that cannot be said: a name is missing, or the calculation fails. A value that is not
+    true or false counts as Python counts it: 0, "", [], {} and null are false.
+    """
+    try:
+        return bool(_Evaluator(text, result, results).eval(text, _parsed(text)))
+    except ConditionRejected as error:
+        raise ConditionUnknown(str(error)) from error
+    except KeyError as error:
+        raise ConditionUnknown(f"there is no key {error.args[0]!r} in `{text}`", str(error.args[0])) from error
+    except IndexError as error:
+        raise ConditionUnknown(f"a list in `{text}` is shorter than that") from error
+    except RecursionError as error:
+        raise ConditionUnknown(f"`{text}` compares values that are nested too deeply") from error
+    except (ArithmeticError, TypeError, ValueError, InvalidExpression) as error:
+        raise ConditionUnknown(f"`{text}` cannot be calculated: {error.args[-1]}") from error
+
+
+def tasks_read(text: str) -> set[str]:
+    """The ids in `results['...']` and `results.name`; raises ConditionRejected."""
+    return {_key(node) for node in ast.walk(_parsed(text)) if _reads_results(node)}
+
+
+def _reads_results(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Attribute | ast.Subscript):
+        return False
+    return isinstance(node.value, ast.Name) and node.value.id == "results" and isinstance(_key(node), str)
+
+
+def _key(node: Any) -> Any:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node.slice, "value", None)
+
+
+# Writing: what a condition may be made of
+
+
+@lru_cache(maxsize=CACHED)
+def _parsed(text: str) -> ast.expr:
+    if not isinstance(text, str):
+        raise ConditionRejected(f"a condition is text, not {type(text).__name__}")
+    if len(text) > MAX_LENGTH:
+        raise ConditionRejected(f"the condition has {len(text)} characters; {MAX_LENGTH} are allowed")
+    if not text.strip():
+        raise ConditionRejected("the condition is empty")
+    body = _syntax(text)
+    nodes = [node for node in ast.walk(body) if isinstance(node, ast.expr)]
+    if len(nodes) > MAX_NODES:
+        raise ConditionRejected(f"the condition has {len(nodes)} names, values and operations; {MAX_NODES} are allowed")
+    for node in ast.walk(body):
+        _check_node(node, _indent(text))
+    return body
+
+
+def _syntax(text: str) -> ast.expr:
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except SyntaxError as error:
+        column = (error.offset or len(text.strip()) + 1) + _indent(text)
+        hint = "; to compare, write ==" if "=" in text and "==" not in text else ""
+        raise ConditionRejected(f"column {column}: the condition is not understood: {error.msg}{hint}") from error
+    except (ValueError, MemoryError, RecursionError) as error:
+        raise ConditionRejected(f"the condition is not understood: {error or 'it is nested too deeply'}") from error
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
+
+
+def _check_node(node: ast.AST, indent: int) -> None:
+    problem = CHECKS[type(node)](node) if type(node) in CHECKS else f"{_called(node)} is not part of conditions"
+    if problem:
+        column = f"column {node.col_offset + 1 + indent}: " if isinstance(node, ast.expr) else ""
+        raise ConditionRejected(f"{column}{problem}")
+
+
+def _called(node: ast.AST) -> str:
+    return UNKNOWN_PARTS.get(type(node), type(node).__name__)
+
+
+def _check_call(node: ast.Call) -> str:
+    if not isinstance(node.func, ast.Name):
+        return "only functions are called, and a function is called by its name"
+    if node.func.id not in FUNCTIONS:
+        close = get_close_matches(node.func.id, FUNCTIONS, 1)
+        hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(FUNCTIONS)}"
+        return f"there is no function {node.func.id}{hint}"
+    return f"{node.func.id} takes values only, one after the other" if node.keywords or not node.args else ""
+
+
+def _check_word(word: str) -> str:
+    return f"names do not begin with two underscores: {word}" if word.startswith("__") else ""
+
+
+def _check_constant(node: ast.Constant) -> str:
+    known = node.value is None or isinstance(node.value, bool | int | float | str)
+    return "" if known else f"{node.value!r} is neither text nor a number"
+
+
+def _allowed(node: ast.AST) -> str:
+    return ""
+
+
+# Evaluating
+
+
+def _number(value: Any) -> int | float:
+    if not isinstance(value, int | float):
+        raise TypeError(f"{_kind(value)} is not a number")
+    return value
+
+
+def _kind(value: Any) -> str:
+    return KINDS.get(type(value), "an object")
+
+
+def _arithmetic(function):
+    """`function` for two numbers; whole numbers stay within MAX_BITS, and nan is an error and not a number."""
+
+    def calculate(left, right):
+        value = function(_number(left), _number(right))
+        if isinstance(value, complex) or value != value:
+            raise ArithmeticError("the result is not a number")
+        return value
+
+    return calculate
+
+
+def _bits(value: int | float) -> int:
+    return value.bit_length() if isinstance(value, int) else 0
+
+
+def _multiply(left, right):
+    if _bits(left) + _bits(right) > MAX_BITS:
+        raise OverflowError("the product is too large")
+    return left * right
+
+
+def _power(left, right):
+    if isinstance(left, int) and isinstance(right, int) and _bits(left) * abs(right) > MAX_BITS:
+        raise OverflowError("the power is too large")
+    return left**right
+
+
+def _ordered(function):
+    """`function` for two values that have an order: nan has none, and would silently be false."""
+
+    def compare(left, right):
+        if (isinstance(left, float) and left != left) or (isinstance(right, float) and right != right):
+            raise ArithmeticError("nan cannot be compared")
+        try:
+            return function(left, right)
+        except TypeError as error:
+            raise TypeError(f"{_kind(left)} and {_kind(right)} have no order between them") from error
+
+    return compare
+
+
+def _contains(value, container) -> bool:
+    return value in container
+
+
+def _round(value, digits=None):
+    if digits is not None and (not isinstance(digits, int) or abs(digits) > MAX_DIGITS):
+        raise ValueError(f"round takes at most {MAX_DIGITS} decimal places")
+    return round(_number(value), digits)
+
+
+def _absolute(value):
+    return abs(_number(value))
+
+
+FUNCTIONS = {"len": len, "min": min, "max": max, "abs": _absolute, "round": _round}
+
+OPERATORS = {
+    ast.Add: _arithmetic(operator.add),
+    ast.Sub: _arithmetic(operator.sub),
+    ast.Mult: _arithmetic(_multiply),
+    ast.Div: _arithmetic(operator.truediv),
+    ast.FloorDiv: _arithmetic(operator.floordiv),
+    ast.Mod: _arithmetic(operator.mod),
+    ast.Pow: _arithmetic(_power),
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: _ordered(operator.lt),
+    ast.LtE: _ordered(operator.le),
+    ast.Gt: _ordered(operator.gt),
+    ast.GtE: _ordered(operator.ge),
+    ast.In: _contains,
+    ast.NotIn: lambda value, container: not _contains(value, container),
+    ast.Not: operator.not_,
+    ast.USub: lambda value: -_number(value),
+    ast.UAdd: lambda value: +_number(value),
+}
+
+CHECKS: dict[type, Any] = {
+    ast.Call: _check_call,
+    ast.Name: lambda node: _check_word(node.id),
+    ast.Attribute: lambda node: _check_word(node.attr),
+    ast.Constant: _check_constant,
+    **dict.fromkeys((ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Subscript, ast.List, ast.Tuple), _allowed),
+    **dict.fromkeys((ast.And, ast.Or, ast.Load), _allowed),
+    **dict.fromkeys(OPERATORS, _allowed),
+}
+
+UNKNOWN_PARTS = {
+    ast.Slice: "a slice [a:b]",
+    ast.Is: "`is` (write ==)",
+    ast.IsNot: "`is not` (write !=)",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitAnd: "& (write and)",
+    ast.BitOr: "| (write or)",
+    ast.BitXor: "^",
+    ast.Invert: "~ (write not)",
+    ast.MatMult: "@",
+    ast.IfExp: "if ... else",
+    ast.Lambda: "lambda",
+    ast.NamedExpr: ":=",
+    ast.JoinedStr: "a text with {}",
+    ast.Dict: "an object {}",
+    ast.Set: "a set {}",
+    ast.Starred: "*",
+    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), "`for`"),
+    **dict.fromkeys((ast.Await, ast.Yield, ast.YieldFrom), "await and yield"),
+}
+
+KINDS = {
+    str: "text",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+    list: "a list",
+    tuple: "a list",
+}
+
+LITERALS = {"true": True, "false": False, "null": None}
+"""JSON's spelling, where the result has no key of that name."""
+
+
+class _Evaluator(EvalWithCompoundTypes):
+    """simpleeval over a checked condition: what can be in it is known, and values are JSON.
+
+    So it is set up once for all, and results are not walked through in search of modules and functions at every step.
+    """
+
+    operators = OPERATORS
+    functions = FUNCTIONS
+
+    def __init__(self, text: str, result: Result, results: Results):
+        self.expr = text
+        self.result, self.results = result, results
+
+    def _eval(self, node):
+        return HANDLERS[type(node)](self, node)
+
+    def _eval_name(self, node):
+        name = node.id
+        if name == "result":
+            return self.result
+        if name == "results":
+            return self.results
+        if isinstance(self.result, Mapping) and name in self.result:
+            return self.result[name]
+        if name in LITERALS:
+            return LITERALS[name]
+        raise ConditionUnknown(f"`{name}` is missing: {_keys_of(self.result)}", name)
+
+    def _eval_attribute(self, node):
+        value = self._eval(node.value)
+        name = ast.unparse(node)
+        if not isinstance(value, Mapping):
+            raise ConditionUnknown(f"`{name}` is missing: `{ast.unparse(node.value)}` is {_kind(value)}, not an object", name)
+        if node.attr not in value:
+            raise ConditionUnknown(f"`{name}` is missing", name)
+        return value[node.attr]
+
+    def _eval_subscript(self, node):
+        container, key = self._eval(node.value), self._eval(node.slice)
+        if isinstance(container, Mapping) and key not in container:
+            name = ast.unparse(node)
+            raise ConditionUnknown(f"`{name}` is missing", name)
+        return container[key]
+
+
+def _keys_of(result: Any) -> str:
+    """What a result offers, for the message that something is not among it."""
+    if not isinstance(result, Mapping):
+        return "the task has no result" if result is None else f"the result is {_kind(result)}, not an object"
+    if not result:
+        return "the result is empty"
+    return f"the result has {', '.join(sorted(map(str, result))[:20])}"
+
+
+HANDLERS = {
+    ast.Name: _Evaluator._eval_name,
+    ast.Constant: lambda _, node: node.value,
+    ast.UnaryOp: _Evaluator._eval_unaryop,
+    ast.BinOp: _Evaluator._eval_binop,
+    ast.BoolOp: _Evaluator._eval_boolop,
+    ast.Compare: _Evaluator._eval_compare,
+    ast.Call: _Evaluator._eval_call,
+    ast.Subscript: _Evaluator._eval_subscript,
+    ast.Attribute: _Evaluator._eval_attribute,
+    ast.List: _Evaluator._eval_list,
+    ast.Tuple: _Evaluator._eval_tuple,
+}

@@ -1,0 +1,196 @@
+"""Ready tasks and the devices they run on: assignment, order, offers of starts (constellations, section Execution)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from agents.machines import DEVICE_AGENT
+from agents.records import Batch, Draft, Fields, Turn, Want
+from constellations.machines import TASK
+
+if TYPE_CHECKING:
+    from constellations.live import Node
+    from constellations.work import ConstellationWork
+
+SESSION_LIMIT = 1000
+"""Attempts that one session may have running."""
+
+
+@dataclass(slots=True)
+class Start:
+    """An attempt: the task, its device agent's row, the attempt's row."""
+
+    node: Node
+    agent: Fields
+    attempt: Fields
+
+
+@dataclass(slots=True)
+class Offer:
+    """A start that waits for its slot and its commit; memory changes only when both are there."""
+
+    place: tuple
+    start: Start
+    changes: Fields
+
+
+class Dispatch:
+    """Per device the ready tasks of one constellation, by priority, critical path, age."""
+
+    def __init__(self, work: ConstellationWork):
+        self._work = work
+        self._ready: dict[int, list[tuple]] = {}
+        self._homeless: list[Node] = []
+        self._offers: dict[int, list[Offer]] = {}
+        self._held: dict[int, int] = {}
+        self._queued: set[int] = set()
+        self._age = 0
+
+    # --- who waits where
+
+    def ready(self, node: Node) -> None:
+        """`node` may start: it goes to its device's heap, or waits until some device fits it."""
+        device = self._device_for(node.row)
+        if device is None:
+            self._homeless.append(node)
+            return
+        self._age += 1
+        heappush(self._ready.setdefault(device, []), (-node.row["priority"], -node.rank, self._age, node))
+
+    def _device_for(self, task: Fields) -> int | None:
+        """The named device if it takes work; else of those that fit the least loaded."""
+        fits = [row for row in self._work.drive.devices.values() if row["state"] == "ONLINE" and suits(row, task)]
+        if not fits:
+            return None
+        return min(fits, key=lambda row: (self._load(row), row["name"]))["id"]
+
+    def _load(self, device: Fields) -> float:
+        waiting = len(self._ready.get(device["id"], ()))
+        return (device["used"] + waiting) / device["max_concurrent"]
+
+    def house(self) -> None:
+        """Devices have changed: tasks without one may have one now, those of one that is gone have none."""
+        homeless, self._homeless = self._homeless, []
+        for device, heap in list(self._ready.items()):
+            if self._work.drive.devices[device]["state"] != "ONLINE":
+                homeless += [entry[-1] for entry in self._ready.pop(device)]
+        for node in homeless:
+            self.ready(node)
+
+    # --- starting
+
+    def offer(self, turn: Turn, budget: int, *, draining: bool) -> bool:
+        """Offer starts as far as budget and slots seem to go; True when more could start at once."""
+        if self._homeless:
+            self.house()
+        if draining:
+            return False
+        more = False
+        for device, heap in self._ready.items():
+            self._drop_stale(heap)
+            if heap or device in self._queued:
+                more |= self._offer_on(turn, device, heap, budget)
+        return more
+
+    def _drop_stale(self, heap: list[tuple]) -> None:
+        """An edit may have blocked, moved or removed what was ready."""
+        while heap and not self._startable(heap[0][-1]):
+            heappop(heap)
+
+    def _startable(self, node: Node) -> bool:
+        live = self._work.live
+        return node.row["state"] == "PENDING" and live is not None and live.nodes.get(node.key) is node
+
+    def _offer_on(self, turn: Turn, device: int, heap: list[tuple], budget: int) -> bool:
+        row, held = self._work.drive.devices[device], self._held.get(device, 0)
+        free = row["max_concurrent"] - row["used"] + turn.frees.get(device, 0)
+        others = row["used"] - turn.frees.get(device, 0) - held
+        room = min(budget, SESSION_LIMIT - sum(self._held.values()))
+        count = min(len(heap), max(free, 1 if others > 0 else 0), room)
+        self._start(turn, device, heap, count)
+        if device in self._queued or (len(heap) > 0 and count >= free and others > 0):
+            first = heap[0] if heap else (0,)
+            turn.wants[device] = Want(len(heap) if others > 0 else 0, -first[0], held)
+        return bool(heap) and count < free
+
+    def _start(self, turn: Turn, device: int, heap: list[tuple], count: int) -> None:
+        offers = self._offers.setdefault(device, [])
+        while count > 0 and heap:
+            place = heappop(heap)
+            if self._startable(place[-1]):
+                offers.append(self._offered(turn, device, place))
+                count -= 1
+        if offers:
+            turn.starts[device] = [Draft("state_changed", offer.changes, turn.by, turn.at) for offer in offers]
+
+    def _offered(self, turn: Turn, device: int, place: tuple) -> Offer:
+        """The record of a start: the task's transition, the new attempt, the new device agent, in one event."""
+        node: Node = place[-1]
+        drive, row = self._work.drive, node.row
+        agent = {
+            "id": turn.take(), "session_id": drive.stream, "interaction_id": self._work.interaction["id"],
+            "parent_id": self._work.agent["id"], "machine": DEVICE_AGENT.name, "name": f"{row['task_id']} on {drive.devices[device]['name']}",
+            "platform": drive.devices[device]["platform"], "device_id": device, "state": DEVICE_AGENT.initial,
+            "created_at": turn.at, "entered_at": turn.at,
+        }  # fmt: skip
+        attempt = {
+            "id": turn.take(), "task_id": row["id"], "number": row["attempt"] + 1, "agent_id": agent["id"],
+            "device_id": device, "fence": drive.token, "started_at": turn.at,
+        }  # fmt: skip
+        before = dict(row)
+        told, changes = turn.step(
+            TASK, before, "start", attempt=attempt["number"], device_id=device, started_at=turn.at
+        )
+        told["set"] = {"task": {str(row["id"]): changes}}
+        told["add"] = {"agent": [agent], "attempt": [attempt]}
+        return Offer(place, Start(node, agent, attempt), told)
+
+    # --- after the commit
+
+    def settled(self, batch: Batch) -> list[Start]:
+        """Starts that are durable now; the others are ready as before."""
+        begun: list[Start] = []
+        for device, offers in self._offers.items():
+            admitted = batch.admitted.get(device, 0)
+            for offer in offers[:admitted]:
+                offer.start.node.row.update(offer.changes["set"]["task"][str(offer.start.node.row["id"])])
+                offer.start.agent["reason"] = ""
+                begun.append(offer.start)
+            for offer in offers[admitted:]:
+                heappush(self._ready.setdefault(device, []), offer.place)
+            self._held[device] = self._held.get(device, 0) + admitted
+        self._offers.clear()
+        for device in batch.admitted:
+            row = self._work.drive.devices[device]
+            row["used"] = row["max_concurrent"] - batch.free[device]
+            (self._queued.add if device in batch.queued else self._queued.discard)(device)
+        return begun
+
+    def unsettled(self) -> None:
+        for device, offers in self._offers.items():
+            for offer in offers:
+                heappush(self._ready.setdefault(device, []), offer.place)
+        self._offers.clear()
+
+    def holds(self, device: int) -> None:
+        """An attempt was found running there when the session was taken over."""
+        self._held[device] = self._held.get(device, 0) + 1
+
+    def freed(self, device: int) -> None:
+        self._held[device] = max(self._held.get(device, 0) - 1, 0)
+
+    def leave_queues(self, turn: Turn) -> None:
+        """The session wants nothing any more: its places, and what was granted to it, go to the next."""
+        for device in self._queued:
+            turn.wants[device] = Want()
+
+
+def suits(device: Fields, task: Fields) -> bool:
+    """Whether a device is the one named, or has the type and the capabilities asked for."""
+    if task["wanted_device"]:
+        return device["name"] == task["wanted_device"]
+    if task["device_type"] and device["type"] != task["device_type"]:
+        return False
+    return set(task["capabilities"]) <= set(device["capabilities"])

@@ -1,0 +1,184 @@
+"""A constellation's snapshot and the draft an edit makes of it. Pure."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from constellations.errors import CycleFound
+from constellations.forms import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
+from constellations.graph import Graph
+from constellations.operations import MAX_TASKS
+from constellations.values import Hints, Row
+
+SKIPPED = "skipped"
+"""What the reason of a task begins with that was CANCELLED because it could never start."""
+
+Device = Mapping[str, Any]
+Devices = Mapping[str, Device]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A constellation at one version. Tasks by task_id (normal form, state, reason), dependencies by dependency_id.
+
+    `graph` has the task_ids as keys. `apply` changes it and puts it back: no other thread may use it meanwhile.
+    """
+
+    version: int
+    state: str
+    tasks: Mapping[str, Row]
+    dependencies: Mapping[str, Row]
+    graph: Graph
+
+
+class Refusal(Exception):
+    """One operation cannot be done. `conflict`: because of what has happened, not of how it is written."""
+
+    def __init__(self, message: str, field: str = "", conflict: bool = False):
+        super().__init__(message)
+        self.field, self.conflict = field, conflict
+
+
+class Echo(Exception):
+    """An operation fails only because one before it did; that one has been reported."""
+
+
+def editable(task: Mapping[str, Any]) -> bool:
+    """Whether a task, and the dependencies into it, may change: it has not started and may still do so."""
+    return task["state"] in ("PENDING", "WAITING_DEPENDENCY") or is_skipped(task)
+
+
+def is_skipped(task: Mapping[str, Any]) -> bool:
+    return task["state"] == "CANCELLED" and task.get("reason", "").startswith(SKIPPED)
+
+
+def why_not(task: Mapping[str, Any]) -> str:
+    """Why a task may not change, as a sentence."""
+    if task["state"] == "RUNNING":
+        return f"{task['task_id']} already runs"
+    return f"{task['task_id']} has ended ({task['state']})"
+
+
+def normal_task(row: Mapping[str, Any]) -> Row:
+    return {key: row[key] for key in TASK_DEFAULTS}
+
+
+def normal_dependency(row: Mapping[str, Any]) -> Row:
+    return {key: row[key] for key in DEPENDENCY_DEFAULTS}
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], keys: Iterable[str] = TASK_DEFAULTS) -> list[str]:
+    return [key for key in keys if old[key] != new[key]]
+
+
+class Draft:
+    """The snapshot with the operations done so far laid over it; None stands for a row that was removed.
+
+    `undo` leads the graph back, last step first.
+    """
+
+    def __init__(self, snapshot: Snapshot, devices: Devices):
+        self.snapshot, self.devices, self.graph = snapshot, devices, snapshot.graph
+        self.new_tasks: dict[str, Row | None] = {}
+        self.new_dependencies: dict[str, Row | None] = {}
+        self.tasks: Mapping[str, Any] = ChainMap(self.new_tasks, snapshot.tasks)
+        self.dependencies: Mapping[str, Any] = ChainMap(self.new_dependencies, snapshot.dependencies)
+        self.undo: list[tuple[Callable[..., None], tuple[str, ...]]] = []
+        self.refused: set[str] = set()
+        self.hint = Hints(self.graph)  # type: ignore[arg-type]
+        self.added = 0
+        self._named: dict[tuple[str, str], str] = {}
+        self._ids: dict[tuple[str, str], str] | None = None
+
+    def put_back(self) -> None:
+        while self.undo:
+            step, keys = self.undo.pop()
+            step(*keys)
+
+    # Finding
+
+    def task(self, task_id: str, field: str) -> Row:
+        """The task, or a Refusal that says what there is instead."""
+        row = self.tasks.get(task_id)
+        if row is None:
+            if task_id in self.refused:
+                raise Echo
+            raise Refusal(f"there is no task {task_id}{self.hint(task_id)}", field)
+        return row
+
+    def edge(self, upstream: str, downstream: str) -> str | None:
+        """The id of the dependency between two tasks."""
+        if not self.graph.has_edge(upstream, downstream):
+            return None
+        usual = f"{upstream}>{downstream}"
+        if _joins(self.dependencies.get(usual), upstream, downstream):
+            return usual
+        if (upstream, downstream) in self._named:
+            return self._named[upstream, downstream]
+        if self._ids is None:
+            self._ids = {(row["from"], row["to"]): key for key, row in self.snapshot.dependencies.items()}
+        return self._ids[upstream, downstream]
+
+    def find(self, which: Row) -> str | None:
+        """The id of a dependency that is named by its id or by its ends; None when there is none."""
+        named = which.get("dependency_id")
+        if named is None:
+            return self.edge(which["from"], which["to"])
+        row = self.dependencies.get(named)
+        if row is None:
+            return None
+        for end in ("from", "to"):
+            if which.get(end, row[end]) != row[end]:
+                raise Refusal(f"{named} leads from {row['from']} to {row['to']}; its ends stay: remove it and add another", end)
+        return named
+
+    def require_editable(self, task_id: str, field: str, what: str = "") -> None:
+        row = self.snapshot.tasks.get(task_id)
+        if row is not None and not editable(row):
+            raise Refusal(f"{what}{why_not(row)}", field, conflict=True)
+
+    # Changing
+
+    def put_task(self, row: Row) -> None:
+        if self.tasks.get(row["task_id"]) is None:
+            if self.added >= MAX_TASKS:
+                raise Refusal(f"one edit adds at most {MAX_TASKS:,} tasks")
+            self.added += 1
+            self.graph.add_task(row["task_id"])
+            self.undo.append((self.graph.remove_task, (row["task_id"],)))
+        self.new_tasks[row["task_id"]] = row
+
+    def drop_task(self, task_id: str) -> None:
+        self.graph.remove_task(task_id)
+        self.undo.append((self.graph.add_task, (task_id,)))
+        self.new_tasks[task_id] = None
+
+    def put_dependency(self, row: Row) -> None:
+        ends = row["from"], row["to"]
+        if not self.graph.has_edge(*ends):
+            try:
+                self.graph.add_edge(*ends)
+            except CycleFound as error:
+                raise Refusal(str(error)) from error
+            self.undo.append((self.graph.remove_edge, ends))
+        there = self.snapshot.dependencies.get(row["dependency_id"])
+        if there is not None and not _joins(there, *ends):
+            said = f"{row['dependency_id']} was the dependency from {there['from']} to {there['to']}; give this one an id of its own"
+            raise Refusal(said, "dependency_id")
+        self.new_dependencies[row["dependency_id"]] = row
+        self._named[ends] = row["dependency_id"]
+
+    def drop_dependency(self, dependency_id: str) -> None:
+        row = self.dependencies[dependency_id]
+        ends = row["from"], row["to"]
+        self.graph.remove_edge(*ends)
+        self.undo.append((self.graph.add_edge, ends))
+        self.new_dependencies[dependency_id] = None
+        self._named.pop(ends, None)
+
+
+def _joins(row: Row | None, upstream: str, downstream: str) -> bool:
+    return row is not None and row["from"] == upstream and row["to"] == downstream

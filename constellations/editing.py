@@ -1,0 +1,174 @@
+"""The editor: operations on a snapshot of a constellation become a validated set of changes. Pure.
+
+Preview and application are both `apply`; only what is done with its answer differs (constellations, "Editing while it
+runs"). Work is proportional to the operations and what they touch, never to the graph, but for `build_constellation`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from constellations import documents, operations
+from constellations.drafts import Devices, Draft, Echo, Refusal, Snapshot, differences, normal_dependency, normal_task
+from constellations.errors import EditRefused
+from constellations.forms import DEPENDENCY_DEFAULTS
+from constellations.operations import Operation
+from constellations.steps import APPLY
+from constellations.values import Row, key_text, kind_of
+
+__all__ = ["Changes", "Snapshot", "apply"]
+
+MAX_OPERATIONS = 10_000
+"""Operations of one edit."""
+MAX_PROBLEMS = 100
+"""Problems after which no more are looked for."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """What an edit does. Rows are in normal form; everything is JSON.
+
+    touched   tasks that were there and still are, each after all it waits for, whose readiness must be judged again
+    before    {"tasks": {task_id: row or None}, "dependencies": {dependency_id: row or None}} of what changed; so `after`
+    diff      [{"change": "added", "task": "task_005"}, {"change": "updated", "dependency": "a>b", "fields": {key: [old, new]}}]
+    """
+
+    added_tasks: list[Row] = field(default_factory=list)
+    removed_tasks: list[str] = field(default_factory=list)
+    updated_tasks: dict[str, Row] = field(default_factory=dict)
+    added_dependencies: list[Row] = field(default_factory=list)
+    removed_dependencies: list[str] = field(default_factory=list)
+    updated_dependencies: dict[str, Row] = field(default_factory=dict)
+    touched: list[str] = field(default_factory=list)
+    before: dict[str, dict[str, Row | None]] = field(default_factory=lambda: {"tasks": {}, "dependencies": {}})
+    after: dict[str, dict[str, Row | None]] = field(default_factory=lambda: {"tasks": {}, "dependencies": {}})
+    diff: list[dict[str, Any]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.diff)
+
+
+def apply(snapshot: Snapshot, written: Sequence[Any], devices: Devices) -> Changes:
+    """The changes that `written` operations make, as a whole or not at all: raises EditRefused with every problem.
+
+    `devices` is {name: {"type": str, "capabilities": [str], ...}}. The snapshot is afterwards as it was.
+    """
+    _check_whole(snapshot, written)
+    draft = Draft(snapshot, devices)
+    try:
+        problems = _run(draft, written) or _emptied(draft)
+        if problems:
+            raise EditRefused([problem for problem, _ in problems], conflict=any(conflict for _, conflict in problems))
+        return _changes(draft)
+    finally:
+        draft.put_back()
+
+
+def _check_whole(snapshot: Snapshot, written: Sequence[Any]) -> None:
+    message, conflict = "", False
+    if snapshot.state == "CANCELLED":
+        message, conflict = "the constellation was cancelled; nothing in it changes any more", True
+    elif not isinstance(written, list | tuple):
+        message = f"operations are a list, not {kind_of(written)}"
+    elif not written:
+        message = "an edit needs at least one operation"
+    elif len(written) > MAX_OPERATIONS:
+        message = f"the edit has {len(written):,} operations; {MAX_OPERATIONS:,} are allowed"
+    if message:
+        raise EditRefused([{"operation": None, "op": "", "field": "", "message": message}], conflict)
+
+
+def _run(draft: Draft, written: Sequence[Any]) -> list[tuple[dict[str, Any], bool]]:
+    """Does one operation after the other; the problems, and whether each is a conflict."""
+    problems: list[tuple[dict[str, Any], bool]] = []
+    for number, value in enumerate(written):
+        if len(problems) >= MAX_PROBLEMS:
+            break
+        operation = operations.read(value)
+        found = [*islice(documents.flaws(value), MAX_PROBLEMS), *operation.findings][:MAX_PROBLEMS]
+        problems += [(_problem(number, operation, key_text(path), message), False) for path, message in found]
+        if found:
+            draft.refused |= _ids_of(operation)
+            continue
+        try:
+            APPLY[operation.op](draft, operation.values)
+        except Refusal as refusal:
+            draft.refused |= _ids_of(operation)
+            problems.append((_problem(number, operation, refusal.field, str(refusal)), refusal.conflict))
+        except Echo:
+            continue  # only what an earlier operation, refused already, would have added is missing
+    return problems
+
+
+def _emptied(draft: Draft) -> list[tuple[dict[str, Any], bool]]:
+    if len(draft.graph) or not draft.snapshot.tasks:
+        return []
+    message = "nothing would be left; a constellation has at least one task"
+    return [({"operation": None, "op": "", "field": "", "message": message}, False)]
+
+
+def _problem(number: int, operation: Operation, field: str, message: str) -> dict[str, Any]:
+    return {"operation": number, "op": operation.op, "field": field, "message": message}
+
+
+def _ids_of(operation: Operation) -> set[str]:
+    """Tasks that a refused operation would have added."""
+    added = [operation.values] if operation.op == "add_task" else operation.values.get("tasks", [])
+    return {entry["task"]["task_id"] for entry in added if "task" in entry}
+
+
+def _changes(draft: Draft) -> Changes:
+    """What differs between the snapshot and the draft; an edit and its opposite in one come to nothing."""
+    changes = Changes()
+    touched: dict[str, None] = {}
+    _compare_tasks(draft, changes, touched)
+    _compare_dependencies(draft, changes, touched)
+    there = [task_id for task_id in touched if task_id in draft.snapshot.tasks and draft.tasks[task_id] is not None]
+    changes.touched = [str(task_id) for task_id in draft.graph.in_order(there)]
+    return changes
+
+
+def _compare_tasks(draft: Draft, changes: Changes, touched: dict[str, None]) -> None:
+    for task_id, new in draft.new_tasks.items():
+        old = draft.snapshot.tasks.get(task_id)
+        old = None if old is None else normal_task(old)
+        if old == new:
+            continue
+        changes.before["tasks"][task_id], changes.after["tasks"][task_id] = old, new
+        if old is None:
+            changes.added_tasks.append(new or {})
+            changes.diff.append({"change": "added", "task": task_id})
+        elif new is None:
+            changes.removed_tasks.append(task_id)
+            changes.diff.append({"change": "removed", "task": task_id})
+        else:
+            changes.updated_tasks[task_id] = {key: new[key] for key in differences(old, new)}
+            changes.diff.append({"change": "updated", "task": task_id, "fields": _old_and_new(old, new)})
+            touched[task_id] = None
+
+
+def _compare_dependencies(draft: Draft, changes: Changes, touched: dict[str, None]) -> None:
+    for name, new in draft.new_dependencies.items():
+        old = draft.snapshot.dependencies.get(name)
+        old = None if old is None else normal_dependency(old)
+        if old == new:
+            continue
+        changes.before["dependencies"][name], changes.after["dependencies"][name] = old, new
+        touched.update(dict.fromkeys(row["to"] for row in (old, new) if row is not None))
+        said: Row = {"dependency": name, **{end: (new or old or {})[end] for end in ("from", "to")}}
+        if old is None:
+            changes.added_dependencies.append(new or {})
+            changes.diff.append({"change": "added", **said})
+        elif new is None:
+            changes.removed_dependencies.append(name)
+            changes.diff.append({"change": "removed", **said})
+        else:
+            changes.updated_dependencies[name] = {key: new[key] for key in differences(old, new, DEPENDENCY_DEFAULTS)}
+            changes.diff.append({"change": "updated", **said, "fields": _old_and_new(old, new)})
+
+
+def _old_and_new(old: Row, new: Row) -> dict[str, list[Any]]:
+    return {key: [old[key], new[key]] for key in new if old[key] != new[key]}

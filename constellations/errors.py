@@ -1,0 +1,82 @@
+"""What is refused about graphs, plans and edits, and why."""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from agents.errors import AgentsError
+
+SHOWN_PROBLEMS = 3
+"""Problems spelled out in an error's one-line message; all of them are in `problems`."""
+
+
+class ConstellationsError(AgentsError):
+    """Something about a graph, a plan or an edit was refused."""
+
+
+class CycleFound(ConstellationsError):
+    """The tasks would wait for each other. `path` is the cycle, its first key repeated at its end: [a, b, c, a]."""
+
+    code = "cycle_found"
+
+    def __init__(self, path: Sequence[Hashable]):
+        self.path = list(path)
+        super().__init__(f"the tasks would wait for each other: {' > '.join(map(str, self.path))}")
+
+
+class ConditionRejected(ConstellationsError):
+    """The condition is not one: its syntax, a function, its size. Raised when it is written."""
+
+    code = "condition_rejected"
+
+
+class ConditionUnknown(ConstellationsError):
+    """The condition is neither true nor false: a name is missing (`name`), or its calculation failed."""
+
+    code = "condition_unknown"
+
+    def __init__(self, message: str, name: str = ""):
+        super().__init__(message)
+        self.name = name
+
+
+class PlanRejected(ConstellationsError):
+    """The plan has problems, each {"line": int or None, "key": "tasks[0].conditon", "message": "..."}."""
+
+    code = "plan_rejected"
+
+    def __init__(self, problems: Iterable[Mapping[str, Any]], source: str = "plan"):
+        problems = list(problems)
+        super().__init__(f"{source}: {in_short([_plan_line(problem) for problem in problems])}", problems)
+
+
+class EditRefused(ConstellationsError):
+    """Operations have problems, each {"operation": 0, "op": "add_task", "field": "device", "message": "..."}.
+
+    `conflict` says that the graph's state forbids it (409), not the operation's own form (400).
+    """
+
+    code = "edit_refused"
+
+    def __init__(self, problems: Iterable[Mapping[str, Any]], conflict: bool = False):
+        problems = list(problems)
+        super().__init__(in_short([_edit_line(problem) for problem in problems]), problems)
+        self.status = 409 if conflict else 400
+
+
+def in_short(lines: Sequence[str]) -> str:
+    """The first few of `lines` and how many there are besides."""
+    more = len(lines) - SHOWN_PROBLEMS
+    return "; ".join(lines[:SHOWN_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _plan_line(problem: Mapping[str, Any]) -> str:
+    where = [f"line {problem['line']}"] if problem.get("line") else []
+    where += [problem["key"]] if problem["key"] else []
+    return f"{', '.join(where)}: {problem['message']}" if where else problem["message"]
+
+
+def _edit_line(problem: Mapping[str, Any]) -> str:
+    if problem["operation"] is None:
+        return problem["message"]
+    place = f"operation {problem['operation'] + 1} ({problem['op']})"
+    return f"{place}, {problem['field']}: {problem['message']}" if problem["field"] else f"{place}: {problem['message']}"

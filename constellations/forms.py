@@ -1,0 +1,281 @@
+"""The normal forms of tasks and dependencies, and what keeps a value from having one. Pure.
+
+A plan, an edit and a rule say the same things in the same words, so all are read here.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from constellations import conditions
+from constellations.errors import ConditionRejected
+from constellations.values import (
+    MAX_ID,
+    Finding,
+    Misfit,
+    Reader,
+    Row,
+    flag,
+    identifier,
+    list_of,
+    mapping,
+    number,
+    one_of,
+    one_or_more,
+    read_fields,
+    text,
+    whole,
+)
+
+PRIORITIES = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
+TYPES = ("UNCONDITIONAL", "COMPLETION_ONLY", "SUCCESS_ONLY", "CONDITIONAL")
+ON_LOST = ("retry", "fail", "ask")
+
+MAX_NAME = 200
+MAX_WORD = 80
+MAX_DEPENDENCY_ID = 250
+"""Characters, as the columns have them."""
+MAX_PROSE = 20_000
+"""Characters of a description, a tip, a reason, a word of a command."""
+MAX_WORDS = 1_000
+"""Words of a command."""
+MAX_SECONDS = 31_536_000
+"""A year: the longest timeout, deadline, back-off, expected duration."""
+MAX_ATTEMPTS = 100
+
+TASK_DEFAULTS: Row = {
+    "task_id": "",
+    "name": "",
+    "description": "",
+    "tips": [],
+    "wanted_device": "",
+    "device_type": "",
+    "capabilities": [],
+    "tool": "command",
+    "arguments": {},
+    "priority": 1,
+    "timeout": None,
+    "deadline": None,
+    "max_attempts": 1,
+    "backoff": 1.0,
+    "confirm": False,
+    "phases": [],
+    "on_lost": "retry",
+}
+"""A task's normal form. `name` becomes its task_id; times are in seconds; priority is a place in PRIORITIES."""
+
+DEPENDENCY_DEFAULTS: Row = {
+    "dependency_id": "",
+    "from": "",
+    "to": "",
+    "type": "SUCCESS_ONLY",
+    "condition": "",
+    "description": "",
+}
+"""A dependency's normal form. `dependency_id` becomes from>to."""
+
+COMMAND = "command"
+"""The tool that runs an argument list, `argv`, on its device."""
+
+
+# Values of a task or a dependency
+
+
+def priority(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(PRIORITIES):
+        return value
+    return PRIORITIES.index(one_of(PRIORITIES)(value))
+
+
+def argv(value: Any) -> list[str]:
+    """A command's words: an argument list, or a text that is split as a shell splits it (no shell runs it)."""
+    if isinstance(value, str):
+        try:
+            value = shlex.split(value)
+        except ValueError as error:
+            raise Misfit(f"cannot be split into words: {str(error).lower()}") from error
+    words = list_of(_word_of_command, MAX_WORDS)(value)
+    if not words or not words[0]:
+        raise Misfit("names no program")
+    return words
+
+
+def _word_of_command(value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return text(MAX_PROSE)(value)
+
+
+def phase(value: Any) -> Row:
+    """A phase is its description, or that and its expected duration in seconds."""
+    if isinstance(value, str):
+        value = {"description": value}
+    fields, findings = read_fields(value, {"description": text(MAX_PROSE), "expected_duration": number(0, MAX_SECONDS, True)})
+    if findings:
+        path, message = findings[0]
+        raise Misfit(message, *path)
+    if not fields.get("description"):
+        raise Misfit("has no description")
+    return {"description": fields["description"], "expected_duration": fields.get("expected_duration")}
+
+
+def condition(value: Any) -> str:
+    text(MAX_PROSE)(value)
+    if value:
+        try:
+            conditions.check(value)
+        except ConditionRejected as error:
+            raise Misfit(str(error)) from error
+    return value
+
+
+# Tasks
+
+TASK_READERS: dict[str, Reader] = {
+    "task_id": identifier(MAX_ID),
+    "name": text(MAX_NAME),
+    "description": text(MAX_PROSE),
+    "tips": list_of(text(MAX_PROSE)),
+    "device": text(MAX_WORD),
+    "wanted_device": text(MAX_WORD),
+    "device_type": text(MAX_WORD),
+    "capabilities": list_of(text(MAX_WORD)),
+    "command": argv,
+    "tool": text(MAX_WORD),
+    "arguments": mapping,
+    "priority": priority,
+    "timeout": number(0, MAX_SECONDS, exclusive=True),
+    "deadline": number(0, MAX_SECONDS, exclusive=True),
+    "max_attempts": whole(1, MAX_ATTEMPTS),
+    "backoff": number(0, MAX_SECONDS),
+    "confirm": flag,
+    "phases": list_of(phase),
+    "on_lost": one_of(ON_LOST),
+}
+AFTER = {"after": one_or_more(identifier(MAX_ID))}
+ADD_READERS = TASK_READERS | AFTER
+
+
+def task(value: Any) -> tuple[Row, list[str], list[Finding]]:
+    """A task's normal form, the ids it names in `after`, and findings."""
+    fields, findings = read_fields(value, ADD_READERS)
+    after = fields.pop("after", [])
+    fresh: Row = {"tips": [], "capabilities": [], "arguments": {}, "phases": []}
+    row = {**TASK_DEFAULTS, **fresh, **_normal_task(fields, findings)}
+    if isinstance(value, Mapping):
+        if value.get("task_id") is None:
+            findings.append(((), "a task needs a task_id"))
+        if not _mentions(value, "command", "tool") and not value.keys() - ADD_READERS.keys():
+            findings.append(((), "a task needs a command or a tool; one in words alone needs a language model"))
+    row["name"] = row["name"] or row["task_id"]
+    return row, after, findings
+
+
+def task_fields(value: Any) -> tuple[str, Row, list[Finding]]:
+    """What `update_task` is given: the task's id, the normal form of the fields to change (null: the default), findings."""
+    if isinstance(value, Mapping) and "state" in value:
+        return "", {}, [(("state",), "a task's state is not edited; it follows from what happens")]
+    if isinstance(value, Mapping) and "after" in value:
+        return "", {}, [(("after",), "to wait for another task is a dependency of its own: add_dependency")]
+    fields, findings = read_fields(value, TASK_READERS)
+    given = value if isinstance(value, Mapping) else {}
+    reset = {ALIASES.get(key, key) for key, new in given.items() if new is None and key in TASK_READERS}
+    row = {key: _default(key) for key in reset if key in TASK_DEFAULTS} | _normal_task(fields, findings)
+    task_id = row.pop("task_id", "")
+    if not task_id and not findings:
+        findings.append(((), "which task? task_id is missing"))
+    if "name" in row:
+        row["name"] = row["name"] or task_id
+    return task_id, row, findings
+
+
+ALIASES = {"device": "wanted_device"}
+
+
+def _default(key: str) -> Any:
+    value = TASK_DEFAULTS[key]
+    return type(value)() if isinstance(value, list | dict) else value
+
+
+def _mentions(value: Mapping, *keys: str) -> bool:
+    return any(value.get(key) is not None for key in keys)
+
+
+def _normal_task(fields: Row, findings: list[Finding]) -> Row:
+    """Plan words to columns: `device` to wanted_device, `command` to the tool of that name."""
+    row = dict(fields)
+    if "device" in row:
+        if row.get("wanted_device", row["device"]) != row["device"]:
+            findings.append((("device",), "device and wanted_device are the same thing, and differ here"))
+        row["wanted_device"] = row.pop("device")
+    if COMMAND in row:
+        for other in ("tool", "arguments"):
+            if other in row:
+                findings.append(((other,), f"a task has a command or a tool, not both: {other} beside command"))
+        row["arguments"] = {"argv": row.pop(COMMAND)}
+        row["tool"] = COMMAND
+    elif row.get("tool") == COMMAND and "arguments" in row:
+        _check_arguments(row["arguments"], findings)
+    if row.get("tool") == "":
+        findings.append((("tool",), "is empty"))
+    return row
+
+
+def _check_arguments(arguments: Row, findings: list[Finding]) -> None:
+    try:
+        arguments["argv"] = argv(arguments.get("argv", []))
+    except Misfit as misfit:
+        findings.append((("arguments", "argv", *misfit.path), str(misfit)))
+
+
+# Dependencies
+
+DEPENDENCY_READERS: dict[str, Reader] = {
+    "dependency_id": text(MAX_DEPENDENCY_ID),
+    "from": identifier(MAX_ID),
+    "to": identifier(MAX_ID),
+    "type": one_of(TYPES),
+    "condition": condition,
+    "description": text(MAX_PROSE),
+}
+
+
+def dependency(value: Any) -> tuple[Row, list[Finding]]:
+    """A dependency's normal form and findings. With a condition and no type it is CONDITIONAL."""
+    fields, findings = read_fields(value, DEPENDENCY_READERS)
+    row = {**DEPENDENCY_DEFAULTS, **fields}
+    if row["condition"] and "type" not in fields:
+        row["type"] = "CONDITIONAL"
+    row["dependency_id"] = row["dependency_id"] or f"{row['from']}>{row['to']}"
+    if isinstance(value, Mapping):
+        findings += [((), f"a dependency needs `{end}`") for end in ("from", "to") if value.get(end) is None]
+        if not any(path[:1] in (("type",), ("condition",)) for path, _ in findings):
+            findings += dependency_findings(row)
+    return row, findings
+
+
+def dependency_findings(row: Row) -> list[Finding]:
+    """Whether type and condition go together."""
+    if row["type"] == "CONDITIONAL" and not row["condition"]:
+        return [((), "a CONDITIONAL dependency needs a condition")]
+    if row["type"] != "CONDITIONAL" and row["condition"]:
+        return [(("condition",), f"only a CONDITIONAL dependency has a condition; this one is {row['type']}")]
+    return []
+
+
+def dependency_fields(value: Any) -> tuple[Row, Row, list[Finding]]:
+    """What names a dependency (its id, or from and to), the fields to change (null: the default), findings."""
+    fields, findings = read_fields(value, DEPENDENCY_READERS)
+    given = value if isinstance(value, Mapping) else {}
+    which: Row = {key: fields.pop(key) for key in ("dependency_id", "from", "to") if key in fields}
+    changed = ("type", "condition", "description")
+    fields = {key: DEPENDENCY_DEFAULTS[key] for key in changed if key in given and given[key] is None} | fields
+    if not findings and not ("dependency_id" in which or {"from", "to"} <= which.keys()):
+        findings.append(((), "which dependency? give its dependency_id, or from and to"))
+    if fields.get("condition") and "type" not in fields:
+        fields["type"] = "CONDITIONAL"
+    elif fields.get("type", "CONDITIONAL") != "CONDITIONAL":
+        fields.setdefault("condition", "")
+    return which, fields, findings

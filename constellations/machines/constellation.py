@@ -1,0 +1,29 @@
+"""Machine 6, the constellation: a graph of tasks as a whole."""
+
+from agents.machines import ANY, Machine, Row, register
+
+CLOSED = ("COMPLETED", "PARTIALLY_FAILED", "FAILED")
+VERDICTS = ("all_done", "some_failed", "none_completed")
+"""How a close ends: no task FAILED / some FAILED, some COMPLETED / some FAILED, none COMPLETED."""
+
+CONSTELLATION = register(
+    Machine(
+        name="constellation",
+        initial="CREATED",
+        terminal=frozenset({"CANCELLED"}),
+        facts={"verdict": VERDICTS},
+        rows=(
+            Row("CREATED", "validated", "READY"),
+            Row("READY", "start", "EXECUTING"),
+            Row("READY", "pause", "PAUSED", note="nothing starts; what runs ends"),
+            Row("EXECUTING", "pause", "PAUSED"),
+            Row("PAUSED", "resume", "EXECUTING"),
+            *(
+                Row("EXECUTING", "close", state, guard={"verdict": verdict})
+                for verdict, state in zip(VERDICTS, CLOSED, strict=True)
+            ),
+            *(Row(state, "reopen", "EXECUTING", note="a retry, or an edit that adds work") for state in CLOSED),
+            Row(ANY, "cancel", "CANCELLED"),
+        ),
+    )
+)

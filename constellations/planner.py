@@ -1,0 +1,117 @@
+"""The planner without a language model: a plan reader with replan rules (constellations, last section).
+
+Its creation mode turns a payload into a constellation, its editing mode the ends of tasks into change sets. Both go
+through the editor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from agents.errors import PayloadRejected
+from agents.models import Device
+from agents.records import Fields
+from constellations import editing, plans, rules
+from constellations.errors import PlanRejected
+from constellations.graph import Graph
+from constellations.live import LiveGraph
+
+AUTHOR = "planner"
+NOT_YET = {
+    "confirm": "waits for a person's approval, which this installation cannot ask for",
+    "phases": "works in phases, which needs a tool loop",
+}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A validated plan, and the change that builds it in an empty constellation."""
+
+    plan: plans.Plan
+    changes: editing.Changes
+
+
+def prepare(payload: Fields) -> Prepared:
+    """Read a payload as far as the database's devices; raises AgentsError with the places of what is wrong."""
+    plan = _plan(payload)
+    operation = {
+        "op": "build_constellation",
+        "parameters": {"tasks": plan.tasks, "dependencies": plan.dependencies},
+    }
+    empty = editing.Snapshot(version=1, state="CREATED", tasks={}, dependencies={}, graph=Graph())
+    return Prepared(plan, editing.apply(empty, [operation], known_devices()))
+
+
+def _plan(payload: Fields) -> plans.Plan:
+    text = payload.get("plan")
+    if not isinstance(text, str):
+        raise PayloadRejected(
+            "free text needs a language model, and none is configured: submit a plan",
+            [{"key": "request", "message": "free text needs a language model"}],
+        )
+    plan = plans.parse(text)
+    problems = [
+        {"key": f"tasks.{task['task_id']}.{key}", "message": f"task {task['task_id']} {why}"}
+        for task in plan.tasks
+        for key, why in NOT_YET.items()
+        if task[key]
+    ]
+    if problems:
+        raise PlanRejected(problems)
+    return plan
+
+
+def known_devices() -> dict[str, Fields]:
+    """Devices by name, as the editor wants them."""
+    fields = ("name", "type", "capabilities", "state", "kind")
+    return {row["name"]: row for row in Device.objects.values(*fields)}
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What the planner wants to change after tasks have ended."""
+
+    rule: str
+    operations: list[Fields]
+    reason: str
+
+
+def propose(live: LiveGraph) -> tuple[list[Proposal], list[str]]:
+    """Editing mode: proposals for the tasks that have ended since it was asked last, and notes on broken conditions."""
+    ended = [
+        {
+            "task_id": node.key, "state": node.row["state"], "reason": node.row["reason"],
+            "result": node.row["result"], "error": node.row["error"],
+        }
+        for node in live.news
+    ]  # fmt: skip
+    live.news = []
+    if not live.constellation["rules"]:
+        return [], []
+    firings, notes = rules.match(live.constellation["rules"], live.constellation["fired"], ended, live.results)
+    return [Proposal(firing.rule, firing.operations, firing.reason) for firing in firings], notes
+
+
+def edit_row(live: LiveGraph, proposal: Proposal, changes: editing.Changes, identity: Fields) -> Fields:
+    """The `Edit` row of a proposal that was accepted."""
+    version = live.constellation["version"]
+    return {
+        **identity, "constellation_id": live.constellation["id"], "author": AUTHOR, "reason": proposal.reason,
+        "based_on": version, "version": version + 1, "operations": proposal.operations,
+        "before": changes.before, "after": changes.after, "diff": changes.diff,
+    }  # fmt: skip
+
+
+def summary(live: LiveGraph, started: float, now: float) -> dict[str, Any]:
+    """The result of a constellation that has ended (machines, section Constellation agent)."""
+    states = [node.row["state"] for node in live.nodes.values()]
+    counts = {name: states.count(state) for name, state in (("completed", "COMPLETED"), ("failed", "FAILED"), ("cancelled", "CANCELLED"))}
+    results = {n.key: n.row["result"] for n in live.nodes.values() if not n.outgoing and n.row["result"] is not None}
+    return {
+        "summary": f"{counts['completed']} of {len(states)} tasks completed, {counts['failed']} failed, {counts['cancelled']} cancelled or skipped",
+        "total_tasks": len(states),
+        **counts,
+        "wall_s": round(now - started, 3),
+        "results": results,
+    }

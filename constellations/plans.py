@@ -1,0 +1,208 @@
+"""Plan files: YAML or JSON to tasks, dependencies and replan rules in their normal form. Pure.
+
+Every problem is found before any is reported, and each names its line and key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from constellations import conditions, documents, forms, operations
+from constellations.documents import Document, Unreadable
+from constellations.errors import CycleFound, PlanRejected
+from constellations.forms import MAX_NAME, TASK_DEFAULTS
+from constellations.graph import Graph
+from constellations.operations import MAX_DEPENDENCIES, MAX_TASKS, list_within
+from constellations.values import Finding, Hints, Path, Reader, Row, key_text, kind_of, read_fields, text, under
+
+__all__ = ["TASK_DEFAULTS", "Plan", "parse"]
+
+MAX_RULES = 100
+MAX_PROBLEMS = 1_000
+"""Problems that are looked for and reported."""
+
+PLAN_READERS: dict[str, Reader] = {
+    "name": text(MAX_NAME),
+    "tasks": list_within(MAX_TASKS),
+    "dependencies": list_within(MAX_DEPENDENCIES),
+    "replan": list_within(MAX_RULES),
+}
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a plan file says, in normal form (forms.TASK_DEFAULTS, forms.DEPENDENCY_DEFAULTS, operations.rule)."""
+
+    name: str = ""
+    tasks: list[Row] = field(default_factory=list)
+    dependencies: list[Row] = field(default_factory=list)
+    rules: list[Row] = field(default_factory=list)
+
+
+def parse(text: str | bytes, source: str = "plan") -> Plan:
+    """Raises PlanRejected with every problem; `source` is what its message calls the text. Devices are not looked at."""
+    try:
+        document = documents.read(text)
+    except Unreadable as error:
+        raise PlanRejected([_problem(error.line, error.path, str(error))], source) from error
+    plan, findings = _read(document)
+    if findings:
+        raise PlanRejected(_located(document, findings), source)
+    return plan
+
+
+def _located(document: Document, findings: list[Finding]) -> list[dict[str, Any]]:
+    shown = dict.fromkeys(findings[:MAX_PROBLEMS])
+    problems = [_problem(document.line(path), path, message) for path, message in shown]
+    problems.sort(key=lambda problem: problem["line"] or 0)
+    if len(findings) > MAX_PROBLEMS:
+        problems.append(_problem(None, (), f"and more: the first {MAX_PROBLEMS:,} problems are shown"))
+    return problems
+
+
+def _problem(line: int | None, path: Path, message: str) -> dict[str, Any]:
+    return {"line": line, "key": key_text(path), "message": message}
+
+
+def _read(document: Document) -> tuple[Plan, list[Finding]]:
+    findings = [*document.repeated, *documents.flaws(document.value)]
+    if document.value is None:
+        return Plan(), [((), "the plan is empty")]
+    if not isinstance(document.value, dict):
+        return Plan(), [((), f"a plan is an object with a list of tasks, not {kind_of(document.value)}")]
+    fields, found = read_fields(document.value, PLAN_READERS)
+    findings += found
+    if not fields.get("tasks") and not any(path == ("tasks",) for path, _ in findings):
+        findings.append((("tasks",), "a plan needs at least one task"))
+    plan = Plan(name=fields.get("name", ""))
+    findings += islice(_parts(plan, fields), MAX_PROBLEMS + 1)
+    return plan, findings
+
+
+def _parts(plan: Plan, fields: Row) -> Iterator[Finding]:
+    """Reads all of a plan into `plan`; it is complete when this has ended without a finding."""
+    edges = _Edges(plan.dependencies)
+    yield from _read_tasks(plan, edges, fields.get("tasks", []))
+    yield from _read_dependencies(edges, fields.get("dependencies", []))
+    yield from edges.check([task["task_id"] for task in plan.tasks])
+    yield from _read_rules(plan, fields.get("replan", []))
+    yield from _strangers(plan, edges)
+
+
+def _read_tasks(plan: Plan, edges: _Edges, written: Iterable[Any]) -> Iterator[Finding]:
+    first: dict[str, int] = {}
+    for number, value in enumerate(written):
+        row, after, found = forms.task(value)
+        yield from under(("tasks", number), found)
+        plan.tasks.append(row)
+        task_id = row["task_id"]
+        if task_id and first.setdefault(task_id, number) != number:
+            yield ("tasks", number, "task_id"), f"there is a task {task_id} already: tasks[{first[task_id]}]"
+        for place, upstream in enumerate(after if task_id else ()):
+            dependency, _ = forms.dependency({"from": upstream, "to": task_id})
+            edges.add(dependency, ("tasks", number, "after", place))
+
+
+def _read_dependencies(edges: _Edges, written: Iterable[Any]) -> Iterator[Finding]:
+    for number, value in enumerate(written):
+        row, found = forms.dependency(value)
+        yield from under(("dependencies", number), found)
+        if row["from"] and row["to"]:
+            edges.add(row, ("dependencies", number))
+
+
+def _read_rules(plan: Plan, written: Iterable[Any]) -> Iterator[Finding]:
+    names: set[str] = set()
+    for number, value in enumerate(written):
+        row, found = operations.rule(value, number)
+        yield from under(("replan", number), found)
+        if row["name"] in names:
+            yield ("replan", number, "name"), f"there is a rule called {row['name']} already"
+        names.add(row["name"])
+        plan.rules.append(row)
+
+
+@dataclass(slots=True)
+class _Edges:
+    """The dependencies of a plan and where each is written."""
+
+    rows: list[Row]
+    paths: list[Path] = field(default_factory=list)
+
+    def add(self, row: Row, path: Path) -> None:
+        self.rows.append(row)
+        self.paths.append(path)
+
+    def check(self, task_ids: list[str]) -> Iterator[Finding]:
+        """Ends that do not exist, self-loops, repetitions, cycles."""
+        known = set(task_ids)
+        hint = Hints(known)
+        good: dict[tuple[str, str], Path] = {}
+        names: set[str] = set()
+        for row, path in zip(self.rows, self.paths, strict=True):
+            ends = row["from"], row["to"]
+            problem = _end_problem(ends, known, hint) or _repetition(row, ends in good, names)
+            names.add(row["dependency_id"])
+            if problem:
+                yield path, problem
+            else:
+                good[ends] = path
+        yield from _cycles(task_ids, good)
+
+
+def _end_problem(ends: tuple[str, str], known: set[str], hint: Hints) -> str:
+    if ends[0] == ends[1]:
+        return f"{ends[0]} would wait for itself"
+    missing = [end for end in ends if end not in known]
+    return f"there is no task {missing[0]}{hint(missing[0])}" if missing else ""
+
+
+def _repetition(row: Row, is_there: bool, names: set[str]) -> str:
+    if is_there:
+        return f"{row['to']} waits for {row['from']} already"
+    return f"there is a dependency {row['dependency_id']} already" if row["dependency_id"] in names else ""
+
+
+def _cycles(task_ids: list[str], edges: dict[tuple[str, str], Path]) -> list[Finding]:
+    """One cycle, at whichever of its dependencies is written last."""
+    try:
+        Graph.build(task_ids, edges)
+    except CycleFound as error:
+        members = set(zip(error.path, error.path[1:], strict=False))
+        last = [path for ends, path in edges.items() if ends in members][-1]
+        return [(last, str(error))]
+    return []
+
+
+def _strangers(plan: Plan, edges: _Edges) -> Iterator[Finding]:
+    """Tasks that conditions and rules name and that neither the plan nor a rule adds."""
+    known = {task["task_id"] for task in plan.tasks}
+    hint = Hints(known)
+    for row, path in zip(edges.rows, edges.paths, strict=True):
+        yield from _unknown_reads(row["condition"], known, (*path, "condition"), hint)
+    known |= {task_id for rule in plan.rules for task_id in _added_by(rule)}
+    for number, rule in enumerate(plan.rules):
+        path = ("replan", number, "when")
+        for task_id in rule["when"]["task"]:
+            if task_id not in known:
+                yield (*path, "task"), f"there is no task {task_id}{hint(task_id)}"
+        yield from _unknown_reads(rule["when"]["condition"], known, (*path, "condition"), hint)
+
+
+def _unknown_reads(condition: str, known: set[str], path: Path, hint: Hints) -> Iterator[Finding]:
+    if "results" in condition:
+        for task_id in sorted(conditions.tasks_read(condition) - known):
+            yield path, f"it reads the result of {task_id}, and there is no such task{hint(task_id)}"
+
+
+def _added_by(rule: Row) -> Iterator[str]:
+    for operation in rule["edit"]:
+        parameters = operation["parameters"]
+        if operation["op"] == "add_task" and isinstance(parameters, dict):
+            yield str(parameters.get("task_id", ""))
+        elif operation["op"] == "build_constellation" and isinstance(parameters, dict):
+            tasks = parameters.get("tasks")
+            yield from (str(task.get("task_id")) for task in tasks or () if isinstance(task, dict))

@@ -1,0 +1,71 @@
+"""Which replan rules fire when tasks have ended. Pure: what their operations do is the editor's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from constellations.conditions import evaluate
+from constellations.drafts import is_skipped
+from constellations.errors import ConditionUnknown
+
+Ended = Mapping[str, Any]
+
+SINGLE_EVENTS = {"COMPLETED": "task_completed", "FAILED": "task_failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A rule that applies because `task_id` ended. `index` is the rule's place in the plan, from 0."""
+
+    rule: str
+    index: int
+    task_id: str
+    reason: str
+    operations: list[dict[str, Any]]
+
+
+def match(
+    rules: Sequence[Mapping[str, Any]], fired: Mapping[str, int], ended: Iterable[Ended], results: Mapping[str, Any]
+) -> tuple[list[Firing], list[str]]:
+    """The rules (normal form: operations.rule) that tasks which have `ended` make fire, each at most its `times` in all.
+
+    Firings come in the order in which the tasks ended, then that of the rules. A condition that is neither true nor false
+    does not fire; it is in the second list, as a sentence.
+    `fired` counts earlier firings by the rule's name and is not changed. An ended task has task_id, state, reason, result.
+    """
+    firings: list[Firing] = []
+    notes: list[str] = []
+    if not rules:
+        return firings, notes
+    count = dict(fired)
+    for task in ended:
+        for index, rule in enumerate(rules):
+            if count.get(rule["name"], 0) < rule.get("times", 1) and _concerns(rule["when"], task):
+                try:
+                    if _holds(rule["when"].get("condition", ""), task, results):
+                        count[rule["name"]] = count.get(rule["name"], 0) + 1
+                        firings.append(_firing(index, rule, task))
+                except ConditionUnknown as error:
+                    notes.append(f"rule {rule['name']} after {task['task_id']}: {error}")
+    return firings, notes
+
+
+def _concerns(when: Mapping[str, Any], task: Ended) -> bool:
+    wanted = when.get("task")
+    named = not wanted or (task["task_id"] == wanted if isinstance(wanted, str) else task["task_id"] in wanted)
+    return named and when["event"] in ("task_ended", _event(task))
+
+
+def _event(task: Ended) -> str:
+    return "task_skipped" if is_skipped(task) else SINGLE_EVENTS.get(task["state"], "")
+
+
+def _holds(condition: str, task: Ended, results: Mapping[str, Any]) -> bool:
+    return not condition or evaluate(condition, task["result"], results)
+
+
+def _firing(index: int, rule: Mapping[str, Any], task: Ended) -> Firing:
+    reason = rule.get("reason") or f"{rule['name']}: {task['task_id']} is {task['state']}"
+    return Firing(rule["name"], index, task["task_id"], reason, list(rule["edit"]))

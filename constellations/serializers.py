@@ -1,0 +1,110 @@
+"""What goes out over REST of what is to be done."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from constellations.models import PRIORITIES, Attempt, Constellation, Edit, Task
+
+
+class ConstellationRow(serializers.ModelSerializer):
+    session = serializers.IntegerField(source="session_id")
+    interaction = serializers.IntegerField(source="interaction_id")
+    replaces = serializers.IntegerField(source="replaces_id", allow_null=True)
+    result = serializers.JSONField(allow_null=True)
+
+    class Meta:
+        model = Constellation
+        fields = (
+            "id", "session", "interaction", "replaces", "name", "state", "reason", "version", "result",
+            "created_at", "entered_at", "ended_at",
+        )  # fmt: skip
+
+
+class GraphTask(serializers.Serializer):
+    """A node, as much of it as a picture needs."""
+
+    id = serializers.IntegerField()
+    task_id = serializers.CharField()
+    name = serializers.CharField()
+    state = serializers.CharField()
+    reason = serializers.CharField()
+    priority = serializers.IntegerField()
+    attempt = serializers.IntegerField()
+    device_id = serializers.IntegerField(allow_null=True)
+
+
+class GraphDependency(serializers.Serializer):
+    id = serializers.IntegerField()
+    dependency_id = serializers.CharField()
+    upstream_id = serializers.IntegerField()
+    downstream_id = serializers.IntegerField()
+    type = serializers.CharField()
+    condition = serializers.CharField()
+
+
+class ConstellationDetail(ConstellationRow):
+    counts = serializers.DictField(child=serializers.IntegerField(), help_text="Tasks by state.")
+    tasks = GraphTask(many=True)
+    dependencies = GraphDependency(many=True)
+    truncated = serializers.BooleanField(help_text="There are more: page through /api/tasks/.")
+
+    class Meta(ConstellationRow.Meta):
+        fields = (*ConstellationRow.Meta.fields, "counts", "tasks", "dependencies", "truncated")
+
+
+class EditRow(serializers.ModelSerializer):
+    operations = serializers.ListField(child=serializers.DictField())
+    diff = serializers.JSONField()
+
+    class Meta:
+        model = Edit
+        fields = ("id", "edit_id", "author", "reason", "based_on", "version", "operations", "diff", "at")
+
+
+class TaskRow(serializers.ModelSerializer):
+    constellation = serializers.IntegerField(source="constellation_id")
+    device = serializers.CharField(source="device.name", allow_null=True, default=None, help_text="Where it runs or ran.")
+    priority = serializers.SerializerMethodField()
+    result = serializers.JSONField(allow_null=True)
+
+    class Meta:
+        model = Task
+        fields = (
+            "id", "constellation", "task_id", "name", "state", "reason", "priority", "wanted_device", "device", "attempt",
+            "result", "error", "created_at", "entered_at", "started_at", "ended_at", "retry_at",
+        )  # fmt: skip
+
+    def get_priority(self, task: Task) -> str:
+        return PRIORITIES[task.priority]
+
+
+class AttemptRow(serializers.ModelSerializer):
+    device = serializers.CharField(source="device.name")
+    agent = serializers.IntegerField(source="agent_id")
+    result = serializers.JSONField(allow_null=True)
+
+    class Meta:
+        model = Attempt
+        fields = ("id", "number", "agent", "device", "started_at", "ended_at", "outcome", "exit_code", "result", "error")
+
+
+class OutputPiece(serializers.Serializer):
+    attempt = serializers.IntegerField(help_text="Id of the attempt.")
+    offset = serializers.IntegerField(help_text="Of the text's first character in the whole output.")
+    text = serializers.CharField(allow_blank=True)
+
+
+class TaskDetail(TaskRow):
+    description = serializers.CharField()
+    tips = serializers.ListField(child=serializers.CharField())
+    capabilities = serializers.ListField(child=serializers.CharField())
+    arguments = serializers.DictField()
+    attempts = AttemptRow(source="latest", many=True, help_text="The latest, oldest first.")
+    output = OutputPiece(allow_null=True, help_text="The end of what the last attempt printed.")
+
+    class Meta(TaskRow.Meta):
+        fields = (
+            *TaskRow.Meta.fields, "description", "tips", "device_type", "capabilities", "tool", "arguments", "timeout",
+            "deadline", "max_attempts", "backoff", "confirm", "on_lost", "version", "attempts", "output",
+        )  # fmt: skip

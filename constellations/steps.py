@@ -1,0 +1,261 @@
+"""The seven operations, each carried out on a draft or refused. Pure.
+
+Adding what is there as it is there, and removing what is gone, changes nothing; only tasks that have not started, and the
+dependencies into them, may change (constellations, "Editing while it runs").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from constellations import conditions, forms
+from constellations.drafts import (
+    Device,
+    Devices,
+    Draft,
+    Refusal,
+    differences,
+    editable,
+    normal_dependency,
+    normal_task,
+    why_not,
+)
+from constellations.forms import DEPENDENCY_DEFAULTS
+from constellations.values import Row, did_you_mean, key_text
+
+DEVICE_FIELDS = ("wanted_device", "device_type", "capabilities")
+
+
+def _add_task(draft: Draft, values: Row) -> None:
+    row = values["task"]
+    there = draft.tasks.get(row["task_id"])
+    if there is not None and (different := differences(there, row)):
+        raise Refusal(f"there is a task {row['task_id']} already, with another {', '.join(different)}", "task_id")
+    if there is None:
+        _check_devices(draft, row)
+        draft.put_task(row)
+    _add_after(draft, values)
+
+
+def _add_after(draft: Draft, values: Row) -> None:
+    for place, upstream in enumerate(values["after"]):
+        row, _ = forms.dependency({"from": upstream, "to": values["task"]["task_id"]})
+        _add_dependency(draft, {"dependency": row}, {"from": f"after[{place}]"})
+
+
+def _remove_task(draft: Draft, values: Row) -> None:
+    task_id = values["task_id"]
+    if draft.tasks.get(task_id) is None:
+        return
+    draft.require_editable(task_id, "task_id")
+    for downstream in draft.graph.downstream(task_id):
+        draft.require_editable(str(downstream), "task_id", f"{task_id} cannot go: what waited for it, ")
+    for upstream in draft.graph.upstream(task_id):
+        draft.drop_dependency(_known(draft.edge(str(upstream), task_id)))
+    for downstream in draft.graph.downstream(task_id):
+        draft.drop_dependency(_known(draft.edge(task_id, str(downstream))))
+    draft.drop_task(task_id)
+
+
+def _known(dependency_id: str | None) -> str:
+    if dependency_id is None:
+        raise AssertionError("the graph has an edge that is no dependency")
+    return dependency_id
+
+
+def _update_task(draft: Draft, values: Row) -> None:
+    task_id, fields = values["task_id"], dict(values["fields"])
+    row = draft.task(task_id, "task_id")
+    if fields.get("tool", row["tool"]) != row["tool"]:
+        fields.setdefault("arguments", {})
+    new = normal_task(row) | fields
+    different = differences(row, new)
+    if not different:
+        return
+    draft.require_editable(task_id, "task_id")
+    if new["tool"] == forms.COMMAND and not new["arguments"].get("argv"):
+        raise Refusal("a command needs its argument list", "command")
+    if any(key in DEVICE_FIELDS for key in different):
+        _check_devices(draft, new)
+    draft.put_task(new)
+
+
+def _add_dependency(draft: Draft, values: Row, fields: Mapping[str, str] | None = None) -> None:
+    """`fields` says what the operation calls a field, where it is another name."""
+    row = values["dependency"]
+    called = {"from": "from", "to": "to", **(fields or {})}
+    for end in ("from", "to"):
+        draft.task(row[end], called[end])
+    if row["from"] == row["to"]:
+        raise Refusal(f"{row['from']} would wait for itself", called["from"])
+    if _is_there(draft, row, called):
+        return
+    draft.require_editable(row["to"], called["to"])
+    _check_reads(draft, row)
+    draft.put_dependency(row)
+
+
+def _is_there(draft: Draft, row: Row, called: Mapping[str, str]) -> bool:
+    """Whether the dependency is there as it is given; a Refusal when there is another in its place."""
+    there = draft.dependencies.get(row["dependency_id"])
+    if there is None:
+        name = draft.edge(row["from"], row["to"])
+        there = draft.dependencies[name] if name else None
+    if there is None:
+        return False
+    if row["dependency_id"] == f"{row['from']}>{row['to']}":
+        row = {**row, "dependency_id": there["dependency_id"]}
+    different = differences(there, row, DEPENDENCY_DEFAULTS)
+    if different:
+        said = f"there is a dependency {there['dependency_id']} already, with another {', '.join(different)}"
+        raise Refusal(said, called["from"] if called["from"] != "from" else "dependency_id")
+    return True
+
+
+def _remove_dependency(draft: Draft, values: Row) -> None:
+    name = draft.find(values["which"])
+    if name is None:
+        return
+    draft.require_editable(draft.dependencies[name]["to"], "to")
+    draft.drop_dependency(name)
+
+
+def _update_dependency(draft: Draft, values: Row) -> None:
+    which = values["which"]
+    name = draft.find(which)
+    if name is None:
+        named = which.get("dependency_id")
+        hint = did_you_mean(named, draft.dependencies) if named else ""
+        raise Refusal(f"there is no dependency {named or which['from'] + '>' + which['to']}{hint}", "dependency_id")
+    row = draft.dependencies[name]
+    new = normal_dependency(row) | values["fields"]
+    if not differences(row, new, DEPENDENCY_DEFAULTS):
+        return
+    draft.require_editable(row["to"], "to")
+    for path, message in forms.dependency_findings(new):
+        raise Refusal(message, key_text(path))
+    _check_reads(draft, new)
+    draft.put_dependency(new)
+
+
+def _build_constellation(draft: Draft, values: Row) -> None:
+    """The tasks and dependencies given, in place of the editable part (clear) or in addition to it."""
+    listed = [entry["task"]["task_id"] for entry in values["tasks"]]
+    if len(set(listed)) < len(listed):
+        twice = next(task_id for number, task_id in enumerate(listed) if task_id in listed[:number])
+        raise Refusal(f"the task {twice} is there twice", "tasks")
+    if values["clear"]:
+        _clear(draft, set(listed), {(row["from"], row["to"]) for _, row in _listed_dependencies(values)})
+    for number, entry in enumerate(values["tasks"]):
+        _at(f"tasks[{number}]", _put_task, draft, entry["task"])
+    seen: set[tuple[str, str]] = set()
+    for place, row in _listed_dependencies(values):
+        if (row["from"], row["to"]) in seen:
+            raise Refusal(f"{row['to']} waits for {row['from']} already", place)
+        seen.add((row["from"], row["to"]))
+        _at(place, _put_dependency, draft, row)
+
+
+def _at(place: str, step: Callable[..., None], *arguments: Any) -> None:
+    """A step of an operation whose refusal names its place in it."""
+    try:
+        step(*arguments)
+    except Refusal as refusal:
+        field = f"{place}.{refusal.field}" if refusal.field else place
+        raise Refusal(str(refusal), field, refusal.conflict) from refusal
+
+
+def _listed_dependencies(values: Row) -> Iterator[tuple[str, Row]]:
+    """Where each dependency of the operation is written, and its normal form."""
+    for number, entry in enumerate(values["tasks"]):
+        for place, upstream in enumerate(entry["after"]):
+            yield f"tasks[{number}].after[{place}]", forms.dependency({"from": upstream, "to": entry["task"]["task_id"]})[0]
+    for number, entry in enumerate(values["dependencies"]):
+        yield f"dependencies[{number}]", entry["dependency"]
+
+
+def _clear(draft: Draft, keep: set[str], kept_edges: set[tuple[str, str]]) -> None:
+    for key, row in list(draft.dependencies.items()):
+        if row is not None and (row["from"], row["to"]) not in kept_edges and _may_change(draft, row["to"]):
+            draft.drop_dependency(key)
+    for task_id in [task_id for task_id, row in draft.tasks.items() if row is not None and task_id not in keep]:
+        if not _may_change(draft, task_id):
+            reason = why_not(draft.snapshot.tasks[task_id])
+            raise Refusal(f"{task_id} would go, and {reason}: list it as it is, or set clear to false", "tasks", conflict=True)
+        _remove_task(draft, {"task_id": task_id})
+
+
+def _may_change(draft: Draft, task_id: str) -> bool:
+    row = draft.snapshot.tasks.get(task_id)
+    return row is None or editable(row)
+
+
+def _put_task(draft: Draft, row: Row) -> None:
+    if draft.tasks.get(row["task_id"]) is None:
+        _add_task(draft, {"task": row, "after": ()})
+    else:
+        fields = {key: value for key, value in row.items() if key != "task_id"}
+        _update_task(draft, {"task_id": row["task_id"], "fields": fields})
+
+
+def _put_dependency(draft: Draft, row: Row) -> None:
+    name = draft.edge(row["from"], row["to"])
+    if name is not None and row["dependency_id"] in (name, f"{row['from']}>{row['to']}"):
+        fields = {key: row[key] for key in ("type", "condition", "description")}
+        _update_dependency(draft, {"which": {"dependency_id": name}, "fields": fields})
+        return
+    if name is not None:
+        _remove_dependency(draft, {"which": {"dependency_id": name}})
+    _add_dependency(draft, {"dependency": row})
+
+
+# What the snapshot and the devices have to say
+
+
+def _check_devices(draft: Draft, row: Row) -> None:
+    """Every device named exists, or some device fits what is asked for."""
+    wanted = row["wanted_device"]
+    if wanted and wanted not in draft.devices:
+        raise Refusal(f"there is no device {wanted}; {_devices_there(draft.devices)}", "device")
+    asked = " and ".join(filter(None, (_asked_type(row), _asked_capabilities(row))))
+    if asked and not any(fits(device, row) for device in draft.devices.values()):
+        field = "device_type" if row["device_type"] else "capabilities"
+        raise Refusal(f"no device has {asked}; {_devices_there(draft.devices)}", field)
+
+
+def fits(device: Device, task: Mapping[str, Any]) -> bool:
+    """Whether a device has the type and capabilities that a task asks for, if it asks for any."""
+    right_type = not task["device_type"] or device["type"] == task["device_type"]
+    return right_type and set(task["capabilities"]) <= set(device["capabilities"])
+
+
+def _asked_type(row: Row) -> str:
+    return f"the type {row['device_type']}" if row["device_type"] else ""
+
+
+def _asked_capabilities(row: Row) -> str:
+    return f"the capabilities {', '.join(row['capabilities'])}" if row["capabilities"] else ""
+
+
+def _devices_there(devices: Devices) -> str:
+    return f"there are {', '.join(sorted(devices))}" if devices else "there are no devices"
+
+
+def _check_reads(draft: Draft, row: Row) -> None:
+    """A condition's results['...'] name tasks that are there."""
+    if "results" not in row["condition"]:
+        return
+    for task_id in sorted(conditions.tasks_read(row["condition"])):
+        draft.task(task_id, "condition")
+
+
+APPLY: dict[str, Callable[[Draft, Row], None]] = {
+    "build_constellation": _build_constellation,
+    "add_task": _add_task,
+    "remove_task": _remove_task,
+    "update_task": _update_task,
+    "add_dependency": _add_dependency,
+    "remove_dependency": _remove_dependency,
+    "update_dependency": _update_dependency,
+}

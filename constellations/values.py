@@ -1,0 +1,201 @@
+"""What a value in a plan or an edit may be, and what is said when it is something else. Pure.
+
+A reader takes a value and gives its normal form, or raises Misfit. A finding is (path, message); the path leads from what
+was read to the part it is about: ("tips", 0).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+MAX_ID = 120
+"""Characters of a task_id."""
+MAX_ITEMS = 100
+"""Items of a list that has no limit of its own."""
+SHOWN = 40
+"""Characters of a text that a message repeats."""
+HINTS = 20
+"""Unknown ids of one plan or edit for which a nearest one is looked for."""
+MAX_COMPARED = 1_000
+"""Known words among which the nearest is looked for."""
+MAX_STRANGE_KEYS = 20
+"""Unknown keys of one object that are reported."""
+
+Path = tuple[str | int, ...]
+Finding = tuple[Path, str]
+Row = dict[str, Any]
+Reader = Callable[[Any], Any]
+
+ID = re.compile(r"[\w.:/-]+")
+
+
+class Misfit(ValueError):
+    """A value is not what its key takes; `path` leads to the part of it that is not."""
+
+    def __init__(self, message: str, *path: str | int):
+        super().__init__(message)
+        self.path = path
+
+
+def key_text(path: Path) -> str:
+    """A path as a message writes it: tasks[0].conditon."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
+
+
+def under(prefix: Path, findings: Iterable[Finding]) -> list[Finding]:
+    """The findings of a part as findings of the whole."""
+    return [((*prefix, *path), message) for path, message in findings]
+
+
+def kind_of(value: Any) -> str:
+    """A value as a message calls it."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return f"the number {value}"
+    if isinstance(value, str):
+        return f"the text '{value[:SHOWN]}{'...' if len(value) > SHOWN else ''}'"
+    return "an object" if isinstance(value, Mapping) else "a list"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint for the end of a message: the nearest known word, or all of them when they are few."""
+    known = sorted(filter(None, known))
+    close = get_close_matches(word[:MAX_ID], known[:MAX_COMPARED], 1)
+    if close:
+        return f"; did you mean {close[0]}?"
+    if not known:
+        return ""
+    return f"; there {'is' if len(known) == 1 else 'are'} {', '.join(known[:12])}{' ...' if len(known) > 12 else ''}"
+
+
+class Hints:
+    """did_you_mean for many words: looking for the nearest of thousands takes milliseconds, so only the first few get it."""
+
+    def __init__(self, known: Iterable[str]):
+        self._known, self._left = known, HINTS
+
+    def __call__(self, word: str) -> str:
+        self._left -= 1
+        return did_you_mean(word, self._known) if self._left >= 0 else ""
+
+
+def text(limit: int) -> Reader:
+    def read(value: Any) -> str:
+        if not isinstance(value, str):
+            hint = "; put it in quotes" if isinstance(value, bool | int | float) else ""
+            raise Misfit(f"must be text, not {kind_of(value)}{hint}")
+        if len(value) > limit:
+            raise Misfit(f"has {len(value)} characters; {limit} are allowed")
+        return value
+
+    return read
+
+
+def identifier(limit: int) -> Reader:
+    read_text = text(limit)
+
+    def read(value: Any) -> str:
+        if not ID.fullmatch(read_text(value)):
+            raise Misfit(f"'{value}' is not an id: letters, digits and _ - . : / make one" if value else "is empty")
+        return value
+
+    return read
+
+
+def number(low: float, high: float, exclusive: bool = False) -> Reader:
+    def read(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise Misfit(f"must be a number, not {kind_of(value)}")
+        if value < low or value > high or (exclusive and value == low):
+            raise Misfit(f"is {value}; it must be {'above' if exclusive else 'at least'} {low} and at most {high}")
+        return value
+
+    return read
+
+
+def whole(low: int, high: int) -> Reader:
+    def read(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise Misfit(f"must be a whole number, not {kind_of(value)}")
+        if not low <= value <= high:
+            raise Misfit(f"is {value}; it must be from {low} to {high}")
+        return value
+
+    return read
+
+
+def flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Misfit(f"must be true or false, not {kind_of(value)}")
+    return value
+
+
+def one_of(words: tuple[str, ...]) -> Reader:
+    def read(value: Any) -> str:
+        if value in words:
+            return value
+        hint = f"; did you mean {match[0]}?" if (match := _nearest(value, words)) else ""
+        raise Misfit(f"must be one of {', '.join(words)}, not {kind_of(value)}{hint}")
+
+    return read
+
+
+def _nearest(value: Any, words: Iterable[str]) -> list[str]:
+    if not isinstance(value, str):
+        return []
+    return [word for word in words if word.lower() == value.lower()] or get_close_matches(value, words, 1)
+
+
+def list_of(read_item: Reader, limit: int = MAX_ITEMS) -> Reader:
+    def read(value: Any) -> list:
+        if not isinstance(value, list | tuple):
+            raise Misfit(f"must be a list, not {kind_of(value)}")
+        if len(value) > limit:
+            raise Misfit(f"has {len(value)} items; {limit} are allowed")
+        return [_read_at(read_item, item, place) for place, item in enumerate(value)]
+
+    return read
+
+
+def _read_at(read_item: Reader, item: Any, place: str | int) -> Any:
+    try:
+        return read_item(item)
+    except Misfit as misfit:
+        raise Misfit(str(misfit), place, *misfit.path) from misfit
+
+
+def one_or_more(read_item: Reader) -> Reader:
+    """A list, or its only item by itself."""
+    read_list = list_of(read_item, MAX_COMPARED)
+    return lambda value: read_list([value] if isinstance(value, str) else value)
+
+
+def mapping(value: Any) -> dict:
+    if not isinstance(value, Mapping):
+        raise Misfit(f"must be an object (key: value), not {kind_of(value)}")
+    return dict(value)
+
+
+def read_fields(value: Any, readers: Mapping[str, Reader]) -> tuple[Row, list[Finding]]:
+    """The fields of an object by their readers. A field without a value is left out, as if it were not there."""
+    if not isinstance(value, Mapping):
+        return {}, [((), f"must be an object (key: value), not {kind_of(value)}")]
+    fields: Row = {}
+    findings: list[Finding] = []
+    strange = [key for key in value if key not in readers] if not value.keys() <= readers.keys() else ()
+    for key in strange[:MAX_STRANGE_KEYS]:
+        findings.append(((key,), f"there is no key {str(key)[:SHOWN]} here{did_you_mean(str(key), readers)}"))
+    for key, given in value.items():
+        if given is not None and key in readers:
+            try:
+                fields[key] = readers[key](given)
+            except Misfit as misfit:
+                findings.append(((key, *misfit.path), str(misfit)))
+    return fields, findings

@@ -1,0 +1,383 @@
+"""One interaction at work: its constellation agent, its graph, the attempts that run (machines, sections 2, 3, 5, 6)."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from agents.clock import from_iso, to_iso
+from agents.engine.tools import Call, Outcome
+from agents.errors import AgentsError
+from agents.machines import DEVICE_AGENT
+from agents.records import PIECE, TABLES, Batch, Fields, Turn
+from constellations import editing, planner
+from constellations.dispatch import Dispatch, Start
+from constellations.live import LiveGraph, Node
+from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT, TASK
+from constellations.machines.task import OPEN
+
+if TYPE_CHECKING:
+    from agents.engine.drive import Drive
+
+EDITING_SESSIONS = 50
+"""Of one interaction; reaching it fails the constellation agent."""
+LONGEST_BACKOFF_S = 3600.0
+ASKS = "lost: waits for a person's word"
+"""Reason of a PENDING task whose attempt was lost under `on_lost: ask`."""
+
+AGENT_EVENT = {"completed": "finish", "failed": "fail", "timeout": "fail", "cancelled": "cancel", "lost": "error"}
+"""How a device agent takes the end of its attempt."""
+OUTCOME_OF = {"COMPLETED": "completed", "PARTIALLY_FAILED": "partially_failed", "FAILED": "failed", "CANCELLED": "cancelled"}
+
+
+class ConstellationWork:
+    """Implements `agents.engine.registry.Work` for one constellation."""
+
+    def __init__(self, drive: Drive, interaction: Fields):
+        self.drive, self.interaction = drive, interaction
+        self.finished = False
+        self.agent: Fields = {}
+        self.constellation: Fields = {}
+        self.live: LiveGraph | None = None
+        self.dispatch = Dispatch(self)
+        self.attempts: dict[int, Start] = {}
+        self._timers: list[tuple[float, int, str]] = []
+        self._sessions = 0
+        self._failure = ""
+        self._answer: tuple[str, Fields] | None = None
+
+    # --- beginning
+
+    def begin(self, turn: Turn, prepared: planner.Prepared | AgentsError) -> None:
+        turn.by = f"agent:{self._new_agent(turn)}"
+        if isinstance(prepared, AgentsError):
+            self._fail_creation(turn, str(prepared), prepared.problems)
+            return
+        self._new_constellation(turn, prepared.plan)
+        assert self.live is not None
+        self.live.build(turn, prepared.changes)
+        for event in ("validated", "start"):
+            turn.transition(CONSTELLATION, "constellation", self.constellation, event)
+        turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "created")
+        self._set_deadlines()
+
+    def _new_agent(self, turn: Turn) -> int:
+        self.agent = {
+            "id": turn.take(), "session_id": self.drive.stream, "interaction_id": self.interaction["id"],
+            "machine": CONSTELLATION_AGENT.name, "name": "constellation agent", "state": CONSTELLATION_AGENT.initial,
+            "reason": "", "created_at": turn.at, "entered_at": turn.at,
+        }  # fmt: skip
+        turn.record("agent_created", add={"agent": [dict(self.agent)]})
+        return self.agent["id"]
+
+    def _new_constellation(self, turn: Turn, plan) -> None:
+        fields = {
+            "id": turn.take(), "session_id": self.drive.stream, "interaction_id": self.interaction["id"],
+            "agent_id": self.agent["id"], "name": plan.name, "rules": plan.rules, "created_at": turn.at, "entered_at": turn.at,
+        }  # fmt: skip
+        self.constellation = TABLES["constellation"].whole(fields)
+        turn.record("constellation_created", add={"constellation": [fields]})
+        self.live = LiveGraph(self.constellation, self.dispatch.ready)
+
+    def _fail_creation(self, turn: Turn, message: str, problems: list[Fields]) -> None:
+        turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "creation_failed", reason=message[:2000])
+        self._answer = "failed", {"summary": message, "problems": problems}
+        self.finished = True
+
+    def load(self) -> None:
+        """From the rows, after another runner began it."""
+        read, interaction = self.drive.read, self.interaction["id"]
+        constellations = read("constellation", "interaction_id = %s", interaction)
+        if not constellations:
+            return
+        self.constellation = constellations[-1]
+        self.agent = read("agent", "id = %s", self.constellation["agent_id"])[0]
+        self.live = LiveGraph(self.constellation, self.dispatch.ready)
+        key = self.constellation["id"]
+        self.live.load(read("task", "constellation_id = %s", key), read("dependency", "constellation_id = %s", key))
+        self._sessions = len(read("edit", "constellation_id = %s AND author = 'planner'", key))
+        self._load_attempts(read)
+        for node in self.live.waiting():
+            self._wait_or_ready(node)
+        self._set_deadlines()
+
+    def _load_attempts(self, read) -> None:
+        assert self.live is not None
+        for row in read(
+            "attempt",
+            "outcome = '' AND task_id IN (SELECT id FROM constellations_task WHERE constellation_id = %s AND state = 'RUNNING')",
+            self.constellation["id"],
+        ):
+            agent = read("agent", "id = %s", row["agent_id"])[0]
+            self.attempts[row["id"]] = Start(self.live.ids[row["task_id"]], agent, row)
+            self.dispatch.holds(row["device_id"])
+
+    def _wait_or_ready(self, node: Node) -> None:
+        if node.row["retry_at"] is not None:
+            heappush(self._timers, (from_iso(node.row["retry_at"]), node.row["id"], "retry"))
+        elif node.row["reason"] != ASKS:
+            self.dispatch.ready(node)
+
+    def _set_deadlines(self) -> None:
+        assert self.live is not None
+        start = from_iso(self.constellation["created_at"])
+        for node in self.live.nodes.values():
+            if node.row["deadline"] is not None and not node.ended:
+                heappush(self._timers, (start + node.row["deadline"], node.row["id"], "deadline"))
+
+    # --- deciding
+
+    def decide(self, turn: Turn, now: float, budget: int) -> bool:
+        if self.live is None:
+            return False
+        turn.by = f"agent:{self.agent['id']}"
+        self.live.settle_dirty(turn)
+        left = self._take_outcomes(turn, now, budget)
+        self._fire_timers(turn, now)
+        if self.live.news:
+            self._replan(turn)
+        if self._failure:
+            self._give_up(turn)
+            return False
+        more = self.dispatch.offer(turn, left, draining=self.drive.draining)
+        if not self.live.open and not self.live.news:
+            self._close(turn, now)
+        return more or (left <= 0 and bool(self.drive.outcomes))
+
+    def _take_outcomes(self, turn: Turn, now: float, budget: int) -> int:
+        """Decide about bodies that have ended; returns what is left of the budget."""
+        for attempt in self.drive.unconsumed():
+            if budget <= 0:
+                break
+            outcome = self.drive.consume(attempt)
+            start = self.attempts.pop(attempt, None)
+            if start is not None:
+                self._attempt_ended(turn, now, start, outcome)
+                budget -= 1
+        return budget
+
+    def _attempt_ended(self, turn: Turn, now: float, start: Start, outcome: Outcome) -> None:
+        """Device agent, attempt and task end together; what depends on the task follows in the same commit."""
+        agent, attempt, node = start.agent, start.attempt, start.node
+        turn.transition(DEVICE_AGENT, "agent", agent, AGENT_EVENT[outcome.outcome], reason=outcome.error[:500])
+        ended = {
+            "outcome": outcome.outcome, "ended_at": turn.at, "result": outcome.result,
+            "error": outcome.error, "exit_code": outcome.exit_code,
+        }  # fmt: skip
+        told = {name: value for name, value in ended.items() if value not in (None, "")}
+        self._free(turn, attempt["device_id"])
+        also = {"attempt": {str(attempt["id"]): told}}
+        if outcome.outcome == "completed":
+            fields = {} if outcome.result is None else {"result": outcome.result}
+            if node.row["error"]:
+                fields["error"] = ""
+            turn.transition(TASK, "task", node.row, "succeed", also=also, ended_at=turn.at, **fields)
+        elif outcome.outcome == "lost":
+            self._lost(turn, node, also, outcome)
+        else:
+            self._failed(turn, now, node, also, outcome)
+        assert self.live is not None
+        if node.ended:
+            self.live.ended(turn, node)
+
+    def _failed(self, turn: Turn, now: float, node: Node, also: Fields, outcome: Outcome) -> None:
+        made = node.row["attempt"] - node.row["attempts_before"]
+        if made >= node.row["max_attempts"]:
+            turn.transition(
+                TASK, "task", node.row, "fail", {"attempts_left": False}, outcome.outcome, also=also,
+                error=outcome.error, ended_at=turn.at,
+            )  # fmt: skip
+            return
+        at = now + backoff(node.row["backoff"], made, node.row["id"])
+        turn.transition(
+            TASK, "task", node.row, "fail", {"attempts_left": True}, outcome.outcome, also=also,
+            error=outcome.error, retry_at=to_iso(at), device_id=None,
+        )  # fmt: skip
+        heappush(self._timers, (at, node.row["id"], "retry"))
+
+    def _lost(self, turn: Turn, node: Node, also: Fields, outcome: Outcome) -> None:
+        """Nobody knows how the attempt ended: `on_lost` decides."""
+        choice = node.row["on_lost"]
+        fields: Fields = {"error": outcome.error}
+        fields.update({"ended_at": turn.at} if choice == "fail" else {"device_id": None})
+        reason = ASKS if choice == "ask" else "lost"
+        turn.transition(TASK, "task", node.row, "lost", {"on_lost": choice}, reason, also=also, **fields)
+        if choice == "retry":
+            self.dispatch.ready(node)
+
+    def _free(self, turn: Turn, device: int) -> None:
+        turn.frees[device] = turn.frees.get(device, 0) + 1
+        self.dispatch.freed(device)
+
+    def _fire_timers(self, turn: Turn, now: float) -> None:
+        assert self.live is not None
+        while self._timers and self._timers[0][0] <= now:
+            _, key, kind = heappop(self._timers)
+            node = self.live.ids.get(key)
+            if node is None or node.ended:
+                continue
+            if kind == "deadline":
+                self._cancel_task(turn, node, "deadline")
+            elif node.row["state"] == "PENDING" and node.row["retry_at"] is not None:
+                turn.record("retry_due", set={"task": {str(key): {"retry_at": None}}}, task_id=node.key)
+                node.row["retry_at"] = None
+                self.dispatch.ready(node)
+
+    # --- editing mode
+
+    def _replan(self, turn: Turn) -> None:
+        """One editing session over all ends that wait, if any rule of the plan answers to them."""
+        assert self.live is not None
+        proposals, notes = planner.propose(self.live)
+        for note in notes:
+            turn.record("condition_unknown", message=note)
+        if not proposals:
+            return
+        if self._sessions >= EDITING_SESSIONS:
+            self._failure = f"limit reached: {EDITING_SESSIONS} editing sessions"
+            return
+        self._sessions += 1
+        for proposal in proposals:
+            self._apply(turn, proposal)
+        turn.transition(
+            CONSTELLATION_AGENT, "agent", self.agent, "edited", reason="; ".join(p.rule for p in proposals)[:500],
+            also={"constellation": {str(self.constellation["id"]): {"fired": dict(self.constellation["fired"])}}},
+        )  # fmt: skip
+
+    def _apply(self, turn: Turn, proposal: planner.Proposal) -> None:
+        assert self.live is not None
+        fired = self.constellation["fired"]
+        fired[proposal.rule] = fired.get(proposal.rule, 0) + 1
+        identity = {"id": turn.take(), "edit_id": f"rule:{proposal.rule}:{fired[proposal.rule]}", "at": turn.at}
+        try:
+            changes = editing.apply(self.live.snapshot(), proposal.operations, {row["name"]: row for row in self.drive.devices.values()})
+        except AgentsError as error:
+            turn.record("edit_refused", rule=proposal.rule, message=str(error), problems=error.problems)
+            return
+        self.live.apply(turn, changes, planner.edit_row(self.live, proposal, changes, identity))
+
+    # --- ending
+
+    def _close(self, turn: Turn, now: float) -> None:
+        """Every task has ended and the planner has no more edits."""
+        assert self.live is not None
+        states = {node.row["state"] for node in self.live.nodes.values()}
+        verdict = "all_done" if "FAILED" not in states else "some_failed" if "COMPLETED" in states else "none_completed"
+        result = planner.summary(self.live, from_iso(self.constellation["created_at"]), now)
+        state = turn.transition(
+            CONSTELLATION, "constellation", self.constellation, "close", {"verdict": verdict}, result=result, ended_at=turn.at
+        )
+        turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "failed" if state == "FAILED" else "finished")
+        self._finish(turn, OUTCOME_OF[state], result)
+
+    def _give_up(self, turn: Turn) -> None:
+        self._end_everything(turn, self._failure)
+        turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "failed", reason=self._failure)
+        self._finish(turn, "failed", {"summary": self._failure})
+
+    def _finish(self, turn: Turn, outcome: str, result: Fields) -> None:
+        self.dispatch.leave_queues(turn)
+        self._answer = outcome, result
+        self.finished = True
+
+    def answer(self) -> tuple[str, Fields]:
+        assert self._answer is not None
+        return self._answer
+
+    def end(self, turn: Turn, reason: str) -> None:
+        if self.live is not None:
+            self._end_everything(turn, reason)
+            turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "cancel", reason="cancelled")
+        self._finish(turn, "cancelled", {"summary": reason})
+
+    def _end_everything(self, turn: Turn, reason: str) -> None:
+        """Open tasks are cancelled, what runs is interrupted, the constellation is CANCELLED."""
+        assert self.live is not None
+        running = {start.node.key for start in self.attempts.values()}
+        for start in list(self.attempts.values()):
+            self._cancel_task(turn, start.node, reason)
+        told, rows = [], {}
+        for node in self.live.nodes.values():
+            if node.row["state"] in OPEN and node.key not in running:
+                line, rows[str(node.row["id"])] = turn.step(TASK, node.row, "cancel", reason="cancelled", ended_at=turn.at)
+                told.append(line)
+        for at in range(0, len(told), PIECE):
+            piece = told[at : at + PIECE]
+            turn.record("tasks_cancelled", transitions=piece, set={"task": {str(line["id"]): rows[str(line["id"])] for line in piece}})
+        turn.transition(CONSTELLATION, "constellation", self.constellation, "cancel", reason=reason, ended_at=turn.at)
+
+    def _cancel_task(self, turn: Turn, node: Node, reason: str) -> None:
+        """Cancel one task; its attempt, if it runs, is fenced now and its body interrupted once that is durable."""
+        also: Fields = {}
+        start = next((start for start in self.attempts.values() if start.node is node), None)
+        if start is not None:
+            attempt = start.attempt
+            del self.attempts[attempt["id"]]
+            turn.transition(DEVICE_AGENT, "agent", start.agent, "cancel", reason="cancelled")
+            also = {"attempt": {str(attempt["id"]): {"outcome": "cancelled", "ended_at": turn.at, "error": reason}}}
+            self._free(turn, attempt["device_id"])
+            self.drive.interrupt(attempt["id"])
+        turn.transition(TASK, "task", node.row, "cancel", reason=f"cancelled: {reason}"[:500], also=also, ended_at=turn.at)
+        assert self.live is not None
+        if self.constellation["state"] == "EXECUTING" and reason == "deadline":
+            self.live.ended(turn, node)
+
+    # --- commands
+
+    def pause(self, turn: Turn) -> bool:
+        if self.live is None:
+            return True
+        turn.by = f"agent:{self.agent['id']}"
+        self._take_outcomes(turn, turn.ts, len(self.drive.outcomes))
+        self.dispatch.leave_queues(turn)
+        return not self.attempts
+
+    def resume(self, turn: Turn) -> None:
+        """Nothing to do: what is ready stayed ready."""
+
+    def approve(self, turn: Turn, item: Fields) -> bool:
+        """Let a task go on (or, `approved: false`, cancel it) that lost its attempt under `on_lost: ask`."""
+        node = self.live.nodes.get(str(item["payload"].get("task"))) if self.live is not None else None
+        if node is None or node.row["state"] != "PENDING" or node.row["reason"] != ASKS:
+            return False
+        if item["payload"].get("approved", True):
+            turn.record("approved", by=item["by"], task_id=node.key, set={"task": {str(node.row["id"]): {"reason": ""}}})
+            node.row["reason"] = ""
+            self.dispatch.ready(node)
+        else:
+            turn.transition(TASK, "task", node.row, "cancel", reason="cancelled: rejected", by=item["by"], ended_at=turn.at)
+            assert self.live is not None
+            self.live.ended(turn, node)
+        return True
+
+    # --- the engine's side
+
+    def settled(self, batch: Batch) -> list[Call]:
+        return [self._begin_body(start) for start in self.dispatch.settled(batch)]
+
+    def _begin_body(self, start: Start) -> Call:
+        self.attempts[start.attempt["id"]] = start
+        row = start.node.row
+        return Call(
+            attempt=start.attempt["id"], session=self.drive.stream, tool=row["tool"], arguments=row["arguments"],
+            device=self.drive.devices[start.attempt["device_id"]], timeout=row["timeout"], scope=str(self.constellation["id"]),
+        )  # fmt: skip
+
+    def unsettled(self, batch: Batch) -> None:
+        self.dispatch.unsettled()
+
+    def absorb(self, data: Fields) -> None:
+        if self.live is not None:
+            self.live.absorb(data)
+
+    def running(self) -> set[int]:
+        return set(self.attempts)
+
+    def wake_at(self) -> float | None:
+        return self._timers[0][0] if self._timers else None
+
+
+def backoff(first_s: float, made: int, key: int) -> float:
+    """Seconds before the next attempt: doubling, with a jitter of up to a quarter that depends on the task alone."""
+    jitter = (key * 2654435761 + made * 40503) % 1000 / 4000
+    return min(first_s * 2 ** (made - 1), LONGEST_BACKOFF_S) * (1 + jitter)
