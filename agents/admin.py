@@ -253,9 +253,10 @@ class TransitionAdmin(RecordAdmin):
 
 @admin.register(Token)
 class TokenAdmin(ReadOnlyAdmin):
-    """Without the digest. Staff see their own."""
+    """Without the digest, which is its key: so no links. Staff see their own."""
 
     exclude = ("digest",)
+    list_display_links = None
     numbers = ("user_id",)
     list_display = ("token_key", "name", "user", "scopes", "expiry", "last_used")
     list_select_related = ("user",)

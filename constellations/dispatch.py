@@ -104,15 +104,19 @@ class Dispatch:
         return node.row["state"] == "PENDING" and live is not None and live.nodes.get(node.key) is node
 
     def _offer_on(self, turn: Turn, device: int, heap: list[tuple], budget: int) -> bool:
-        row, held = self._work.drive.devices[device], self._held.get(device, 0)
-        free = row["max_concurrent"] - row["used"] + turn.frees.get(device, 0)
-        others = row["used"] - turn.frees.get(device, 0) - held
+        """Starts for the slots that seem free; where others hold the rest, a place in the queue.
+
+        With nothing free one start is tried when the session is new to the queue or was woken: slots may be granted.
+        """
+        row, held, freed = self._work.drive.devices[device], self._held.get(device, 0), turn.frees.get(device, 0)
+        free, others = row["max_concurrent"] - row["used"] + freed, row["used"] - freed - held
+        knock = others > 0 and (device not in self._queued or self._work.drive.woken)
         room = min(budget, SESSION_LIMIT - sum(self._held.values()))
-        count = min(len(heap), max(free, 1 if others > 0 else 0), room)
+        count = min(len(heap), max(free, int(knock)), room)
+        waiting = len(heap) - count if others > 0 else 0
         self._start(turn, device, heap, count)
-        if device in self._queued or (len(heap) > 0 and count >= free and others > 0):
-            first = heap[0] if heap else (0,)
-            turn.wants[device] = Want(len(heap) if others > 0 else 0, -first[0], held)
+        if device in self._queued and (count or freed or not waiting or knock) or waiting and count >= free and knock:
+            turn.wants[device] = Want(waiting, -heap[0][0] if heap else 0, held)
         return bool(heap) and count < free
 
     def _start(self, turn: Turn, device: int, heap: list[tuple], count: int) -> None:

@@ -53,10 +53,10 @@ class Document:
         """The line, from 1, of the part at `path`, or of the nearest part around it."""
         if self._places is None:
             try:
-                self._places = _Builder().build(self.text)._places
-            except Unreadable:
-                return None  # JSON that YAML cannot read: paths must do
-        place = self._places
+                self._places = _Builder(MAX_BYTES).build(self.text)._places
+            except Unreadable:  # JSON that YAML cannot read: paths must do
+                return None if "\n" in self.text.strip() else 1
+        place: Place = self._places or Place(1)
         for step in path:
             inner = place.within(step)
             if inner is None:
@@ -179,7 +179,8 @@ class Place:
 class _Builder:
     """Builds values and places from YAML's events. `open` holds the containers that have not ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_depth: int = MAX_DEPTH) -> None:
+        self.max_depth = max_depth
         self.open: list[_Container] = []
         self.repeated: list[Flaw] = []
         self.root: tuple[Any, Place] | None = None
@@ -215,8 +216,8 @@ class _Builder:
             raise Unreadable(f"tags are not read: {event.tag.replace('tag:yaml.org,2002:', '!!')}", line)
 
     def _begin(self, container: _Container, line: int) -> None:
-        if len(self.open) >= MAX_DEPTH:
-            raise Unreadable(f"nested more than {MAX_DEPTH} deep", line)
+        if len(self.open) >= self.max_depth:
+            raise Unreadable(f"nested more than {self.max_depth} deep", line)
         if self.open and self.open[-1].wants_key:
             raise Unreadable("a key is text, not an object or a list", line)
         self.open.append(container)

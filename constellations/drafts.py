@@ -84,8 +84,8 @@ class Draft:
         self.snapshot, self.devices, self.graph = snapshot, devices, snapshot.graph
         self.new_tasks: dict[str, Row | None] = {}
         self.new_dependencies: dict[str, Row | None] = {}
-        self.tasks: Mapping[str, Any] = ChainMap(self.new_tasks, snapshot.tasks)
-        self.dependencies: Mapping[str, Any] = ChainMap(self.new_dependencies, snapshot.dependencies)
+        self.tasks: Mapping[str, Any] = ChainMap(self.new_tasks, snapshot.tasks)  # type: ignore[arg-type]
+        self.dependencies: Mapping[str, Any] = ChainMap(self.new_dependencies, snapshot.dependencies)  # type: ignore[arg-type]
         self.undo: list[tuple[Callable[..., None], tuple[str, ...]]] = []
         self.refused: set[str] = set()
         self.hint = Hints(self.graph)  # type: ignore[arg-type]
@@ -158,16 +158,16 @@ class Draft:
 
     def put_dependency(self, row: Row) -> None:
         ends = row["from"], row["to"]
+        there = self.snapshot.dependencies.get(row["dependency_id"])
+        if there is not None and not _joins(there, *ends):
+            was = f"from {there['from']} to {there['to']}"
+            raise Refusal(f"{row['dependency_id']} was the dependency {was}; give this one an id of its own", "dependency_id")
         if not self.graph.has_edge(*ends):
             try:
                 self.graph.add_edge(*ends)
             except CycleFound as error:
                 raise Refusal(str(error)) from error
             self.undo.append((self.graph.remove_edge, ends))
-        there = self.snapshot.dependencies.get(row["dependency_id"])
-        if there is not None and not _joins(there, *ends):
-            said = f"{row['dependency_id']} was the dependency from {there['from']} to {there['to']}; give this one an id of its own"
-            raise Refusal(said, "dependency_id")
         self.new_dependencies[row["dependency_id"]] = row
         self._named[ends] = row["dependency_id"]
 

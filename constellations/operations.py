@@ -63,17 +63,18 @@ def read(value: Any) -> Operation:
         return Operation("", findings=[((), f"an operation is an object (name: parameters), not {kind_of(value)}")])
     if "op" in value:
         op, parameters, place = value["op"], value.get("parameters", {}), ("parameters",)
-        findings = [((key,), f"there is no key {key} here") for key in value if key not in ("op", "parameters")]
+        strange = [key for key in value if key not in ("op", "parameters")]
+        if strange:
+            return Operation(str(op)[:SHOWN], findings=[((strange[0],), f"there is no key {strange[0]} beside op and parameters")])
     elif len(value) == 1:
         op, parameters = next(iter(value.items()))
-        place, findings = (op,), []
+        place = (op,)
     else:
         return Operation("", findings=[((), f"one operation is one key, and here are {len(value)}")])
     if not isinstance(op, str) or op not in READERS:
         name = str(op)[:SHOWN]
-        return Operation(name, findings=[*findings, ((), f"there is no operation {name}{did_you_mean(name, READERS)}")])
-    values, more = READERS[op](parameters)
-    return Operation(op, values, findings + more, place)
+        return Operation(name, findings=[((), f"there is no operation {name}{did_you_mean(name, READERS)}")])
+    return Operation(op, *READERS[op](parameters), place)
 
 
 def _add_task(value: Any) -> tuple[Row, list[Finding]]:

@@ -149,11 +149,12 @@ class ConstellationWork:
         for attempt in self.drive.unconsumed():
             if budget <= 0:
                 break
-            outcome = self.drive.consume(attempt)
             start = self.attempts.pop(attempt, None)
-            if start is not None:
-                self._attempt_ended(turn, now, start, outcome)
-                budget -= 1
+            if start is None:
+                self.drive.discard(attempt)
+                continue
+            self._attempt_ended(turn, now, start, self.drive.consume(attempt))
+            budget -= 1
         return budget
 
     def _attempt_ended(self, turn: Turn, now: float, start: Start, outcome: Outcome) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.devices.processes import UNREADABLE, Mark, Process, mark, pids, process, shared_out_bytes
+from agents.devices.processes import UNREADABLE_LOOKS, Mark, Process, is_unsure, mark, pids, process, shared_out_bytes
 
 SAMPLE_S = 0.1
 STALE_S = 1.0
@@ -86,6 +86,8 @@ class Sampler:
         self._by_session: dict[int, Watched] = {}
         self._by_mark: dict[Mark, Watched] = {}
         self._foreign: set[int] = set()
+        self.unsure: dict[int, int] = {}
+        """Looks in which a process had no readable environment, by pid: whose it is may still show."""
         self._looked_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -107,8 +109,10 @@ class Sampler:
         present = pids()
         if time.monotonic() - self._looked_at > STALE_S:
             self._foreign.clear()
+            self.unsure.clear()
         self._looked_at = time.monotonic()
         self._foreign &= present
+        self.unsure = {pid: looks for pid, looks in self.unsure.items() if pid in present}
         oldest = min((watched.start for watched in self._by_session.values()), default=0)
         found: dict[Watched, list[Process]] = {watched: [] for watched in self._by_session.values()}
         for pid in sorted(present - self._foreign):
@@ -132,7 +136,11 @@ class Sampler:
             if watched.members.get(seen.pid) == seen.start or seen.parent in watched.members:
                 return watched
         carried = mark(seen.pid)
-        if carried not in self._by_mark and carried != UNREADABLE:
+        if is_unsure(seen, carried) and self.unsure.get(seen.pid, 0) < UNREADABLE_LOOKS:
+            self.unsure[seen.pid] = self.unsure.get(seen.pid, 0) + 1
+            return None
+        self.unsure.pop(seen.pid, None)
+        if carried not in self._by_mark:
             self._foreign.add(seen.pid)
         return self._by_mark.get(carried) if carried else None
 

@@ -203,7 +203,7 @@ class Running:
         for pause in pauses():
             self._kill_group()
             living = [member for member in sampler().look().get(self._watched, []) if not member.zombie]
-            if not living or self._loop.time() > deadline:
+            if not (living or sampler().unsure) or self._loop.time() > deadline:
                 break
             for member in living:
                 kill(member)

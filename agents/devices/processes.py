@@ -18,6 +18,8 @@ ENVIRONMENT_BYTES = 4 << 20
 FIRST_PAUSE_S = 0.001
 LONGEST_PAUSE_S = 0.05
 """Between two looks whether killed processes are gone; doubles from the first to the longest."""
+UNREADABLE_LOOKS = 4
+"""A process whose environment is empty in so many looks has none; in fewer it may just be becoming another program."""
 
 
 class Process(NamedTuple):
@@ -138,16 +140,25 @@ def pauses() -> Iterator[float]:
         pause = min(pause * 2, LONGEST_PAUSE_S)
 
 
-def _family(attempts: dict[Mark, set[int]]) -> dict[Process, Mark]:
+def is_unsure(found: Process, carried: Mark | None) -> bool:
+    """Whether a later look may find a mark. Threads of the kernel, which have session 0, and zombies never have one."""
+    return carried == UNREADABLE and not found.zombie and found.session != 0
+
+
+def _family(attempts: dict[Mark, set[int]]) -> tuple[dict[Process, Mark], bool]:
     """All living processes of `attempts`: who carries the mark, shares a session with such a one or descends from it.
 
     A command has a session of its own, so a process in it belongs to the attempt even if it has cleared its environment.
     `attempts` remembers the sessions from look to look: the last process with the mark may die before the others.
+    Also tells whether there is a process of which it is unsure.
     """
     living = {found.pid: found for pid in pids() - {os.getpid()} if (found := process(pid)) and not found.zombie}
     family: dict[int, Mark] = {}
+    unsure = False
     for pid, found in living.items():
-        if (carried := mark(pid)) in attempts:
+        carried = mark(pid)
+        unsure = unsure or is_unsure(found, carried)
+        if carried in attempts:
             family[pid] = carried
             attempts[carried].add(found.session)
     sessions = {session: whose for whose, several in attempts.items() for session in several}
@@ -157,7 +168,7 @@ def _family(attempts: dict[Mark, set[int]]) -> dict[Process, Mark]:
         whose = family.get(found.parent) or (sessions.get(found.session) if found.session != own else None)
         if whose and pid not in family:
             family[pid] = whose
-    return {living[pid]: whose for pid, whose in family.items()}
+    return {living[pid]: whose for pid, whose in family.items()}, unsure
 
 
 def end_attempts(instance: str, attempt_ids: Iterable[int], timeout_s: float = 5) -> set[int]:
@@ -168,11 +179,13 @@ def end_attempts(instance: str, attempt_ids: Iterable[int], timeout_s: float = 5
     attempts: dict[Mark, set[int]] = {Mark(instance, attempt_id): set() for attempt_id in attempt_ids}
     ended: set[int] = set()
     deadline = time.monotonic() + timeout_s
+    empty_looks = 0
     for pause in pauses():
-        family = _family(attempts) if attempts else {}
-        if not family:
+        family, unsure = _family(attempts) if attempts else ({}, False)
+        empty_looks = 0 if family else empty_looks + 1
+        if empty_looks == UNREADABLE_LOOKS or not (family or unsure):
             break
-        if time.monotonic() > deadline:
+        if family and time.monotonic() > deadline:
             raise TimeoutError(f"processes {sorted(found.pid for found in family)} outlived SIGKILL for {timeout_s:g} s")
         ended |= {whose.attempt_id for whose in family.values()}
         for found in family:

@@ -105,6 +105,7 @@ class ActorPart:
         """What the last turn decided is durable: work that has finished is let go."""
         if self.drive.work is not None and self.drive.work.interaction["state"] == "done":
             self.drive.work = None
+            self.drive.outcomes.clear()
         self.drive.rows["inbox"] = {
             key: row for key, row in self.drive.rows["inbox"].items() if row["state"] in ("queued", "running")
         }

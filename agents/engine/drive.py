@@ -54,6 +54,7 @@ class Drive:
         self.lost = False
         self.stale = True
         self.draining = False
+        self.woken = True
         self._taken_over = True
         self._consumed: list[int] = []
         self._kept: list[Draft] = []
@@ -63,6 +64,8 @@ class Drive:
         self._known_rows = leased.rows_to
         self._beyond = 0
         self.actor = ActorPart(self)
+
+    # `woken`: somebody asked for a look since the last turn, for example because a slot was granted.
 
     # --- reading
 
@@ -119,6 +122,7 @@ class Drive:
         turn.drafts, self._kept = self._kept, []
         turn.frees, self._kept_frees = self._kept_frees, {}
         more = self.actor.decide(turn, now)
+        self.woken = False
         if not (turn.drafts or turn.starts or turn.frees or turn.wants):
             return None, more
         ahead = sum(last - first for first, last in self._numbers)
@@ -131,6 +135,10 @@ class Drive:
             ),
             more,
         )  # fmt: skip
+
+    def discard(self, attempt: int) -> None:
+        """The outcome of an attempt that has ended already tells nothing."""
+        self.outcomes.pop(attempt, None)
 
     def consume(self, attempt: int) -> Outcome:
         """The outcome of an attempt, kept until what is decided about it is durable."""

@@ -118,8 +118,7 @@ class Runner:
         self._flush_outcomes()
         if batches:
             await self._commit(batches)
-        else:
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)  # bodies get their turn, however much there is to record
 
     async def _sleep(self) -> None:
         """Until something wakes the loop, or the next chore or timer is due."""
@@ -197,8 +196,8 @@ class Runner:
         """Told for every body, on the loop. The outcome is in the file before anything is decided about it."""
         self._outputs.forget(call.attempt)
         drive = self.drives.get(call.session)
-        if drive is None:
-            return
+        if drive is None or drive.work is None:
+            return  # cancelled: the end of its body changes nothing any more
         self._outcomes.add(call.attempt, outcome)
         drive.outcomes[call.attempt] = outcome
         self._ready[call.session] = None
@@ -331,6 +330,7 @@ class Runner:
             await self._leases.seen(mine)
             for stream in mine:
                 if stream in self.drives:
+                    self.drives[stream].woken = True
                     await self._follow(self.drives[stream])
         if nobodys and self._stop_at is None and len(self.drives) < SESSIONS:
             for leased in await self._leases.take(nobodys):

@@ -1,0 +1,93 @@
+"""The ASGI application: static files, REST and pages, live views; on daphne or any other ASGI server."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from asgiref.sync import SyncToAsync, ThreadSensitiveContext
+from channels.routing import ProtocolTypeRouter, URLRouter
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+pages = get_asgi_application()
+
+# Only now: what follows needs Django to be set up.
+from channels.security.websocket import WebsocketDenier  # noqa: E402
+from django.conf import settings  # noqa: E402
+from django.contrib.staticfiles import finders  # noqa: E402
+from django.core.exceptions import SuspiciousFileOperation  # noqa: E402
+from django.urls import re_path  # noqa: E402
+from starlette.applications import Starlette  # noqa: E402
+from starlette.routing import Mount  # noqa: E402
+from starlette.staticfiles import StaticFiles  # noqa: E402
+
+from agents.consumers import SessionConsumer  # noqa: E402
+from agents.logins import own_origin  # noqa: E402
+
+REQUEST_THREADS = 8
+"""Threads that answer requests, each with a database connection that stays open."""
+
+
+class RequestThreads:
+    """Lets requests share a few threads. Django gives each a thread of its own, and a new connection with it."""
+
+    def __init__(self, application, threads: int = REQUEST_THREADS):
+        self.application = application
+        self._busy = {ThreadSensitiveContext(): 0 for _ in range(threads)}
+
+    async def __call__(self, scope, receive, send) -> None:
+        context = min(self._busy, key=self._busy.__getitem__)
+        self._busy[context] += 1
+        token = SyncToAsync.thread_sensitive_context.set(context)
+        try:
+            await self.application(scope, receive, send)
+        finally:
+            SyncToAsync.thread_sensitive_context.reset(token)
+            self._busy[context] -= 1
+
+
+class Static(StaticFiles):
+    """STATIC_ROOT, and for what was not collected into it the places where apps keep their files."""
+
+    def __init__(self) -> None:
+        super().__init__(directory=settings.STATIC_ROOT, check_dir=False)
+
+    async def check_config(self) -> None:
+        """A folder that is not there is what the finders are for."""
+
+    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
+        collected, status = super().lookup_path(path)
+        if status is not None:
+            return collected, status
+        try:
+            found = finders.find(path)
+        except SuspiciousFileOperation:
+            found = None
+        return (found, Path(found).stat()) if found else ("", None)
+
+
+static = Starlette(routes=[Mount(settings.STATIC_URL.rstrip("/"), app=Static())])
+requests = RequestThreads(pages)
+routes = [
+    re_path(r"^ws/sessions/(?P<session>[0-9]{1,15})/?$", SessionConsumer.as_asgi()),
+    re_path(r"", WebsocketDenier.as_asgi()),
+]
+live = own_origin(URLRouter(routes))
+
+
+async def http(scope, receive, send) -> None:
+    """Static files first: they need no Django."""
+    await (static if scope["path"].startswith(settings.STATIC_URL) else requests)(scope, receive, send)
+
+
+async def lifespan(scope, receive, send) -> None:
+    """Nothing to begin or to end: the tail starts with the first live view (daphne has no lifespan)."""
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+application = ProtocolTypeRouter({"http": http, "websocket": live, "lifespan": lifespan})

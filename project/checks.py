@@ -1,0 +1,105 @@
+"""System checks: combinations of settings that would lose work or speed, each with what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+
+LOOPBACK = {"localhost", "127.0.0.1", "[::1]", "::1", "testserver"}
+SECRET_LENGTH = 32
+"""Characters of a SECRET_KEY at least."""
+BUSY_S = 5
+"""Seconds a process waits for SQLite's write lock at least."""
+
+
+@register(Tags.database)
+def databases(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    database = settings.DATABASES["default"]
+    engine, options = database["ENGINE"], database.get("OPTIONS", {})
+    found = list(_connections(database, options))
+    if engine.endswith("sqlite3"):
+        found += _sqlite(str(database["NAME"]), options)
+    elif not engine.endswith("postgresql"):
+        found.append(
+            Error(f"{engine} is not supported", hint="Set DATABASE_URL to sqlite:/// or postgresql://.", id="orrery.E001")
+        )
+    return found
+
+
+def _connections(database: dict[str, Any], options: dict[str, Any]) -> Iterator[CheckMessage]:
+    if options.get("pool"):
+        hint = "Remove `pool` from OPTIONS: worker processes that share a pool stop taking jobs."
+        yield Error("the database has a connection pool", hint=hint, id="orrery.E002")
+    if database.get("CONN_MAX_AGE", 0) is not None:
+        yield Error(
+            "CONN_MAX_AGE is not None",
+            hint="Set it to None: a new connection for each job halves throughput.",
+            id="orrery.E003",
+        )
+    if database.get("ATOMIC_REQUESTS"):
+        hint = "Set it to False: each request, reads too, would hold the write lock."
+        yield Error("ATOMIC_REQUESTS is on", hint=hint, id="orrery.E004")
+
+
+def _sqlite(name: str, options: dict[str, Any]) -> Iterator[CheckMessage]:
+    if name in ("", ":memory:") or "mode=memory" in name:
+        hint = "Set DATABASE_URL to a file, e.g. sqlite:////var/lib/orrery/orrery.sqlite3."
+        yield Error("web and runners are several processes and cannot share a database in memory", hint=hint, id="orrery.E005")
+    if options.get("transaction_mode") != "IMMEDIATE":
+        hint = "Set OPTIONS['transaction_mode'] to 'IMMEDIATE'."
+        yield Error("SQLite transactions begin as readers and fail when they write", hint=hint, id="orrery.E006")
+    if "journal_mode=wal" not in options.get("init_command", "").replace(" ", "").lower():
+        hint = "Put 'PRAGMA journal_mode=WAL;' into OPTIONS['init_command'], and the file on a local disk."
+        yield Error("SQLite is not in WAL mode: readers and writers block each other", hint=hint, id="orrery.E007")
+    if options.get("timeout", 0) < BUSY_S:
+        hint = f"Set OPTIONS['timeout'] to {BUSY_S} or more seconds."
+        yield Error("SQLite gives up on the write lock too early", hint=hint, id="orrery.E008")
+
+
+@register
+def queues(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    main = {key: value for key, value in settings.Q_CLUSTER.items() if key != "ALT_CLUSTERS"}
+    clusters = {main.get("cluster_name", "default"): main}
+    clusters |= {name: {**main, **own} for name, own in settings.Q_CLUSTER.get("ALT_CLUSTERS", {}).items()}
+    return [message for name, cluster in clusters.items() for message in _queue(name, cluster)]
+
+
+def _queue(name: str, cluster: dict[str, Any]) -> Iterator[CheckMessage]:
+    workers, limit, timeout, retry = (cluster.get(key) for key in ("workers", "queue_limit", "timeout", "retry"))
+    if not workers or limit != workers:
+        hint = f"Set queue_limit to {workers}: what is fetched and waits counts as being tried."
+        yield Error(f"cluster {name}: queue_limit is {limit} with {workers} workers", hint=hint, id="orrery.E009")
+    elif not timeout or not retry or retry <= longest_wait(timeout, limit, workers):
+        above = longest_wait(timeout, limit, workers) if timeout else "timeout x (1 + ceil((queue_limit + 1) / workers))"
+        hint = f"Set retry above {above} seconds: its clock starts when a job is fetched, not when it starts."
+        yield Error(f"cluster {name}: a job that only waits would run twice (retry {retry})", hint=hint, id="orrery.E010")
+
+
+def longest_wait(timeout: float, queue_limit: int, workers: int) -> float:
+    """Seconds from a job's fetch to its end when all before it take as long as they may."""
+    return timeout * (1 + ceil((queue_limit + 1) / workers))
+
+
+@register(Tags.security)
+def exposure(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """What only matters where others than this machine can reach it."""
+    exposed = [host for host in settings.ALLOWED_HOSTS if host not in LOOPBACK]
+    found: list[CheckMessage] = []
+    if exposed and settings.DEBUG:
+        hint = "Unset ORRERY_DEBUG, or ORRERY_ALLOWED_HOSTS."
+        found.append(Error(f"DEBUG is on and the host is exposed as {exposed[0]}", hint=hint, id="orrery.E011"))
+    if exposed and insecure(settings.SECRET_KEY):
+        hint = "Set ORRERY_SECRET_KEY to 50 random characters, or unset it: one is then made and kept."
+        found.append(Error(f"SECRET_KEY can be guessed and the host is exposed as {exposed[0]}", hint=hint, id="orrery.E012"))
+    if "*" in settings.ALLOWED_HOSTS:
+        hint = "Name the hosts in ORRERY_ALLOWED_HOSTS: the websocket's origin check goes by it."
+        found.append(Warning("ALLOWED_HOSTS allows every host", hint=hint, id="orrery.W013"))
+    return found
+
+
+def insecure(key: str) -> bool:
+    return len(key) < SECRET_LENGTH or len(set(key)) < 10 or key.startswith("django-insecure-")

@@ -1,0 +1,63 @@
+"""`manage.py demo`: everything started, the example run, its progress shown."""
+
+import os
+import sys
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from rich.console import Console
+
+from agents.errors import AgentsError
+from project.demo import INTERRUPTED, Demo
+from project.instance import AlreadyUp
+from project.management.commands.up import add_serving_arguments, refuse_missing_migrations
+from project.progress import Progress
+from project.supervisor import TICK_S, ChildBroken, PortTaken, supervised
+
+
+class Command(BaseCommand):
+    help = "Run the example and watch it. Serves on until Ctrl-C on a terminal; ends with the run elsewhere, or with ONCE=1."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_serving_arguments(parser)
+        parser.add_argument(
+            "--once", action="store_true", default=os.environ.get("ONCE") == "1", help="end with the run (ONCE=1)"
+        )
+        parser.add_argument(
+            "--plan", type=Path, default=settings.BASE_DIR / "examples" / "digits.yaml", help="plan file to run"
+        )
+
+    def handle(self, *args, **options) -> None:
+        refuse_missing_migrations()
+        progress = Progress(Console())
+        stays = not options["once"] and sys.stdout.isatty()
+        try:
+            code = self._run(options, progress, stays)
+        except (PortTaken, ChildBroken, TimeoutError, AgentsError) as error:
+            raise CommandError(str(error)) from error
+        finally:
+            progress.close()
+        sys.exit(code)
+
+    def _run(self, options, progress: Progress, stays: bool) -> int:
+        try:
+            with supervised(options["host"], options["port"], options["runners"], progress.say) as up:
+                progress.say(f"Orrery starts at {up.address}")
+                demo = Demo(options["plan"], up.address, progress, lambda: up.is_ready, stays)
+                up.run(demo.step)
+                return INTERRUPTED if demo.code is None else demo.code
+        except AlreadyUp as running:
+            progress.say(f"Orrery is up already at {running.address}")
+            return self._follow(Demo(options["plan"], running.address, progress, lambda: True, stays=False))
+
+    def _follow(self, demo: Demo) -> int:
+        """Another `up` serves; Ctrl-C ends only the watching."""
+        try:
+            while (code := demo.step()) is None:
+                time.sleep(TICK_S)
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        return code

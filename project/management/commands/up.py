@@ -1,0 +1,61 @@
+"""`manage.py up`: the web server and the clusters together, watched, until Ctrl-C."""
+
+from argparse import ArgumentParser
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from project.instance import AlreadyUp
+from project.supervisor import ChildBroken, PortTaken, Supervisor, supervised
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8000
+
+
+class Command(BaseCommand):
+    help = "Run the web server, the jobs and the runners, watch them, and stop them all on one Ctrl-C."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_serving_arguments(parser)
+        parser.add_argument("--replace", action="store_true", help="end the `up` that serves this database already")
+
+    def handle(self, *args, **options) -> None:
+        refuse_missing_migrations()
+        try:
+            with supervised(options["host"], options["port"], options["runners"], self._say, replace=options["replace"]) as up:
+                self._say(f"Orrery starts at {up.address} (output in {settings.STATE_DIR / 'logs'})")
+                up.run(Greeting(up, self._say).each)
+        except (AlreadyUp, PortTaken, ChildBroken, TimeoutError) as error:
+            raise CommandError(str(error)) from error
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+
+class Greeting:
+    """Says once that everything works."""
+
+    def __init__(self, up: Supervisor, say):
+        self._up, self._say, self._said = up, say, False
+
+    def each(self) -> None:
+        if not self._said and self._up.is_ready:
+            self._said = True
+            self._say(f"Orrery is up: {self._up.address}  Ctrl-C stops it.")
+
+
+def add_serving_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (%(default)s)")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="port to listen on (%(default)s)")
+    parser.add_argument("--runners", type=int, default=settings.RUNNERS, help="processes that drive sessions (%(default)s)")
+
+
+def refuse_missing_migrations() -> None:
+    """Raises CommandError where the database is older than the code."""
+    executor = MigrationExecutor(connection)
+    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if missing:
+        raise CommandError(f"the database lacks {len(missing)} migrations; run: python manage.py migrate")

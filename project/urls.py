@@ -1,0 +1,23 @@
+"""All addresses of the installation."""
+
+from django.contrib import admin
+from django.urls import include, path, re_path
+
+from agents.problems import not_found, server_error
+from project.health import health
+
+urlpatterns = [
+    path("health/", health, name="health"),
+    path("admin/", admin.site.urls),
+    path("api/", include("agents.urls")),
+    path("api/", include("constellations.urls")),
+    re_path(r"^api(/|$)", not_found),
+    path("", include("frontend.urls")),
+]
+
+
+def handler500(request):
+    """A program gets a problem, a person Django's page."""
+    from django.views.defaults import server_error as page
+
+    return server_error(request) if request.path.startswith("/api/") else page(request)

@@ -1,0 +1,83 @@
+"""What the tests of REST and websocket share: clients, tokens, and rows that went the one write path."""
+
+import json
+from itertools import count as counter
+
+import pytest
+from django.test import Client
+
+from agents import services
+from agents.models import Token
+from agents.records import door
+
+NUMBERS = counter(1)
+NOW = "2026-11-21T03:04:05.123456Z"
+PLAN = "name: one\ntasks:\n  - {task_id: only, tool: noop}\n"
+
+
+class Rest:
+    """A client that speaks JSON."""
+
+    def __init__(self, user=None, token="", csrf=False):
+        self.client = Client(enforce_csrf_checks=csrf, raise_request_exception=False)
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
+        if user is not None:
+            self.client.force_login(user)
+
+    def get(self, path, **query):
+        return self.client.get(path, query, headers=self.headers)
+
+    def post(self, path, body=None, content_type="application/json", **headers):
+        data = body if isinstance(body, str | bytes) else json.dumps(body if body is not None else {})
+        return self.client.post(path, data, content_type=content_type, headers={**self.headers, **headers})
+
+    def delete(self, path):
+        return self.client.delete(path, headers=self.headers)
+
+
+@pytest.fixture
+def rest(operator):
+    return Rest(operator)
+
+
+@pytest.fixture
+def session(operator):
+    return services.session_create(operator, "mine", by=f"user:{operator.pk}")
+
+
+def make_token(user, *scopes, **fields):
+    """(the row, its text)"""
+    return Token.objects.create(user, scopes=list(scopes), **fields)
+
+
+def record(stream, event_type="noted", **data):
+    """One event of the stream, with the rows it adds."""
+    with door(stream, "system") as opened:
+        opened.turn.record(event_type, **data)
+
+
+def add_rows(stream, table, rows):
+    """Rows of `table` with fresh ids; returns the ids."""
+    with door(stream, "system") as opened:
+        whole = [{"id": opened.take(), **row} for row in rows]
+        opened.turn.record("added", add={table: whole})
+    return [row["id"] for row in whole]
+
+
+def add_interaction(session):
+    row = {"session_id": session.pk, "client_id": f"asked-{next(NUMBERS)}", "kind": "interaction", "by": "system", "created_at": NOW}
+    return add_rows(session.pk, "inbox", [row])[0]
+
+
+def add_agents(session, count=1, **fields):
+    interaction = add_interaction(session)
+    row = {
+        "session_id": session.pk, "interaction_id": interaction, "machine": "device_agent", "name": "agent", "platform": "shell",
+        "state": "CONTINUE", "created_at": NOW, "entered_at": NOW, **fields,
+    }  # fmt: skip
+    return add_rows(session.pk, "agent", [row] * count)
+
+
+def add_actor(session, state="idle", epoch=1):
+    row = {"session_id": session.pk, "epoch": epoch, "state": state, "created_at": NOW, "entered_at": NOW, "active_at": NOW}
+    return add_rows(session.pk, "actor", [row])[0]

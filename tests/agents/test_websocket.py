@@ -1,0 +1,410 @@
+"""The live view of a session over the websocket."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import websockets
+from asgiref.sync import sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.conf import settings
+from django.db import connection
+from django.test import Client
+from websockets.sync.client import connect as connect_sync
+
+from agents import consumers, records, services
+from agents.consumers import Closed, Window, acknowledged_by, since_of
+from agents.models import Token
+from project.asgi import application
+from tests.agents.conftest import make_token, record
+
+DEADLINE_S = 5
+ORIGIN = (b"origin", b"http://localhost:8000")
+
+
+# bounds and messages, without a connection
+
+
+def test_a_window_has_room_until_a_thousand_events_are_unacknowledged():
+    window = Window(10)
+    window.add(1009, 100)
+    assert window.room() == (1, consumers.WINDOW_BYTES - 100)
+    window.add(1010, 100)
+    assert window.room() == (0, 0)
+    window.acknowledge(500)
+    assert window.room()[0] == 490
+    window.acknowledge(1009)
+    assert window.room() == (999, consumers.WINDOW_BYTES - 100)
+
+
+def test_a_window_has_room_until_a_million_bytes_are_unacknowledged():
+    window = Window(0)
+    window.add(1, consumers.WINDOW_BYTES)
+    assert window.room() == (0, 0)
+    window.acknowledge(1)
+    assert window.room() == (consumers.WINDOW_EVENTS, consumers.WINDOW_BYTES)
+
+
+def test_an_older_acknowledgement_changes_nothing_and_one_of_the_future_is_refused():
+    window = Window(5)
+    window.add(9, 1)
+    window.acknowledge(8)
+    window.acknowledge(6)
+    assert window.acknowledged == 8
+    with pytest.raises(Closed, match="10"):
+        window.acknowledge(10)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, "", "{", "[]", "7", "null", '{"type": "ack"}', '{"type": "ack", "seq": "7"}', '{"type": "ack", "seq": true}',
+     '{"type": "ack", "seq": 1.5}', '{"type": "hello", "seq": 1}', '{"type": "ack", "seq": 1}' + " " * 1000, "[" * 900],
+)  # fmt: skip
+def test_a_message_that_is_no_acknowledgement_is_refused(text):
+    with pytest.raises(Closed) as refused:
+        acknowledged_by(text)
+    assert refused.value.code == 4400
+
+
+def test_since_is_a_seq_or_absent():
+    assert since_of({"query_string": b""}) is None
+    assert since_of({"query_string": b"since=17"}) == 17
+    for text in (b"since=", b"since=-1", b"since=x", b"since=" + b"9" * 40, "since=\u0663".encode()):
+        with pytest.raises(Closed):
+            since_of({"query_string": text})
+
+
+# connections
+
+
+@pytest.fixture
+def session(transactional_db, operator):
+    return services.session_create(operator, "mine", by="system")
+
+
+@pytest.fixture
+def token(session, operator):
+    return make_token(operator, "read")[1]
+
+
+@sync_to_async
+def write(session, count=1, **data):
+    for _ in range(count):
+        record(session.pk, **data)
+
+
+def cookie_of(user):
+    client = Client()
+    client.force_login(user)
+    return (b"cookie", f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}".encode())
+
+
+class Live(WebsocketCommunicator):
+    """A client of the live view."""
+
+    async def message(self):
+        return json.loads(await self.receive_from(timeout=DEADLINE_S))
+
+    async def events(self, until):
+        """Events from here to `until`, each batch acknowledged."""
+        found = []
+        while not found or found[-1]["seq"] < until:
+            message = await self.message()
+            if message["type"] == "events":
+                found += message["events"]
+                await self.acknowledge(found[-1]["seq"])
+        return found
+
+    async def acknowledge(self, seq):
+        await self.send_json_to({"type": "ack", "seq": seq})
+
+    async def closed(self):
+        """The close's code, after the messages that were under way."""
+        while True:
+            output = await self.receive_output(DEADLINE_S)
+            if output["type"] == "websocket.close":
+                return output["code"]
+
+
+@asynccontextmanager
+async def live(session, token="", since=None, headers=(), **more):
+    path = f"/ws/sessions/{getattr(session, 'pk', session)}/" + ("" if since is None else f"?since={since}")
+    own = [(b"authorization", f"Bearer {token}".encode())] if token else []
+    client = Live(application, path, headers=[*own, *headers], **more)
+    client.accepted, client.detail = await client.connect(timeout=DEADLINE_S)
+    try:
+        yield client
+    finally:
+        await client.disconnect(timeout=DEADLINE_S)
+
+
+async def test_a_snapshot_comes_first_and_then_every_event(session, token):
+    await write(session, 3)
+    async with live(session, token) as client:
+        assert await client.message() == {"type": "snapshot", **await sync_to_async(records.snapshot)(session.pk)}
+        await client.acknowledge(4)
+        await write(session, 2, note="x")
+        events = await client.events(6)
+        assert events == await sync_to_async(records.events_since)(session.pk, 4)
+
+
+async def test_folding_what_comes_gives_the_rows(session, token):
+    async with live(session, token) as client:
+        rows = (await client.message())["rows"]
+        await sync_to_async(services.command_submit)(session.pk, "ping", "p", {}, by="system")
+        rows = records.fold(await client.events(2), rows)
+        assert rows == await sync_to_async(records.read_rows)(session.pk)
+
+
+@pytest.mark.parametrize("since", [0, 1, 700, 1499, 1500])
+async def test_it_resumes_from_any_seq_without_a_gap(session, token, since):
+    await write(session, 1499)
+    async with live(session, token, since) as client:
+        await write(session, 10)
+        events = await client.events(1510)
+    assert [event["seq"] for event in events] == list(range(since + 1, 1511))
+
+
+@pytest.mark.parametrize("since", [99, 5])
+async def test_a_client_too_far_behind_or_ahead_gets_a_snapshot(session, token, since, monkeypatch):
+    monkeypatch.setattr(consumers, "BEHIND_EVENTS", 10)
+    await write(session, 20)
+    async with live(session, token, since) as client:
+        message = await client.message()
+        assert (message["type"], message["seq"]) == ("snapshot", 21)
+
+
+async def test_a_client_that_does_not_acknowledge_is_told_to_resume_and_goes_on_when_it_does(session, token):
+    await write(session, 2499)
+    async with live(session, token, 0) as client:
+        got, message = [], await client.message()
+        while message["type"] == "events":
+            got += message["events"]
+            message = await client.message()
+        assert message == {"type": "resume", "from": 1000}
+        assert len(got) == 1000
+        assert await client.receive_nothing(0.1)
+        await client.acknowledge(1000)
+        got += await client.events(2500)
+    assert [event["seq"] for event in got] == list(range(1, 2501))
+
+
+async def test_a_client_that_never_acknowledges_is_closed_after_a_grace(session, token, monkeypatch):
+    monkeypatch.setattr(consumers, "GRACE_S", 0.05)
+    monkeypatch.setattr(consumers, "WINDOW_EVENTS", 2)
+    await write(session, 5)
+    async with live(session, token, 0) as client:
+        assert await client.closed() == 4408
+
+
+async def test_the_window_counts_bytes_too(session, token, monkeypatch):
+    monkeypatch.setattr(consumers, "WINDOW_BYTES", 5_000)
+    await write(session, 10, text="x" * 2_000)
+    async with live(session, token, 0) as client:
+        sent = 0
+        while (message := await client.message())["type"] == "events":
+            sent += len(json.dumps(message))
+        assert message["type"] == "resume"
+        assert sent < 8_000
+
+
+async def test_an_event_larger_than_the_window_is_sent_alone(session, token, monkeypatch):
+    monkeypatch.setattr(consumers, "WINDOW_BYTES", 1_000)
+    await write(session, 2, text="x" * 5_000)
+    async with live(session, token, 1) as client:
+        first = await client.message()
+        assert [event["seq"] for event in first["events"]] == [2]
+        await client.acknowledge(2)
+        assert [event["seq"] for event in await client.events(3)] == [3]
+
+
+# who is let in
+
+
+async def test_a_token_may_come_as_a_subprotocol(session, token):
+    async with live(session, subprotocols=["orrery", f"token.{token}"]) as client:
+        assert (client.accepted, client.detail) == (True, "orrery")
+        assert (await client.message())["type"] == "snapshot"
+
+
+async def test_a_login_comes_with_a_cookie_from_a_page_of_ours(session, operator):
+    cookie = await sync_to_async(cookie_of)(operator)
+    async with live(session, headers=[cookie, ORIGIN]) as client:
+        assert (await client.message())["type"] == "snapshot"
+
+
+@pytest.mark.parametrize("origin", [[], [(b"origin", b"https://evil.example")], [(b"origin", b"null")]])
+async def test_a_cookie_from_elsewhere_is_refused_before_the_handshake(session, operator, origin):
+    cookie = await sync_to_async(cookie_of)(operator)
+    client = Live(application, f"/ws/sessions/{session.pk}/", headers=[cookie, *origin])
+    assert (await client.connect())[0] is False
+
+
+@pytest.mark.parametrize("headers", [[ORIGIN], [ORIGIN, (b"cookie", b"sessionid=nonsense")], [(b"authorization", b"Bearer nonsense")]])
+async def test_without_a_login_it_closes_with_4401(session, headers):
+    async with live(session, headers=headers) as client:
+        assert (await client.message())["code"] == "not_authenticated"
+        assert await client.closed() == 4401
+
+
+async def test_a_token_without_the_scope_read_is_closed_with_4403(session, operator):
+    _, text = await sync_to_async(make_token)(operator, "operate")
+    async with live(session, text) as client:
+        assert "read" in (await client.message())["message"]
+        assert await client.closed() == 4403
+
+
+async def test_a_session_of_somebody_else_is_closed_with_4404(session, viewer):
+    _, text = await sync_to_async(make_token)(viewer, "read")
+    for which in (session, 999_999):
+        async with live(which, text) as client:
+            assert await client.closed() == 4404
+
+
+async def test_a_place_that_is_none_is_closed_with_4400(session, token):
+    async with live(session, token, since="yesterday") as client:
+        assert "since" in (await client.message())["message"]
+        assert await client.closed() == 4400
+
+
+async def test_an_address_that_is_none_is_refused(token):
+    client = Live(application, "/ws/nothing/", headers=[ORIGIN])
+    assert (await client.connect())[0] is False
+
+
+@pytest.mark.parametrize("message", [{"text_data": "{"}, {"bytes_data": b"\x00"}, {"text_data": '{"type": "ack", "seq": 99}'}])
+async def test_a_malformed_message_is_answered_and_closed_with_4400(session, token, message):
+    async with live(session, token, 1) as client:
+        await client.send_to(**message)
+        assert (await client.message())["code"] == "malformed"
+        assert await client.closed() == 4400
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired", "inactive", "given away"])
+async def test_a_login_that_ends_ends_the_connection(session, token, operator, viewer, end, monkeypatch):
+    monkeypatch.setattr(consumers, "RECHECK_S", 0.05)
+
+    @sync_to_async
+    def spoil():
+        if end == "revoked":
+            Token.objects.all().delete()
+        elif end == "expired":
+            Token.objects.update(expiry="2020-01-01T00:00:00Z")
+        elif end == "inactive":
+            type(operator).objects.filter(pk=operator.pk).update(is_active=False)
+        else:
+            type(session).objects.filter(pk=session.pk).update(owner=viewer)
+
+    async with live(session, token) as client:
+        assert (await client.message())["type"] == "snapshot"
+        await spoil()
+        assert await client.closed() == (4404 if end == "given away" else 4401)
+
+
+async def test_a_logout_ends_the_connection(session, operator, monkeypatch):
+    monkeypatch.setattr(consumers, "RECHECK_S", 0.05)
+    cookie = await sync_to_async(cookie_of)(operator)
+    async with live(session, headers=[cookie, ORIGIN]) as client:
+        assert (await client.message())["type"] == "snapshot"
+        from django.contrib.sessions.models import Session as Login
+
+        await sync_to_async(Login.objects.all().delete)()
+        assert await client.closed() == 4401
+
+
+async def test_a_fault_of_ours_closes_with_1011(session, token, monkeypatch):
+    def broken(stream):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(consumers, "snapshot", broken)
+    async with live(session, token) as client:
+        assert await client.closed() == 1011
+
+
+async def test_a_connection_that_ends_leaves_no_task_behind(session, token):
+    before = asyncio.all_tasks()
+    async with live(session, token) as client:
+        await client.message()
+    async with asyncio.timeout(DEADLINE_S):
+        while asyncio.all_tasks() - before:
+            await asyncio.sleep(0.01)
+
+
+# the application around it, and a real server
+
+
+async def test_the_application_answers_lifespan():
+    sent, received = [], iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+
+    async def receive():
+        return next(received)
+
+    async def send(message):
+        sent.append(message["type"])
+
+    await application({"type": "lifespan"}, receive, send)
+    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(params=["daphne", "uvicorn"])
+def server(request, session, tmp_path):
+    """A server of its own process on the test's database; gives its port."""
+    port = free_port()
+    environment = {
+        **os.environ,
+        "DATABASE_URL": database_url(),
+        "ORRERY_STATE_DIR": str(tmp_path),
+        "DJANGO_SETTINGS_MODULE": "project.settings",
+    }
+    command = {
+        "daphne": ["-m", "daphne", "-b", "127.0.0.1", "-p", str(port), "project.asgi:application"],
+        "uvicorn": ["-m", "uvicorn", "--host", "127.0.0.1", "--port", str(port), "project.asgi:application"],
+    }[request.param]
+    log = (tmp_path / "server.log").open("wb")
+    process = subprocess.Popen([sys.executable, *command], cwd=Path(__file__).parents[2], env=environment, stdout=log, stderr=log)
+    try:
+        yield port
+    finally:
+        process.terminate()
+        code = process.wait(DEADLINE_S)
+        log.close()
+    text = (tmp_path / "server.log").read_text()
+    assert "Traceback" not in text, text
+    assert code in (0, -15), text
+
+
+def database_url():
+    described = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{described['NAME']}"
+    return f"postgresql://{described['USER']}:{described['PASSWORD']}@{described['HOST']}:{described['PORT']}/{described['NAME']}"
+
+
+def opened(port, path, **arguments):
+    """A connection, as soon as the server listens."""
+    for wait in range(100):
+        try:
+            return connect_sync(f"ws://127.0.0.1:{port}{path}", **arguments)
+        except ConnectionRefusedError:
+            assert wait < 99
+            with socket.socket() as pause:
+                pause.settimeout(0.1)
+                pause.bind(("127.0.0.1", 0))
+                pause.listen()
+                try:
+                    pause.accept()
+                except TimeoutError:
+                    continue

@@ -1,0 +1,155 @@
+"""Fixtures of the whole suite: people by role, devices, and an engine that runs until everything rests."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.management import call_command
+
+from agents import records, services, storage
+from agents.engine.runner import Runner
+from agents.verification import verify
+from constellations.models import Constellation
+
+PATIENCE_S = 30.0
+"""After this a test's engine gives up waiting: the test has failed."""
+
+
+@pytest.fixture(autouse=True)
+def state_dir(settings, tmp_path):
+    """Everything a test writes beside its database goes to a folder of its own."""
+    settings.STATE_DIR = tmp_path
+    return tmp_path
+
+
+@pytest.fixture
+def _roles(request):
+    """The groups, also where an earlier test emptied the database."""
+    request.getfixturevalue("transactional_db" if "transactional_db" in request.fixturenames else "db")
+    for name in ("viewer", "operator", "admin"):
+        Group.objects.get_or_create(name=name)
+
+
+def person(name: str, role: str) -> User:
+    user = User.objects.create_user(name, password=f"{name}-secret")
+    if role:
+        user.groups.add(Group.objects.get(name=role))
+    return user
+
+
+@pytest.fixture
+def user(_roles):
+    """Somebody with an account and no role."""
+    return person("user", "")
+
+
+@pytest.fixture
+def viewer(_roles):
+    return person("viewer", "viewer")
+
+
+@pytest.fixture
+def operator(_roles):
+    return person("operator", "operator")
+
+
+@pytest.fixture
+def admin_user(_roles):
+    admin = person("admin", "admin")
+    admin.is_staff = admin.is_superuser = True
+    admin.save()
+    return admin
+
+
+@pytest.fixture
+def device(transactional_db):
+    """A local device with four slots."""
+    return services.device_create("laptop", max_concurrent=4, by="system")
+
+
+class TestRunner(Runner):
+    """A runner that ends when nothing is left to do, or when `until` holds."""
+
+    __test__ = False
+
+    def __init__(self, until=None):
+        super().__init__()
+        self._until = until or self._all_rest
+        self._deadline = time.monotonic() + PATIENCE_S
+        self.gave_up = False
+
+    def _done(self) -> bool:
+        if self._stop_at is None and self._until():
+            self.stop()
+        if self._stop_at is None and time.monotonic() > self._deadline:
+            self.gave_up = True
+            self.stop()
+            self.stop()
+        return super()._done()
+
+    def _all_rest(self) -> bool:
+        """No request waits, and no session of ours has anything to do."""
+        cursor = storage.cursor()
+        cursor.execute("SELECT count(*) FROM agents_inboxitem WHERE state IN ('queued', 'running')")
+        return cursor.fetchone()[0] == 0 and all(drive.is_idle() for drive in self.drives.values())
+
+
+class Engine:
+    """Runs sessions in this process."""
+
+    def __init__(self, owner: User):
+        self.owner = owner
+
+    def submit(self, plan: dict | str, session=None):
+        """A new interaction, in a new session unless one is given; returns (session, inbox item)."""
+        session = session or services.session_create(self.owner, by=f"user:{self.owner.pk}")
+        text = plan if isinstance(plan, str) else json.dumps(plan)
+        item, _ = services.command_submit(session.pk, "interaction", "", {"plan": text}, by=f"user:{self.owner.pk}")
+        return session, item
+
+    def run(self, until=None) -> TestRunner:
+        """Run until everything rests (or `until` holds); fails the test when that takes too long."""
+        runner = TestRunner(until)
+        runner.run()
+        assert not runner.gave_up, "the engine did not come to rest"
+        return runner
+
+    def carry_out(self, plan: dict | str, session=None) -> Constellation:
+        """Submit a plan and run it to its end."""
+        _, item = self.submit(plan, session)
+        self.run()
+        return Constellation.objects.get(interaction=item)
+
+
+@pytest.fixture
+def engine(transactional_db, operator) -> Engine:
+    return Engine(operator)
+
+
+@pytest.fixture
+def verified(transactional_db):
+    """After the test, the database must be what its streams say."""
+    yield
+    assert list(verify()) == []
+
+
+@pytest.fixture
+def migrated_dump(transactional_db):
+    """A function that dumps the whole database as text."""
+
+    def dump() -> str:
+        from io import StringIO
+
+        out = StringIO()
+        call_command("dumpdata", "--natural-foreign", exclude=["sessions", "contenttypes", "auth.permission"], stdout=out)
+        return out.getvalue()
+
+    return dump
+
+
+def rows_of(session_id: int) -> dict:
+    """The session's rows as records hold them."""
+    return records.read_rows(session_id)

@@ -1,0 +1,253 @@
+"""The condition language: what it says, what it refuses, what it cannot say."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from constellations.conditions import MAX_LENGTH, MAX_NODES, check, evaluate, tasks_read
+from constellations.errors import ConditionRejected, ConditionUnknown
+
+RESULT = {
+    "accuracy": 0.92,
+    "n": 3,
+    "name": "digits",
+    "losses": [0.5, 0.3, 0.1],
+    "model": {"size": {"mb": 4}, "tags": ["small"]},
+    "passed": True,
+    "nothing": None,
+    "len": 7,
+    "not_a_number": float("nan"),
+}
+RESULTS = {"train": {"epochs": 30}, "first-step": [1, 2], "evaluate": RESULT}
+
+HOLDS = [
+    "accuracy > 0.9",
+    "0.9 < accuracy <= 0.92",
+    "accuracy == 0.92 and n != 4",
+    "accuracy > 0.95 or passed",
+    "not (accuracy > 0.95)",
+    "n + 1 == 4 and n - 1 == 2 and n * 2 == 6 and n / 2 == 1.5 and n // 2 == 1 and n % 2 == 1 and n ** 2 == 9",
+    "-n == -3 and +n == 3",
+    "losses[0] > losses[-1]",
+    "model['size']['mb'] == 4",
+    "model.size.mb == 4",
+    "'small' in model.tags and 'large' not in model.tags",
+    "'size' in model",
+    "'dig' in name",
+    "n in [1, 2, 3] and n in (3, 4)",
+    "len(losses) == 3 and min(losses) == 0.1 and max(1, n) == 3 and abs(-n) == 3 and round(accuracy, 1) == 0.9",
+    "len == 7",
+    "result['n'] == result.n == n",
+    "results['train'].epochs == 30",
+    "results.train.epochs == 30",
+    "results['first-step'][1] == 2",
+    "nothing == None and nothing == null and passed == true and passed == True and not false",
+    "losses == [0.5, 0.3, 0.1]",
+    "passed",
+    "name",
+    " accuracy > 0.5\n",
+    "(accuracy >\n 0.5)",
+    "passed or missing",
+    "10 ** 30 > 1",
+]
+
+REFUSED = [
+    ("accuracy >", "column 11: the condition is not understood: invalid syntax"),
+    ("  accuracy >", "column 13: the condition is not understood: invalid syntax"),
+    ("accuracy = 1", "to compare, write =="),
+    ("(accuracy", "'(' was never closed"),
+    ("accuracy > 1; n", "the condition is not understood"),
+    ("n\nn", "the condition is not understood"),
+    ("import os", "the condition is not understood"),
+    ("", "the condition is empty"),
+    ("  \n", "the condition is empty"),
+    ("lenn(losses)", "column 1: there is no function lenn; did you mean len?"),
+    ("n + foo(1)", "column 5: there is no function foo; there are len, min, max, abs, round"),
+    ("__import__('os')", "there is no function __import__"),
+    ("eval('1')", "there is no function eval"),
+    ("open('x')", "there is no function open"),
+    ("getattr(n, 'real')", "there is no function getattr"),
+    ("str(n) == '3'", "there is no function str"),
+    ("name.upper() == 'D'", "a function is called by its name"),
+    ("name.format(n)", "a function is called by its name"),
+    ("len(losses)(1)", "a function is called by its name"),
+    ("max(losses, key=len)", "max takes values only"),
+    ("max(**model)", "max takes values only"),
+    ("len(*losses)", "* is not part of conditions"),
+    ("len()", "len takes values only"),
+    ("().__class__.__bases__[0]", "names do not begin with two underscores"),
+    ("__builtins__", "names do not begin with two underscores"),
+    ("[x for x in losses]", "`for` is not part of conditions"),
+    ("len({x for x in losses}) > 1", "`for` is not part of conditions"),
+    ("max(x for x in losses) > 1", "`for` is not part of conditions"),
+    ("lambda: 1", "lambda is not part of conditions"),
+    ("(x := 1)", ":= is not part of conditions"),
+    ("1 if n else 2", "if ... else is not part of conditions"),
+    ("f'{n}'", "a text with {} is not part of conditions"),
+    ("losses[0:1]", "a slice [a:b] is not part of conditions"),
+    ("{'a': 1} == model", "an object {} is not part of conditions"),
+    ("n in {1, 2}", "a set {} is not part of conditions"),
+    ("n is None", "`is` (write ==) is not part of conditions"),
+    ("1 << 100000", "<< is not part of conditions"),
+    ("1 >> 2", ">> is not part of conditions"),
+    ("n & 1", "& (write and) is not part of conditions"),
+    ("n | 1", "| (write or) is not part of conditions"),
+    ("n ^ 1", "^ is not part of conditions"),
+    ("~n", "~ (write not) is not part of conditions"),
+    ("n @ n", "@ is not part of conditions"),
+    ("await n", "await and yield"),
+    ("b'a' == name", "is neither text nor a number"),
+    ("1j", "is neither text nor a number"),
+    ("... == n", "is neither text nor a number"),
+    ("n > 0 \0", "the condition is not understood"),
+    ("(" * 240 + "n" + ")" * 240, "the condition is not understood"),
+    ("[" * 150 + "]" * 150, "names, values and operations; 100 are allowed"),
+    ("n > 1" + " " * MAX_LENGTH, "has 505 characters; 500 are allowed"),
+    ("-" * 400 + "n", "names, values and operations; 100 are allowed"),
+    ("+".join(["n"] * 60), "the condition has 119 names, values and operations; 100 are allowed"),
+]
+
+UNKNOWN = [
+    ("acuracy > 1", "acuracy", "`acuracy` is missing: the result has accuracy"),
+    ("model.weight > 1", "model.weight", "`model.weight` is missing"),
+    ("model['weight'] > 1", "model['weight']", "`model['weight']` is missing"),
+    ("results['tran'].epochs", "results['tran']", "`results['tran']` is missing"),
+    ("results.train.loss", "results.train.loss", "`results.train.loss` is missing"),
+    ("name.upper == 1", "name.upper", "`name` is text, not an object"),
+    ("n.real == 3", "n.real", "`n` is a number, not an object"),
+    ("losses.sort", "losses.sort", "`losses` is a list, not an object"),
+    ("losses[9] > 1", "", "a list in `losses[9] > 1` is shorter than that"),
+    ("losses['a'] > 1", "", "list indices must be integers"),
+    ("model[losses] == 1", "", "cannot be calculated"),
+    ("nothing > 1", "", "null and a number have no order between them"),
+    ("name > 1", "", "text and a number have no order between them"),
+    ("not_a_number > 0.9", "", "nan cannot be compared"),
+    ("n / 0", "", "division by zero"),
+    ("name * 1000000000", "", "text is not a number"),
+    ("[0] * 1000000000", "", "a list is not a number"),
+    ("'%100000000d' % 1 == ''", "", "text is not a number"),
+    ("name + name == ''", "", "text is not a number"),
+    ("-name", "", "text is not a number"),
+    ("abs(name)", "", "text is not a number"),
+    ("n + nothing", "", "null is not a number"),
+    ("len(n)", "", "has no len()"),
+    ("len(n, n)", "", "exactly one argument"),
+    ("max(losses, name) == 1", "", "cannot be calculated"),
+    ("1 in name", "", "requires string"),
+    ("1 in n", "", "not iterable"),
+    ("9 ** 9 ** 9", "", "the power is too large"),
+    ("2 ** 8000 * 2 ** 8000 * 2 ** 400 > 1", "", "the product is too large"),
+    ("10.0 ** 400", "", "out of range"),
+    ("(-8) ** 0.5 == 1", "", "the result is not a number"),
+    ("1e999 - 1e999 == 0", "", "the result is not a number"),
+    ("round(n, -1000000000) == 0", "", "round takes at most 100 decimal places"),
+]
+
+
+@pytest.mark.parametrize("text", HOLDS)
+def test_it_holds(text):
+    check(text)
+    assert evaluate(text, RESULT, RESULTS) is True
+
+
+@pytest.mark.parametrize("text", ["accuracy > 0.95", "n == 4", "not passed", "nothing", "'x' in name", "losses == []", "n - 3"])
+def test_it_does_not_hold(text):
+    assert evaluate(text, RESULT, RESULTS) is False
+
+
+@pytest.mark.parametrize(("text", "said"), REFUSED)
+def test_it_is_refused_when_it_is_written(text, said):
+    with pytest.raises(ConditionRejected) as refused:
+        check(text)
+    assert said in str(refused.value)
+    assert refused.value.status == 400
+
+
+@pytest.mark.parametrize(("text", "name", "said"), UNKNOWN)
+def test_what_cannot_be_said_is_neither_true_nor_false(text, name, said):
+    check(text)
+    with pytest.raises(ConditionUnknown) as unknown:
+        evaluate(text, RESULT, RESULTS)
+    assert said in str(unknown.value)
+    assert unknown.value.name == name
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (None, "the task has no result"),
+        ({}, "the result is empty"),
+        ([1], "the result is a list, not an object"),
+        (3, "the result is a number, not an object"),
+    ],
+)
+def test_a_missing_name_says_what_the_result_is(result, said):
+    with pytest.raises(ConditionUnknown) as unknown:
+        evaluate("accuracy > 0.9", result, {})
+    assert str(unknown.value) == f"`accuracy` is missing: {said}"
+
+
+def test_a_result_that_is_no_object_is_read_as_result():
+    assert evaluate("result[1] > 1", [1, 2], {})
+    assert evaluate("result == 3", 3, {})
+
+
+def test_a_functions_name_is_a_value_only_if_the_result_has_it():
+    with pytest.raises(ConditionUnknown):
+        evaluate("max", {}, {})
+
+
+def test_a_key_called_true_hides_the_word():
+    assert evaluate("true == 5", {"true": 5}, {})
+
+
+def test_a_condition_that_was_never_checked_is_unknown_and_not_an_accident():
+    with pytest.raises(ConditionUnknown, match="not understood"):
+        evaluate("accuracy >", RESULT, {})
+
+
+def test_results_nested_without_end_are_unknown():
+    deep: list = []
+    other: list = []
+    for _ in range(100_000):
+        deep, other = [deep], [other]
+    with pytest.raises(ConditionUnknown, match="nested too deeply"):
+        evaluate("result == results['x']", deep, {"x": other})
+
+
+def test_a_condition_is_text():
+    with pytest.raises(ConditionRejected, match="a condition is text, not int"):
+        check(5)
+
+
+def test_a_condition_at_its_limits_is_taken():
+    check("n > 1".ljust(MAX_LENGTH))
+    check(" + ".join(["n"] * (MAX_NODES // 2)))
+
+
+def test_the_tasks_a_condition_reads_are_known_before_it_is_evaluated():
+    assert tasks_read("results['a'].x > results.b.y[0] and result['c'] and results[n]") == {"a", "b"}
+
+
+def test_evaluating_changes_neither_result_nor_results():
+    result, results = {"a": [3, 1]}, {"x": {"b": 1}}
+    evaluate("max(a) > min(a) and results.x.b == 1", result, results)
+    assert (result, results) == ({"a": [3, 1]}, {"x": {"b": 1}})
+
+
+@given(st.text(alphabet="ab01.()[]'+-*/%<>=! ,\n:_andorti{}", max_size=40))
+def test_any_text_is_a_condition_or_is_refused_and_gives_a_truth_or_is_unknown(text):
+    try:
+        check(text)
+    except ConditionRejected:
+        return
+    try:
+        assert evaluate(text, {"a": 1, "b": {"a": [1]}}, {"a": {"b": 2}}) in (True, False)
+    except ConditionUnknown as unknown:
+        assert str(unknown)
+
+
+@given(st.floats(allow_nan=False), st.floats(allow_nan=False))
+def test_comparison_is_that_of_numbers(left, right):
+    assert evaluate("a > b", {"a": left, "b": right}, {}) is (left > right)
+    assert evaluate("a <= b", {"a": left, "b": right}, {}) is (left <= right)

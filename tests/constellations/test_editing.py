@@ -1,0 +1,611 @@
+"""The editor on snapshots: what changes, what is refused and in which words."""
+
+import copy
+import json
+from types import MappingProxyType
+
+import networkx as nx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from constellations import plans
+from constellations.drafts import editable
+from constellations.editing import MAX_OPERATIONS, MAX_PROBLEMS, Changes, Snapshot, apply
+from constellations.errors import EditRefused
+from constellations.forms import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
+from constellations.graph import Graph
+from constellations.operations import MAX_TASKS
+
+DEVICES = {
+    "laptop": {"type": "pc", "capabilities": ["fetch"], "state": "ONLINE"},
+    "gpu_server": {"type": "gpu", "capabilities": ["train", "fetch"], "state": "OFFLINE"},
+}
+
+
+def task_row(task_id: str, state: str = "WAITING_DEPENDENCY", **fields) -> dict:
+    reason = fields.pop("reason", "skipped: a>b" if state == "SKIPPED" else "")
+    state = "CANCELLED" if state == "SKIPPED" else state
+    return {**copy.deepcopy(TASK_DEFAULTS), "task_id": task_id, "name": task_id, "tool": "noop", "state": state, "reason": reason, **fields}
+
+
+def dependency_row(ends: str, **fields) -> dict:
+    upstream, downstream = ends.split(">")
+    return {**DEPENDENCY_DEFAULTS, "dependency_id": ends, "from": upstream, "to": downstream, "id": 7, **fields}
+
+
+def snapshot_of(tasks: list[dict], dependencies: list[dict], state: str = "EXECUTING") -> Snapshot:
+    by_id = {row["task_id"]: row for row in tasks}
+    edges = {row["dependency_id"]: row for row in dependencies}
+    return Snapshot(3, state, by_id, edges, Graph.build(by_id, [(row["from"], row["to"]) for row in dependencies]))
+
+
+def digits(**states: str) -> Snapshot:
+    """fetch > train > evaluate > deploy; a state by a task's name."""
+    names = ["fetch", "train", "evaluate", "deploy"]
+    tasks = [task_row(name, states.get(name, "WAITING_DEPENDENCY")) for name in names]
+    edges = [dependency_row(f"{up}>{down}") for up, down in zip(names, names[1:], strict=False)]
+    edges[-1] |= {"type": "CONDITIONAL", "condition": "accuracy > 0.95"}
+    return snapshot_of(tasks, edges)
+
+
+def ended() -> Snapshot:
+    return digits(fetch="COMPLETED", train="RUNNING", evaluate="WAITING_DEPENDENCY", deploy="SKIPPED")
+
+
+def edit(snapshot: Snapshot, *written, devices=None) -> Changes:
+    """The changes; whatever happens the snapshot is as it was."""
+    before = copy.deepcopy((snapshot.tasks, snapshot.dependencies)), snapshot.graph.copy()
+    try:
+        changes = apply(snapshot, [short(operation) for operation in written], DEVICES if devices is None else devices)
+    finally:
+        assert ((snapshot.tasks, snapshot.dependencies), snapshot.graph) == before
+    json.dumps([changes.before, changes.after, changes.diff, changes.added_tasks, changes.updated_dependencies])
+    return changes
+
+
+def short(operation):
+    return {"op": operation[0], "parameters": operation[1]} if isinstance(operation, tuple) else operation
+
+
+def refusal(snapshot: Snapshot, *written, devices=None) -> EditRefused:
+    with pytest.raises(EditRefused) as refused:
+        edit(snapshot, *written, devices=devices)
+    return refused.value
+
+
+def add(task_id: str, **fields) -> tuple[str, dict]:
+    return "add_task", {"task_id": task_id, **({"tool": "noop"} if "command" not in fields else {}), **fields}
+
+
+def link(ends: str, **fields) -> tuple[str, dict]:
+    upstream, downstream = ends.split(">")
+    return "add_dependency", {"from": upstream, "to": downstream, **fields}
+
+
+# What changes
+
+
+def test_an_added_task_is_in_normal_form():
+    changes = edit(ended(), add("again", command="python train.py", device="gpu_server", priority="HIGH"))
+    (row,) = changes.added_tasks
+    assert row == {
+        **TASK_DEFAULTS,
+        "task_id": "again",
+        "name": "again",
+        "wanted_device": "gpu_server",
+        "tool": "command",
+        "arguments": {"argv": ["python", "train.py"]},
+        "priority": 2,
+    }
+    assert changes.touched == []
+    assert changes.before == {"tasks": {"again": None}, "dependencies": {}}
+    assert changes.after == {"tasks": {"again": row}, "dependencies": {}}
+    assert changes.diff == [{"change": "added", "task": "again"}]
+
+
+def test_the_examples_replan_rule_does_what_it_says():
+    """Add a retraining, its evaluation and a deployment on the same condition; the skipped deployment goes."""
+    snapshot = digits(fetch="COMPLETED", train="COMPLETED", evaluate="COMPLETED", deploy="SKIPPED")
+    changes = edit(
+        snapshot,
+        {"add_task": {"task_id": "retrain", "tool": "noop"}},
+        {"add_dependency": {"from": "evaluate", "to": "retrain"}},
+        {"add_task": {"task_id": "evaluate_2", "tool": "noop", "after": ["retrain"]}},
+        {"add_task": {"task_id": "deploy_2", "tool": "noop"}},
+        {"add_dependency": {"from": "evaluate_2", "to": "deploy_2", "type": "CONDITIONAL", "condition": "accuracy > 0.95"}},
+        {"remove_task": {"task_id": "deploy"}},
+    )
+    assert [row["task_id"] for row in changes.added_tasks] == ["retrain", "evaluate_2", "deploy_2"]
+    assert [row["dependency_id"] for row in changes.added_dependencies] == ["evaluate>retrain", "retrain>evaluate_2", "evaluate_2>deploy_2"]
+    assert changes.removed_tasks == ["deploy"]
+    assert changes.removed_dependencies == ["evaluate>deploy"]
+    assert changes.touched == []
+    assert changes.before["tasks"]["deploy"] == {key: snapshot.tasks["deploy"][key] for key in TASK_DEFAULTS}
+    assert changes.after["tasks"]["deploy"] is None
+    assert [(line["change"], line.get("task") or line["dependency"]) for line in changes.diff] == [
+        ("added", "retrain"),
+        ("added", "evaluate_2"),
+        ("added", "deploy_2"),
+        ("removed", "deploy"),
+        ("added", "evaluate>retrain"),
+        ("added", "retrain>evaluate_2"),
+        ("added", "evaluate_2>deploy_2"),
+        ("removed", "evaluate>deploy"),
+    ]
+
+
+def test_removing_a_task_removes_its_dependencies_and_touches_what_waited_for_it():
+    changes = edit(digits(), ("remove_task", {"task_id": "train"}))
+    assert changes.removed_tasks == ["train"]
+    assert changes.removed_dependencies == ["fetch>train", "train>evaluate"]
+    assert changes.touched == ["evaluate"]
+
+
+def test_an_update_names_the_new_fields_only():
+    changes = edit(digits(), ("update_task", {"task_id": "train", "timeout": 30, "device": "laptop", "name": "train"}))
+    assert changes.updated_tasks == {"train": {"wanted_device": "laptop", "timeout": 30}}
+    assert changes.touched == ["train"]
+    assert changes.diff == [{"change": "updated", "task": "train", "fields": {"wanted_device": ["", "laptop"], "timeout": [None, 30]}}]
+
+
+def test_an_update_with_nothing_as_value_sets_the_default():
+    snapshot = snapshot_of([task_row("a", name="A", timeout=3.0, tips=["x"], wanted_device="laptop")], [])
+    changes = edit(snapshot, ("update_task", {"task_id": "a", "timeout": None, "tips": None, "name": None, "device": None}))
+    assert changes.updated_tasks == {"a": {"name": "a", "tips": [], "wanted_device": "", "timeout": None}}
+
+
+def test_another_tool_does_not_inherit_the_old_ones_arguments():
+    snapshot = snapshot_of([task_row("a", tool="command", arguments={"argv": ["ls"]})], [])
+    changes = edit(snapshot, ("update_task", {"task_id": "a", "tool": "noop"}))
+    assert changes.updated_tasks == {"a": {"tool": "noop", "arguments": {}}}
+    changes = edit(snapshot, ("update_task", {"task_id": "a", "command": ["pwd"]}))
+    assert changes.updated_tasks == {"a": {"arguments": {"argv": ["pwd"]}}}
+
+
+def test_a_dependency_is_added_changed_and_removed():
+    changes = edit(digits(), link("fetch>deploy", dependency_id="x"))
+    assert changes.added_dependencies == [{**DEPENDENCY_DEFAULTS, "dependency_id": "x", "from": "fetch", "to": "deploy"}]
+    assert changes.touched == ["deploy"]
+    changes = edit(digits(), ("update_dependency", {"dependency_id": "evaluate>deploy", "condition": "accuracy > 0.5"}))
+    assert changes.updated_dependencies == {"evaluate>deploy": {"condition": "accuracy > 0.5"}}
+    assert changes.touched == ["deploy"]
+    assert changes.diff == [
+        {
+            "change": "updated",
+            "dependency": "evaluate>deploy",
+            "from": "evaluate",
+            "to": "deploy",
+            "fields": {"condition": ["accuracy > 0.95", "accuracy > 0.5"]},
+        }
+    ]
+    changes = edit(digits(), ("remove_dependency", {"from": "train", "to": "evaluate"}))
+    assert changes.removed_dependencies == ["train>evaluate"]
+    assert changes.touched == ["evaluate"]
+
+
+def test_type_and_condition_of_a_dependency_follow_each_other():
+    changes = edit(digits(), ("update_dependency", {"from": "evaluate", "to": "deploy", "type": "SUCCESS_ONLY"}))
+    assert changes.updated_dependencies == {"evaluate>deploy": {"type": "SUCCESS_ONLY", "condition": ""}}
+    changes = edit(digits(), ("update_dependency", {"dependency_id": "fetch>train", "condition": "rows > 0"}))
+    assert changes.updated_dependencies == {"fetch>train": {"type": "CONDITIONAL", "condition": "rows > 0"}}
+
+
+def test_touched_tasks_come_each_after_what_it_waits_for():
+    changes = edit(
+        digits(),
+        ("update_task", {"task_id": "deploy", "timeout": 1}),
+        ("update_task", {"task_id": "fetch", "timeout": 1}),
+        ("update_task", {"task_id": "evaluate", "timeout": 1}),
+        link("deploy>new"),
+        devices={},
+    ) if False else edit(
+        digits(),
+        ("update_task", {"task_id": "deploy", "timeout": 1}),
+        ("update_task", {"task_id": "fetch", "timeout": 1}),
+        ("update_task", {"task_id": "evaluate", "timeout": 1}),
+    )  # fmt: skip
+    assert changes.touched == ["fetch", "evaluate", "deploy"]
+
+
+def test_a_skipped_task_may_change_and_is_judged_again():
+    changes = edit(ended(), ("update_dependency", {"dependency_id": "evaluate>deploy", "condition": "accuracy > 0.9"}))
+    assert changes.touched == ["deploy"]
+    assert edit(ended(), ("update_task", {"task_id": "deploy", "timeout": 1})).touched == ["deploy"]
+
+
+def test_a_new_task_may_wait_for_one_that_has_ended_or_runs():
+    changes = edit(ended(), add("report", after=["fetch", "train"]))
+    assert [row["from"] for row in changes.added_dependencies] == ["fetch", "train"]
+
+
+def test_a_task_is_put_between_two_others():
+    changes = edit(
+        digits(),
+        add("check"),
+        ("remove_dependency", {"dependency_id": "train>evaluate"}),
+        link("train>check"),
+        link("check>evaluate"),
+    )
+    assert changes.removed_dependencies == ["train>evaluate"]
+    assert changes.touched == ["evaluate"]
+
+
+def test_a_task_removed_and_added_in_one_edit_is_an_update():
+    changes = edit(digits(), ("remove_task", {"task_id": "deploy"}), add("deploy", timeout=9))
+    assert (changes.removed_tasks, changes.added_tasks) == ([], [])
+    assert changes.updated_tasks == {"deploy": {"timeout": 9}}
+    assert changes.removed_dependencies == ["evaluate>deploy"]
+    assert changes.touched == ["deploy"]
+
+
+def test_an_edge_may_be_turned_round_in_one_edit():
+    changes = edit(digits(), ("remove_dependency", {"dependency_id": "fetch>train"}), link("train>fetch"))
+    assert changes.removed_dependencies == ["fetch>train"]
+    assert [row["dependency_id"] for row in changes.added_dependencies] == ["train>fetch"]
+    assert changes.touched == ["train", "fetch"]
+
+
+# Idempotent operations
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        add("fetch"),
+        add("train", after=["fetch"]),
+        link("fetch>train"),
+        link("evaluate>deploy", condition="accuracy > 0.95"),
+        ("remove_task", {"task_id": "gone"}),
+        ("remove_dependency", {"dependency_id": "gone"}),
+        ("remove_dependency", {"from": "fetch", "to": "deploy"}),
+        ("remove_dependency", {"from": "gone", "to": "gone_too"}),
+        ("update_task", {"task_id": "fetch", "tool": "noop", "priority": "MEDIUM", "device": None}),
+        ("update_dependency", {"dependency_id": "fetch>train", "type": "SUCCESS_ONLY"}),
+        ("update_dependency", {"from": "fetch", "to": "train"}),
+    ],
+)
+def test_what_is_so_already_is_no_change_even_where_nothing_may_change(operation):
+    snapshot = digits(fetch="COMPLETED", train="RUNNING", evaluate="COMPLETED", deploy="FAILED")
+    assert not edit(snapshot, operation)
+
+
+def test_an_edit_and_its_opposite_come_to_nothing():
+    assert not edit(digits(), add("x", after=["train"]), ("remove_task", {"task_id": "x"}))
+    assert not edit(
+        digits(),
+        ("update_task", {"task_id": "train", "timeout": 5}),
+        ("update_task", {"task_id": "train", "timeout": None}),
+        ("remove_dependency", {"dependency_id": "fetch>train"}),
+        link("fetch>train"),
+    )
+
+
+def test_the_same_edge_under_a_name_of_its_own_is_there_already():
+    snapshot = snapshot_of([task_row("a"), task_row("b")], [dependency_row("a>b", dependency_id="gate")])
+    assert not edit(snapshot, link("a>b"))
+    assert edit(snapshot, ("remove_dependency", {"from": "a", "to": "b"})).removed_dependencies == ["gate"]
+    assert edit(snapshot, ("remove_task", {"task_id": "a"})).removed_dependencies == ["gate"]
+
+
+# Refusals, in the words a person reads
+
+
+@pytest.mark.parametrize(
+    ("operation", "field", "message", "status"),
+    [
+        (("update_task", {"task_id": "train", "timeout": 5}), "task_id", "train already runs", 409),
+        (("update_task", {"task_id": "fetch", "timeout": 5}), "task_id", "fetch has ended (COMPLETED)", 409),
+        (("remove_task", {"task_id": "train"}), "task_id", "train already runs", 409),
+        (("remove_task", {"task_id": "fetch"}), "task_id", "fetch has ended (COMPLETED)", 409),
+        (link("deploy>train"), "to", "train already runs", 409),
+        (("remove_dependency", {"dependency_id": "fetch>train"}), "to", "train already runs", 409),
+        (("update_dependency", {"dependency_id": "fetch>train", "type": "UNCONDITIONAL"}), "to", "train already runs", 409),
+        (("update_task", {"task_id": "trian", "timeout": 5}), "task_id", "there is no task trian; did you mean train?", 400),
+        (("update_task", {"timeout": 5}), "", "which task? task_id is missing", 400),
+        (("update_task", {"task_id": "deploy", "state": "COMPLETED"}), "state", "a task's state is not edited; it follows from what happens", 400),
+        (("update_task", {"task_id": "deploy", "after": ["x"]}), "after", "to wait for another task is a dependency of its own: add_dependency", 400),
+        (("update_task", {"task_id": "deploy", "tool": "command"}), "command", "a command needs its argument list", 400),
+        (("update_task", {"task_id": "deploy", "timeot": 5}), "timeot", "there is no key timeot here; did you mean timeout?", 400),
+        (("update_task", {"task_id": "deploy", "device": "gpu"}), "device", "there is no device gpu; there are gpu_server, laptop", 400),
+        (("remove_task", {}), "", "which task? task_id is missing", 400),
+        (add("fetch", timeout=5, tips=["x"]), "task_id", "there is a task fetch already, with another tips, timeout", 400),
+        (add("x", device="gpu"), "device", "there is no device gpu; there are gpu_server, laptop", 400),
+        (add("x", device_type="tpu"), "device_type", "no device has the type tpu; there are gpu_server, laptop", 400),
+        (add("x", capabilities=["train", "fly"]), "capabilities", "no device has the capabilities train, fly; there are gpu_server, laptop", 400),
+        (add("x", device_type="pc", capabilities=["train"]), "device_type", "no device has the type pc and the capabilities train; there are gpu_server, laptop", 400),
+        (add("x", device="laptop", device_type="tpu"), "device_type", "no device has the type tpu; there are gpu_server, laptop", 400),
+        (add("x", after=["nobody"]), "after[0]", "there is no task nobody; there are deploy, evaluate, fetch, train, x", 400),
+        (add("x", after=["x"]), "after[0]", "x would wait for itself", 400),
+        (add("deploy", after=["evaluate"]), "after[0]", "there is a dependency evaluate>deploy already, with another type, condition", 400),
+        (("add_task", {"task_id": "x"}), "", "a task needs a command or a tool; one in words alone needs a language model", 400),
+        (add("x y"), "task_id", "'x y' is not an id: letters, digits and _ - . : / make one", 400),
+        (add("x", name="a\0b"), "name", "text may not hold the character NUL", 400),
+        (link("fetch>nobody"), "to", "there is no task nobody; there are deploy, evaluate, fetch, train", 400),
+        (link("nobody>deploy"), "from", "there is no task nobody; there are deploy, evaluate, fetch, train", 400),
+        (link("deploy>deploy"), "from", "deploy would wait for itself", 400),
+        (link("deploy>evaluate"), "", "the tasks would wait for each other: deploy > evaluate > deploy", 400),
+        (link("evaluate>deploy", type="UNCONDITIONAL"), "dependency_id", "there is a dependency evaluate>deploy already, with another type, condition", 400),
+        (link("fetch>deploy", dependency_id="evaluate>deploy"), "dependency_id", "there is a dependency evaluate>deploy already, with another from, type, condition", 400),
+        (link("evaluate>deploy", dependency_id="other", condition="accuracy > 0.95"), "dependency_id", "there is a dependency evaluate>deploy already, with another dependency_id", 400),
+        (link("fetch>deploy", condition="x >"), "condition", "column 4: the condition is not understood: invalid syntax", 400),
+        (link("fetch>deploy", condition="results.trian.x"), "condition", "there is no task trian; did you mean train?", 400),
+        (("add_dependency", {"from": "fetch"}), "", "a dependency needs `to`", 400),
+        (("remove_dependency", {}), "", "which dependency? give its dependency_id, or from and to", 400),
+        (("remove_dependency", {"from": "fetch"}), "", "which dependency? give its dependency_id, or from and to", 400),
+        (("remove_dependency", {"dependency_id": "evaluate>deploy", "condition": "x"}), "type", "type says nothing about a removal", 400),
+        (("update_dependency", {"dependency_id": "evaluate>deploi", "description": "x"}), "dependency_id", "there is no dependency evaluate>deploi; did you mean evaluate>deploy?", 400),
+        (("update_dependency", {"from": "fetch", "to": "deploy", "description": "x"}), "dependency_id", "there is no dependency fetch>deploy", 400),
+        (("update_dependency", {"dependency_id": "evaluate>deploy", "from": "fetch"}), "from", "evaluate>deploy leads from evaluate to deploy; its ends stay: remove it and add another", 400),
+        (("update_dependency", {"dependency_id": "evaluate>deploy", "condition": ""}), "", "a CONDITIONAL dependency needs a condition", 400),
+        (("update_dependency", {"dependency_id": "evaluate>deploy", "condition": "lenn(x)"}), "condition", "column 1: there is no function lenn; did you mean len?", 400),
+        (("update_dependency", {"dependency_id": "evaluate>deploy", "type": "SUCCESS_ONLY", "condition": "x"}), "condition", "only a CONDITIONAL dependency has a condition; this one is SUCCESS_ONLY", 400),
+        (("build_constellation", {"tasks": []}), "tasks", "a constellation needs at least one task", 400),
+        (("build_constellation", {"tasks": [{"task_id": "x", "tol": "noop"}]}), "tasks[0].tol", "there is no key tol here; did you mean tool?", 400),
+        (("build_constellation", {"tasks": [{"task_id": "x", "tool": "noop"}] * 2}), "tasks", "the task x is there twice", 400),
+        (("build_constellation", {"tasks": [{"task_id": "x", "tool": "noop"}]}), "tasks", "fetch would go, and fetch has ended (COMPLETED): list it as it is, or set clear to false", 409),
+        (("build_constellation", {"clear": False, "tasks": [{"task_id": "train", "tool": "noop", "timeout": 9}]}), "tasks[0].task_id", "train already runs", 409),
+        (("build_constellation", {"clear": False, "tasks": [{"task_id": "x", "tool": "noop", "after": ["y"]}]}), "tasks[0].after[0].from", "there is no task y; there are deploy, evaluate, fetch, train, x", 400),
+        (("build_constellation", {"clear": False, "tasks": [{"task_id": "x", "tool": "noop", "device": "y"}]}), "tasks[0].device", "there is no device y; there are gpu_server, laptop", 400),
+        (("build_constellation", {"clear": False, "tasks": [{"task_id": "x", "tool": "noop", "after": ["train"]}], "dependencies": [{"from": "train", "to": "x"}]}), "dependencies[0]", "x waits for train already", 400),
+        (("build_constellation", {"clear": "no", "tasks": [{"task_id": "x", "tool": "noop"}]}), "clear", "must be true or false, not the text 'no'", 400),
+        (("add_tasks", {}), "", "there is no operation add_tasks; did you mean add_task?", 400),
+        ({"op": "remove_task", "parameters": {"task_id": "x"}, "why": "x"}, "why", "there is no key why beside op and parameters", 400),
+        ({"op": ["x"]}, "", "there is no operation ['x']; there are add_dependency, add_task, build_constellation, remove_dependency, remove_task, update_dependency, update_task", 400),
+        ({"op": "remove_task", "parameters": [1]}, "", "must be an object (key: value), not a list", 400),
+        ("remove it", "", "an operation is an object (name: parameters), not the text 'remove it'", 400),
+    ],
+)  # fmt: skip
+def test_a_refusal_names_the_operation_the_field_and_the_reason(operation, field, message, status):
+    refused = refusal(ended(), operation)
+    (problem,) = refused.problems
+    assert (problem["operation"], problem["field"], problem["message"]) == (0, field, message)
+    assert refused.status == status
+    assert str(refused) == f"operation 1 ({problem['op']}){', ' + field if field else ''}: {message}"
+
+
+def test_no_devices_are_said_to_be_none():
+    refused = refusal(ended(), add("x", device="gpu"), devices={})
+    assert refused.problems[0]["message"] == "there is no device gpu; there are no devices"
+    assert edit(ended(), add("x"), devices={}).added_tasks
+
+
+def test_all_refusals_are_reported_at_once_but_none_twice():
+    refused = refusal(
+        ended(),
+        add("x", timeot=1),
+        add("y", after=["x"]),
+        ("update_task", {"task_id": "x", "timeout": 3}),
+        ("remove_task", {"task_id": "train"}),
+        add("z"),
+    )
+    assert [(problem["operation"], problem["op"]) for problem in refused.problems] == [(0, "add_task"), (3, "remove_task")]
+    assert refused.status == 409
+    assert str(refused) == (
+        "operation 1 (add_task), timeot: there is no key timeot here; did you mean timeout?; "
+        "operation 4 (remove_task), task_id: train already runs"
+    )
+
+
+def test_a_task_that_a_started_one_waited_for_stays():
+    """A skipped task has ended, so what waited for its end however it ended may run by now."""
+    snapshot = snapshot_of([task_row("a", "SKIPPED"), task_row("b", "RUNNING")], [dependency_row("a>b", type="UNCONDITIONAL")])
+    (problem,) = refusal(snapshot, ("remove_task", {"task_id": "a"})).problems
+    assert problem["message"] == "a cannot go: what waited for it, b already runs"
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "COMPLETED", "FAILED", "CANCELLED"])
+def test_a_task_that_has_started_or_was_cancelled_is_read_only(state):
+    snapshot = snapshot_of([task_row("a", state, reason="cancelled"), task_row("b")], [])
+    assert not editable(snapshot.tasks["a"])
+    said = "a already runs" if state == "RUNNING" else f"a has ended ({state})"
+    assert refusal(snapshot, ("update_task", {"task_id": "a", "timeout": 1})).problems[0]["message"] == said
+
+
+@pytest.mark.parametrize("state", ["PENDING", "WAITING_DEPENDENCY", "SKIPPED"])
+def test_a_task_that_has_not_started_may_change(state):
+    snapshot = snapshot_of([task_row("a", state)], [])
+    assert edit(snapshot, ("update_task", {"task_id": "a", "timeout": 1})).touched == ["a"]
+
+
+def test_nothing_changes_in_a_cancelled_constellation():
+    refused = refusal(snapshot_of([task_row("a")], [], state="CANCELLED"), add("b"))
+    assert str(refused) == "the constellation was cancelled; nothing in it changes any more"
+    assert refused.status == 409
+
+
+def test_the_last_task_stays():
+    refused = refusal(snapshot_of([task_row("a")], []), ("remove_task", {"task_id": "a"}))
+    assert str(refused) == "nothing would be left; a constellation has at least one task"
+    assert edit(snapshot_of([task_row("a")], []), ("remove_task", {"task_id": "a"}), add("b")).removed_tasks == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ([], "an edit needs at least one operation"),
+        ({}, "operations are a list, not an object"),
+        ([{}] * (MAX_OPERATIONS + 1), "the edit has 10,001 operations; 10,000 are allowed"),
+    ],
+)
+def test_an_edit_is_a_bounded_list_of_operations(written, message):
+    with pytest.raises(EditRefused) as refused:
+        apply(digits(), written, DEVICES)
+    assert str(refused.value) == message
+
+
+def test_an_edit_adds_a_bounded_number_of_tasks():
+    tasks = [{"task_id": f"t{number}", "tool": "noop"} for number in range(MAX_TASKS)]
+    refused = refusal(digits(), ("build_constellation", {"clear": False, "tasks": tasks}), add("one_more"))
+    assert str(refused) == "operation 2 (add_task): one edit adds at most 10,000 tasks"
+
+
+def test_no_more_problems_are_looked_for_than_anyone_reads():
+    refused = refusal(digits(), *[("update_task", {"task_id": f"x{number}"}) for number in range(1000)])
+    assert len(refused.problems) == MAX_PROBLEMS
+
+
+def test_a_dependencys_id_is_not_given_to_another_in_the_same_edit():
+    refused = refusal(
+        digits(),
+        ("remove_dependency", {"dependency_id": "fetch>train"}),
+        link("fetch>deploy", dependency_id="fetch>train"),
+    )
+    assert refused.problems[0]["message"] == "fetch>train was the dependency from fetch to train; give this one an id of its own"
+
+
+# build_constellation
+
+
+def test_an_empty_constellation_is_built_from_a_plan():
+    plan = plans.parse("tasks: [{task_id: a, command: ls}, {task_id: b, tool: noop, after: a, phases: [x]}]")
+    parameters = {"tasks": plan.tasks, "dependencies": plan.dependencies}
+    changes = edit(snapshot_of([], [], state="CREATED"), ("build_constellation", parameters))
+    assert changes.added_tasks == plan.tasks
+    assert changes.added_dependencies == plan.dependencies
+
+
+def test_building_replaces_the_editable_part():
+    snapshot = digits(fetch="COMPLETED", train="PENDING")
+    tasks = [{"task_id": "fetch", "tool": "noop"}, {"task_id": "train", "tool": "noop", "timeout": 5}, {"task_id": "report", "tool": "noop", "after": "train"}]
+    changes = edit(snapshot, ("build_constellation", {"tasks": tasks, "dependencies": [{"from": "fetch", "to": "train"}]}))
+    assert [row["task_id"] for row in changes.added_tasks] == ["report"]
+    assert changes.removed_tasks == ["evaluate", "deploy"]
+    assert changes.updated_tasks == {"train": {"timeout": 5}}
+    assert changes.removed_dependencies == ["train>evaluate", "evaluate>deploy"]
+    assert [row["dependency_id"] for row in changes.added_dependencies] == ["train>report"]
+    assert changes.touched == ["train"]
+
+
+def test_building_keeps_the_dependencies_into_what_has_started():
+    snapshot = digits(fetch="COMPLETED", train="RUNNING")
+    changes = edit(snapshot, ("build_constellation", {"tasks": [{"task_id": "fetch", "tool": "noop"}, {"task_id": "train", "tool": "noop"}]}))
+    assert changes.removed_tasks == ["evaluate", "deploy"]
+    assert changes.removed_dependencies == ["train>evaluate", "evaluate>deploy"]
+
+
+def test_building_without_clearing_merges():
+    tasks = [{"task_id": "train", "tool": "noop", "timeout": 5}, {"task_id": "report", "tool": "noop", "after": "train"}]
+    dependencies = [{"from": "evaluate", "to": "deploy", "condition": "accuracy > 0.5"}]
+    changes = edit(digits(), ("build_constellation", {"tasks": tasks, "dependencies": dependencies, "clear": False}))
+    assert (changes.removed_tasks, changes.removed_dependencies) == ([], [])
+    assert changes.updated_tasks == {"train": {"timeout": 5}}
+    assert changes.updated_dependencies == {"evaluate>deploy": {"condition": "accuracy > 0.5"}}
+
+
+def test_building_may_turn_the_order_round():
+    tasks = [{"task_id": name, "tool": "noop"} for name in ("deploy", "evaluate", "train", "fetch")]
+    dependencies = [{"from": "deploy", "to": "evaluate"}, {"from": "evaluate", "to": "train"}, {"from": "train", "to": "fetch"}]
+    changes = edit(digits(), ("build_constellation", {"tasks": tasks, "dependencies": dependencies}))
+    assert changes.touched == ["deploy", "evaluate", "train", "fetch"]
+    assert len(changes.removed_dependencies) == len(changes.added_dependencies) == 3
+
+
+def test_building_a_cycle_is_refused_with_its_path():
+    tasks = [{"task_id": name, "tool": "noop"} for name in "ab"]
+    dependencies = [{"from": "a", "to": "b"}, {"from": "b", "to": "a"}]
+    refused = refusal(digits(), ("build_constellation", {"tasks": tasks, "dependencies": dependencies}))
+    assert str(refused) == "operation 1 (build_constellation), dependencies[1]: the tasks would wait for each other: b > a > b"
+
+
+def test_building_may_give_a_dependency_an_id_of_its_own():
+    changes = edit(
+        snapshot_of([task_row("a"), task_row("b")], [dependency_row("a>b")]),
+        ("build_constellation", {"clear": False, "tasks": [{"task_id": "a", "tool": "noop"}], "dependencies": [{"from": "a", "to": "b", "dependency_id": "gate"}]}),
+    )
+    assert changes.removed_dependencies == ["a>b"]
+    assert [row["dependency_id"] for row in changes.added_dependencies] == ["gate"]
+
+
+def test_a_snapshot_may_be_read_only_views():
+    plain = digits()
+    snapshot = Snapshot(1, "EXECUTING", MappingProxyType(plain.tasks), MappingProxyType(plain.dependencies), plain.graph)
+    assert apply(snapshot, [{"remove_task": {"task_id": "deploy"}}], DEVICES).removed_tasks == ["deploy"]
+
+
+# Any sequence of edits
+
+NAMES = st.sampled_from([f"t{number}" for number in range(7)])
+STATES = st.sampled_from(["PENDING", "WAITING_DEPENDENCY", "SKIPPED", "RUNNING", "COMPLETED", "FAILED"])
+TASK = st.fixed_dictionaries({"task_id": NAMES, "tool": st.just("noop")}, optional={"timeout": st.integers(1, 3), "after": st.lists(NAMES, max_size=2)})
+ENDS = st.fixed_dictionaries({"from": NAMES, "to": NAMES}, optional={"type": st.sampled_from(["UNCONDITIONAL", "SUCCESS_ONLY"]), "condition": st.just("x > 1")})
+OPERATION = st.one_of(
+    st.tuples(st.just("add_task"), TASK),
+    st.tuples(st.just("remove_task"), st.fixed_dictionaries({"task_id": NAMES})),
+    st.tuples(st.just("update_task"), st.fixed_dictionaries({"task_id": NAMES, "timeout": st.integers(1, 3)})),
+    st.tuples(st.just("add_dependency"), ENDS),
+    st.tuples(st.just("update_dependency"), ENDS),
+    st.tuples(st.just("remove_dependency"), st.fixed_dictionaries({"from": NAMES, "to": NAMES})),
+    st.tuples(st.just("build_constellation"), st.fixed_dictionaries({"tasks": st.lists(TASK, min_size=1, max_size=4), "clear": st.booleans()})),
+)
+EDITS = st.lists(st.lists(OPERATION, min_size=1, max_size=4), max_size=8)
+
+
+def after(snapshot: Snapshot, changes: Changes) -> Snapshot:
+    """What whoever applies the changes has then."""
+    tasks, dependencies = dict(snapshot.tasks), dict(snapshot.dependencies)
+    for name in changes.removed_dependencies:
+        del dependencies[name]
+    for task_id in changes.removed_tasks:
+        del tasks[task_id]
+    for row in changes.added_tasks:
+        assert row["task_id"] not in tasks
+        tasks[row["task_id"]] = {**row, "state": "PENDING", "reason": ""}
+    for row in changes.added_dependencies:
+        assert row["dependency_id"] not in dependencies
+        dependencies[row["dependency_id"]] = row
+    for task_id, fields in changes.updated_tasks.items():
+        tasks[task_id] = tasks[task_id] | fields
+    for name, fields in changes.updated_dependencies.items():
+        dependencies[name] = dependencies[name] | fields
+    return Snapshot(snapshot.version + 1, snapshot.state, tasks, dependencies, Graph.build(tasks, [(row["from"], row["to"]) for row in dependencies.values()]))
+
+
+def inverse(changes: Changes) -> list[dict]:
+    """The opposite edit, from `before` and `after` alone."""
+    operations = [{"remove_dependency": {"dependency_id": name}} for name in changes.after["dependencies"]]
+    operations += [{"remove_task": {"task_id": task_id}} for task_id, row in changes.before["tasks"].items() if row is None]
+    for task_id, row in changes.before["tasks"].items():
+        if row is not None:
+            operations.append({"add_task" if changes.after["tasks"][task_id] is None else "update_task": row})
+    return operations + [{"add_dependency": row} for row in changes.before["dependencies"].values() if row is not None]
+
+
+@given(st.lists(STATES, min_size=7, max_size=7), st.sets(st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda ends: ends[0] < ends[1])), EDITS)
+def test_any_sequence_of_edits_keeps_the_rules(states, edges, edits):
+    tasks = [task_row(f"t{number}", state) for number, state in enumerate(states)]
+    snapshot = snapshot_of(tasks, [dependency_row(f"t{one}>t{other}") for one, other in sorted(edges)])
+    for operations in edits:
+        try:
+            changes = edit(snapshot, *operations)
+        except EditRefused as refused:
+            assert refused.problems
+            assert all(problem["message"] for problem in refused.problems)
+            continue
+        newer = after(snapshot, changes)
+        assert nx.is_directed_acyclic_graph(nx.DiGraph(newer.graph.edges()))
+        assert newer.tasks
+        started = {task_id for task_id, row in snapshot.tasks.items() if not editable(row)}
+        for task_id in started:
+            assert newer.tasks[task_id] == snapshot.tasks[task_id]
+            assert newer.graph.upstream(task_id) == snapshot.graph.upstream(task_id)
+        changed_ends = {(row or {})["to"] for side in (changes.before, changes.after) for row in side["dependencies"].values() if row}
+        assert set(changes.touched) == ({*changed_ends, *changes.updated_tasks} & newer.tasks.keys() & snapshot.tasks.keys())
+        undone = inverse(changes)
+        if undone:
+            back = after(newer, edit(newer, *undone))
+            assert {key: row["timeout"] for key, row in back.tasks.items()} == {key: row["timeout"] for key, row in snapshot.tasks.items()}
+            assert back.graph == snapshot.graph
+        assert not edit(snapshot_again(newer), *idempotent(changes)) if idempotent(changes) else True
+        snapshot = newer
+
+
+def snapshot_again(snapshot: Snapshot) -> Snapshot:
+    return after(snapshot, Changes())
+
+
+def idempotent(changes: Changes) -> list[dict]:
+    """The additions and removals of an edit, said once more."""
+    operations = [{"add_task": row} for row in changes.added_tasks] + [{"add_dependency": row} for row in changes.added_dependencies]
+    operations += [{"remove_dependency": {"dependency_id": name}} for name in changes.removed_dependencies]
+    return operations + [{"remove_task": {"task_id": task_id}} for task_id in changes.removed_tasks]

@@ -1,0 +1,512 @@
+"""Plan files: what they become, and how what is wrong with one is said."""
+
+import json
+from textwrap import dedent
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from constellations.documents import MAX_BYTES, MAX_DEPTH
+from constellations.errors import PlanRejected
+from constellations.forms import DEPENDENCY_DEFAULTS
+from constellations.operations import MAX_TASKS
+from constellations.plans import MAX_PROBLEMS, TASK_DEFAULTS, Plan, parse
+
+NOOP = "tasks:\n  - {task_id: a, tool: noop}\n"
+
+
+def plan(text: str) -> Plan:
+    return parse(dedent(text))
+
+
+def problems(text: str | bytes) -> list[tuple[int | None, str, str]]:
+    with pytest.raises(PlanRejected) as refused:
+        parse(dedent(text) if isinstance(text, str) else text)
+    assert all(set(problem) == {"line", "key", "message"} for problem in refused.value.problems)
+    return [(problem["line"], problem["key"], problem["message"]) for problem in refused.value.problems]
+
+
+def problem(text: str | bytes) -> tuple[int | None, str, str]:
+    found = problems(text)
+    assert len(found) == 1, found
+    return found[0]
+
+
+def task_problem(fields: str) -> tuple[str, str]:
+    """Key and message about one task with `fields` beside its id."""
+    _, key, message = problem(f"tasks:\n  - {{task_id: a, {fields}}}\n")
+    return key.removeprefix("tasks[0]").removeprefix("."), message
+
+
+# What plans become
+
+
+def test_a_task_has_every_key_of_the_normal_form():
+    (task,) = plan("tasks: [{task_id: a, tool: noop}]").tasks
+    assert task == {**TASK_DEFAULTS, "task_id": "a", "name": "a", "tool": "noop"}
+
+
+def test_every_field_of_a_task_is_read():
+    (task,) = plan("""
+        name: digits
+        tasks:
+          - task_id: train
+            name: Train the model
+            description: Softmax regression.
+            tips: [small steps, few of them]
+            device: gpu_server
+            device_type: gpu
+            capabilities: [train]
+            command: [python, train.py, --epochs, 30, --rate, 0.5]
+            priority: CRITICAL
+            timeout: 60
+            deadline: 600.5
+            max_attempts: 3
+            backoff: 0
+            confirm: true
+            phases: [Prepare, {description: Train, expected_duration: 30}]
+            on_lost: ask
+        """).tasks
+    assert task == {
+        "task_id": "train",
+        "name": "Train the model",
+        "description": "Softmax regression.",
+        "tips": ["small steps", "few of them"],
+        "wanted_device": "gpu_server",
+        "device_type": "gpu",
+        "capabilities": ["train"],
+        "tool": "command",
+        "arguments": {"argv": ["python", "train.py", "--epochs", "30", "--rate", "0.5"]},
+        "priority": 3,
+        "timeout": 60,
+        "deadline": 600.5,
+        "max_attempts": 3,
+        "backoff": 0,
+        "confirm": True,
+        "phases": [
+            {"description": "Prepare", "expected_duration": None},
+            {"description": "Train", "expected_duration": 30},
+        ],
+        "on_lost": "ask",
+    }
+
+
+def test_a_command_in_one_line_is_split_as_a_shell_would():
+    (task,) = plan("""
+        tasks:
+          - {task_id: a, command: 'echo "two words" $HOME; ls'}
+        """).tasks
+    assert task["arguments"] == {"argv": ["echo", "two words", "$HOME;", "ls"]}
+
+
+def test_a_field_without_a_value_has_its_default():
+    (task,) = plan("""
+        tasks:
+          - task_id: a
+            tool: noop
+            name:
+            tips:
+            priority: null
+        """).tasks
+    assert (task["name"], task["tips"], task["priority"]) == ("a", [], 1)
+
+
+def test_defaults_are_nobodys_to_change():
+    first, second = plan("tasks: [{task_id: a, tool: noop}, {task_id: b, tool: noop}]").tasks
+    first["tips"].append("x")
+    first["arguments"]["x"] = 1
+    assert second["tips"] == TASK_DEFAULTS["tips"] == []
+    assert second["arguments"] == TASK_DEFAULTS["arguments"] == {}
+
+
+def test_dependencies_have_defaults_and_after_is_short_for_them():
+    read = plan("""
+        tasks:
+          - {task_id: a, tool: noop}
+          - {task_id: b, tool: noop, after: a}
+          - {task_id: c, tool: noop, after: [a, b]}
+          - {task_id: d, tool: noop}
+        dependencies:
+          - {from: c, to: d, condition: accuracy > 0.95, description: only if good, dependency_id: gate}
+          - {from: a, to: d, type: UNCONDITIONAL}
+        """)
+    assert [(row["dependency_id"], row["type"]) for row in read.dependencies] == [
+        ("a>b", "SUCCESS_ONLY"),
+        ("a>c", "SUCCESS_ONLY"),
+        ("b>c", "SUCCESS_ONLY"),
+        ("gate", "CONDITIONAL"),
+        ("a>d", "UNCONDITIONAL"),
+    ]
+    assert read.dependencies[0] == {**DEPENDENCY_DEFAULTS, "dependency_id": "a>b", "from": "a", "to": "b"}
+    assert read.dependencies[3]["condition"] == "accuracy > 0.95"
+    assert read.dependencies[3]["description"] == "only if good"
+
+
+RULES = """
+    tasks:
+      - {task_id: evaluate, tool: noop}
+    replan:
+      - name: retrain
+        when: {event: task_completed, task: evaluate, condition: accuracy <= 0.95}
+        times: 2
+        reason: too low
+        edit:
+          - add_task: {task_id: again, tool: noop}
+          - {op: remove_task, parameters: {task_id: deploy}}
+      - when: {event: task_ended}
+        edit: [{remove_task: {task_id: again}}]
+      - when: {event: task_failed, task: [again, evaluate]}
+        edit: [{remove_task: {task_id: again}}]
+"""
+
+
+def test_rules_have_a_normal_form():
+    retrain, any_end, several = plan(RULES).rules
+    assert retrain == {
+        "name": "retrain",
+        "when": {"event": "task_completed", "task": ["evaluate"], "condition": "accuracy <= 0.95"},
+        "times": 2,
+        "reason": "too low",
+        "edit": [
+            {"op": "add_task", "parameters": {"task_id": "again", "tool": "noop"}},
+            {"op": "remove_task", "parameters": {"task_id": "deploy"}},
+        ],
+    }
+    assert (any_end["name"], any_end["when"]["task"], any_end["times"]) == ("rule 2", [], 1)
+    assert several["when"]["task"] == ["again", "evaluate"]
+
+
+def test_json_and_yaml_of_the_same_plan_are_the_same_plan():
+    import yaml
+
+    value = yaml.safe_load(dedent(RULES))
+    assert parse(json.dumps(value)) == plan(RULES)
+    assert parse(json.dumps(value, indent="\t").encode()) == plan(RULES)
+
+
+def test_words_that_other_yaml_readers_change_stay_text():
+    (task,) = plan("tasks: [{task_id: 2026-01-01, tool: noop, tips: [yes, 12:30, 007, no, on]}]").tasks
+    assert (task["task_id"], task["tips"]) == ("2026-01-01", ["yes", "12:30", "007", "no", "on"])
+
+
+def test_a_byte_order_mark_is_not_part_of_the_text():
+    assert parse(b"\xef\xbb\xbf" + NOOP.encode()).tasks == parse(NOOP).tasks
+
+
+def test_arguments_of_a_tool_are_kept_as_they_are():
+    (task,) = plan("tasks: [{task_id: a, tool: http, arguments: {url: x, headers: {a: [1, 2.5, null, true]}}}]").tasks
+    assert task["arguments"] == {"url": "x", "headers": {"a": [1, 2.5, None, True]}}
+
+
+# How a problem is said
+
+
+def test_an_unknown_key_names_its_line_and_the_nearest_key():
+    assert problem("""
+        tasks:
+          - task_id: a
+            tool: noop
+            priorty: HIGH
+        """) == (5, "tasks[0].priorty", "there is no key priorty here; did you mean priority?")
+
+
+def test_all_problems_are_found_at_once_and_in_order_of_lines():
+    found = problems("""
+        nam: digits
+        tasks:
+          - task_id: a
+            tool: noop
+            timeout: soon
+          - task_id: b
+            command: [ls]
+            tool: noop
+            after: [c]
+        dependencies:
+          - {from: a, to: b, condition: "accuracy >"}
+        """)
+    assert found == [
+        (2, "nam", "there is no key nam here; did you mean name?"),
+        (6, "tasks[0].timeout", "must be a number, not the text 'soon'"),
+        (9, "tasks[1].tool", "a task has a command or a tool, not both: tool beside command"),
+        (10, "tasks[1].after[0]", "there is no task c; there are a, b"),
+        (12, "dependencies[0].condition", "column 11: the condition is not understood: invalid syntax"),
+    ]
+
+
+def test_the_message_begins_with_the_source_the_line_and_the_key():
+    with pytest.raises(PlanRejected) as refused:
+        parse("tasks:\n  - {task_id: a, tool: noop, x: 1, y: 2, z: 3, u: 4}\n", source="digits.yaml")
+    assert str(refused.value).startswith("digits.yaml: line 2, tasks[0].x: there is no key x here")
+    assert str(refused.value).endswith("; and 1 more")
+    assert refused.value.code == "plan_rejected"
+
+
+def test_a_cycle_is_named_as_a_path_at_its_last_dependency():
+    assert problem("""
+        tasks:
+          - {task_id: a, tool: noop, after: c}
+          - {task_id: b, tool: noop, after: a}
+          - {task_id: c, tool: noop}
+        dependencies:
+          - {from: b, to: c}
+        """) == (7, "dependencies[0]", "the tasks would wait for each other: a > b > c > a")
+
+
+def test_lines_of_json_are_named_too():
+    text = json.dumps({"tasks": [{"task_id": "a", "tool": "noop", "confirm": "yes"}]}, indent=2)
+    assert problem(text) == (6, "tasks[0].confirm", "must be true or false, not the text 'yes'")
+
+
+@pytest.mark.parametrize(
+    ("fields", "key", "message"),
+    [
+        ("tool: noop, name: 3", "name", "must be text, not the number 3; put it in quotes"),
+        ("tool: noop, name: true", "name", "must be text, not true; put it in quotes"),
+        ("tool: noop, name: [x]", "name", "must be text, not a list"),
+        ("tool: noop, description: {}", "description", "must be text, not an object"),
+        (f"tool: noop, name: {'x' * 201}", "name", "has 201 characters; 200 are allowed"),
+        ("tool: noop, tips: x", "tips", "must be a list, not the text 'x'"),
+        ("tool: noop, tips: [x, 2]", "tips[1]", "must be text, not the number 2; put it in quotes"),
+        (f"tool: noop, tips: [{'x,' * 101}]", "tips", "has 101 items; 100 are allowed"),
+        ("tool: noop, priority: high", "priority", "must be one of LOW, MEDIUM, HIGH, CRITICAL, not the text 'high'; did you mean HIGH?"),
+        ("tool: noop, priority: 7", "priority", "must be one of LOW, MEDIUM, HIGH, CRITICAL, not the number 7"),
+        ("tool: noop, timeout: 0", "timeout", "is 0; it must be above 0 and at most 31536000"),
+        ("tool: noop, timeout: 1e9", "timeout", "is 1000000000.0; it must be above 0 and at most 31536000"),
+        ("tool: noop, deadline: true", "deadline", "must be a number, not true"),
+        ("tool: noop, backoff: -1", "backoff", "is -1; it must be at least 0 and at most 31536000"),
+        ("tool: noop, max_attempts: 0", "max_attempts", "is 0; it must be from 1 to 100"),
+        ("tool: noop, max_attempts: 1.5", "max_attempts", "must be a whole number, not the number 1.5"),
+        ("tool: noop, confirm: 1", "confirm", "must be true or false, not the number 1"),
+        ("tool: noop, on_lost: retri", "on_lost", "must be one of retry, fail, ask, not the text 'retri'; did you mean retry?"),
+        ("tool: noop, arguments: [1]", "arguments", "must be an object (key: value), not a list"),
+        ("tool: ''", "tool", "is empty"),
+        ("tool: noop, phases: [{expected_duration: 3}]", "phases[0]", "has no description"),
+        ("tool: noop, phases: [{description: x, expected: 3}]", "phases[0].expected", "there is no key expected here; did you mean expected_duration?"),
+        ("tool: noop, phases: [3]", "phases[0]", "must be an object (key: value), not the number 3"),
+        ("tool: noop, device: x, wanted_device: y", "device", "device and wanted_device are the same thing, and differ here"),
+        ("command: []", "command", "names no program"),
+        ("command: ''", "command", "names no program"),
+        ("command: ['', x]", "command", "names no program"),
+        ("command: \"a 'b\"", "command", "cannot be split into words: no closing quotation"),
+        ("command: [ls, true]", "command[1]", "must be text, not true; put it in quotes"),
+        ("command: [ls, [x]]", "command[1]", "must be text, not a list"),
+        ("command: {run: ls}", "command", "must be a list, not an object"),
+        ("command: ls, arguments: {}", "arguments", "a task has a command or a tool, not both: arguments beside command"),
+        ("tool: command, arguments: {}", "arguments.argv", "names no program"),
+        ("tool: command, arguments: {argv: [1, null]}", "arguments.argv[1]", "must be text, not nothing"),
+        ("name: x", "", "a task needs a command or a tool; one in words alone needs a language model"),
+        ("tool: noop, after: [a b]", "after[0]", "'a b' is not an id: letters, digits and _ - . : / make one"),
+        ("tool: noop, after: {a: b}", "after", "must be a list, not an object"),
+        ("tool: noop, after: a", "after[0]", "a would wait for itself"),
+        ("tool: noop, name: \"a\\0b\"", "name", "text may not hold the character NUL"),
+        ("tool: noop, arguments: {x: 1e999}", "arguments.x", "inf is not a number that JSON knows"),
+    ],
+)  # fmt: skip
+def test_a_field_of_a_task_says_what_it_takes(fields, key, message):
+    found = task_problem(fields)
+    assert found == (key + found[0].removeprefix(key) if key == "after[0]" else key, message)
+
+
+@pytest.mark.parametrize(
+    ("task", "key", "message"),
+    [
+        ("{tool: noop}", "tasks[0]", "a task needs a task_id"),
+        ("{task_id: '', tool: noop}", "tasks[0].task_id", "is empty"),
+        ("{task_id: 7, tool: noop}", "tasks[0].task_id", "must be text, not the number 7; put it in quotes"),
+        ("{task_id: a>b, tool: noop}", "tasks[0].task_id", "'a>b' is not an id: letters, digits and _ - . : / make one"),
+        (f"{{task_id: {'a' * 121}, tool: noop}}", "tasks[0].task_id", "has 121 characters; 120 are allowed"),
+        ("just words", "tasks[0]", "must be an object (key: value), not the text 'just words'"),
+    ],
+)
+def test_a_task_has_an_id(task, key, message):
+    assert problem(f"tasks:\n  - {task}\n") == (2, key, message)
+
+
+def test_an_id_is_there_once():
+    assert problem("""
+        tasks:
+          - {task_id: a, tool: noop}
+          - {task_id: a, tool: noop}
+        """) == (4, "tasks[1].task_id", "there is a task a already: tasks[0]")
+
+
+@pytest.mark.parametrize(
+    ("dependency", "key", "message"),
+    [
+        ("{from: a, to: b, type: SUCCESS}", ".type", "must be one of UNCONDITIONAL, COMPLETION_ONLY, SUCCESS_ONLY, CONDITIONAL, not the text 'SUCCESS'; did you mean SUCCESS_ONLY?"),
+        ("{from: a, to: b, type: CONDITIONAL}", "", "a CONDITIONAL dependency needs a condition"),
+        ("{from: a, to: b, type: SUCCESS_ONLY, condition: x > 1}", ".condition", "only a CONDITIONAL dependency has a condition; this one is SUCCESS_ONLY"),
+        ("{from: a, to: b, condition: foo(x)}", ".condition", "column 1: there is no function foo; there are len, min, max, abs, round"),
+        ("{from: a, to: b, condition: 3}", ".condition", "must be text, not the number 3; put it in quotes"),
+        ("{from: a, to: b, condition: \"results['train'].x > 1\"}", ".condition", "it reads the result of train, and there is no such task; there are a, b"),
+        ("{from: a}", "", "a dependency needs `to`"),
+        ("{to: a}", "", "a dependency needs `from`"),
+        ("{from: a, to: a}", "", "a would wait for itself"),
+        ("{from: evaluat, to: b}", "", "there is no task evaluat; there are a, b"),
+        ("{from: a, to: b, when: x}", ".when", "there is no key when here; there are condition, dependency_id, description, from, to, type"),
+        ("a > b", "", "must be an object (key: value), not the text 'a > b'"),
+    ],
+)  # fmt: skip
+def test_a_dependency_says_what_is_wrong_with_it(dependency, key, message):
+    text = f"tasks: [{{task_id: a, tool: noop}}, {{task_id: b, tool: noop}}]\ndependencies:\n  - {dependency}\n"
+    assert problem(text) == (3, f"dependencies[0]{key}", message)
+
+
+def test_two_tasks_depend_on_each_other_once():
+    assert problems("""
+        tasks: [{task_id: a, tool: noop}, {task_id: b, tool: noop, after: a}, {task_id: c, tool: noop}]
+        dependencies:
+          - {from: a, to: b}
+          - {from: a, to: c, dependency_id: x}
+          - {from: b, to: c, dependency_id: x}
+        """) == [
+        (4, "dependencies[0]", "b waits for a already"),
+        (6, "dependencies[2]", "there is a dependency x already"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "key", "message"),
+    [
+        ("{when: {event: task_done}, edit: [{remove_task: {task_id: a}}]}", ".when.event", "must be one of task_completed, task_failed, task_skipped, task_ended, not the text 'task_done'; did you mean task_ended?"),
+        ("{edit: [{remove_task: {task_id: a}}]}", ".when", "a rule needs an event: one of task_completed, task_failed, task_skipped, task_ended"),
+        ("{when: {event: task_ended, if: x}, edit: [{remove_task: {task_id: a}}]}", ".when.if", "there is no key if here; there are condition, event, task"),
+        ("{when: {event: task_ended, task: b}, edit: [{remove_task: {task_id: a}}]}", ".when.task", "there is no task b; there is a"),
+        ("{when: {event: task_ended, condition: 'x >'}, edit: [{remove_task: {task_id: a}}]}", ".when.condition", "column 4: the condition is not understood: invalid syntax"),
+        ("{when: {event: task_ended, condition: results.q.x}, edit: [{remove_task: {task_id: a}}]}", ".when.condition", "it reads the result of q, and there is no such task; there is a"),
+        ("{when: {event: task_ended}, edit: []}", ".edit", "a rule needs operations to apply"),
+        ("{when: {event: task_ended}}", ".edit", "a rule needs operations to apply"),
+        ("{when: {event: task_ended}, edit: {remove_task: {task_id: a}}}", ".edit", "must be a list, not an object"),
+        ("{when: {event: task_ended}, times: 0, edit: [{remove_task: {task_id: a}}]}", ".times", "is 0; it must be from 1 to 1000"),
+        ("{when: {event: task_ended}, edit: [{remove_tasks: {task_id: a}}]}", ".edit[0]", "there is no operation remove_tasks; did you mean remove_task?"),
+        ("{when: {event: task_ended}, edit: [remove_task]}", ".edit[0]", "an operation is an object (name: parameters), not the text 'remove_task'"),
+        ("{when: {event: task_ended}, edit: [{remove_task: {}, add_task: {}}]}", ".edit[0]", "one operation is one key, and here are 2"),
+        ("{when: {event: task_ended}, edit: [{remove_task: {}}]}", ".edit[0].remove_task", "which task? task_id is missing"),
+        ("{when: {event: task_ended}, edit: [{add_task: {task_id: b, tol: noop}}]}", ".edit[0].add_task.tol", "there is no key tol here; did you mean tool?"),
+        ("{when: {event: task_ended}, edit: [{op: remove_task, parameters: {task_id: a}, x: 1}]}", ".edit[0].x", "there is no key x beside op and parameters"),
+        ("{when: {event: task_ended}, edit: [{add_dependency: {from: a, to: b, condition: 'x >'}}]}", ".edit[0].add_dependency.condition", "column 4: the condition is not understood: invalid syntax"),
+        ("3", "", "must be an object (key: value), not the number 3"),
+    ],
+)  # fmt: skip
+def test_a_rule_says_what_is_wrong_with_it(rule, key, message):
+    assert problem(f"{NOOP}replan:\n  - {rule}\n") == (4, f"replan[0]{key}", message)
+
+
+def test_a_rule_may_answer_to_a_task_that_another_rule_adds():
+    assert len(plan(RULES).rules) == 3
+
+
+def test_rules_are_told_apart_by_their_names():
+    rule = "{name: x, when: {event: task_ended}, edit: [{remove_task: {task_id: a}}]}"
+    assert problem(f"{NOOP}replan:\n  - {rule}\n  - {rule}\n") == (5, "replan[1].name", "there is a rule called x already")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("", 1, "the plan is empty"),
+        ("# nothing\n", 1, "the plan is empty"),
+        ("train the model", 1, "a plan is an object with a list of tasks, not the text 'train the model'"),
+        ("- a", 1, "a plan is an object with a list of tasks, not a list"),
+        (b"name: \xff", 1, "the text is not UTF-8: byte 7 is 0xff"),
+        ("tasks: [", 2, "did not find expected node content"),
+        ("tasks:\n\t- a", 2, "found character that cannot start any token"),
+        ("a: b: c", 1, "mapping values are not allowed in this context"),
+        ("a: \x01", 1, "control characters are not allowed"),
+        ('{"tasks": [}', 1, "Expecting value at column 12"),
+        ('{"tasks": NaN}', None, "NaN is not a number that JSON knows"),
+        ('{"tasks": 1' + "0" * 5000 + "}", None, "a number has more than 4300 digits"),
+        (NOOP + "---\n" + NOOP, 3, "a second document begins (---); a plan is one"),
+        ("tasks: &x\n  - *x\n", 1, "anchors and aliases (&x, *x) are not read; write it out"),
+        ("name: *x\n", 1, "anchors and aliases (&x, *x) are not read; write it out"),
+        ("name: !!python/object/apply:os.system [ls]", 1, "tags are not read: !!python/object/apply:os.system"),
+        ("name: !!str 3", 1, "tags are not read: !!str"),
+        ("? [a]\n: b", 1, "a key is text, not an object or a list"),
+        ("tasks: " + "[" * 400_000, 1, "nested more than 20 deep"),
+        ("{" + '"a": {' * 100_000, 1, "nested more than 20 deep"),
+        ("- " * 400_000, 1, "nested more than 20 deep"),
+        ("#" * (MAX_BYTES + 1), None, "the text has 1,000,001 bytes; 1,000,000 are allowed"),
+        (b"#" * (MAX_BYTES + 1), None, "the text has 1,000,001 bytes; 1,000,000 are allowed"),
+        ("#" + "\u00e9" * (MAX_BYTES // 2), None, "the text has 1,000,001 bytes; 1,000,000 are allowed"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(text, line, message):
+    found = problem(text)
+    assert found[0] == line
+    assert message in found[2]
+
+
+def test_a_bomb_of_aliases_is_refused_at_its_first_anchor():
+    bomb = "a: &a [x,x]\n" + "".join(f"{after}: &{after} [*{key},*{key}]\n" for key, after in zip("abcdefgh", "bcdefghi", strict=True))
+    assert problem(bomb) == (1, "", "anchors and aliases (&a, *a) are not read; write it out")
+
+
+def test_a_key_that_is_there_twice_is_a_problem():
+    message = "the key tool is there twice, again in line 4"
+    assert problem("tasks:\n  - task_id: a\n    tool: noop\n    tool: http\n") == (3, "tasks[0].tool", message)
+    assert problem('{"tasks": [{"task_id": "a",\n "tool": "noop",\n\n "tool": "http"}]}') == (2, "tasks[0].tool", message)
+
+
+def test_half_a_character_is_refused_though_json_can_write_it():
+    assert problem('{"tasks": [{"task_id": "a", "tool": "noop",\n "name": "\\ud800"}]}') == (
+        None,
+        "tasks[0].name",
+        "text may not hold half a character (a lone surrogate)",
+    )
+
+
+def test_a_tools_arguments_may_not_be_nested_without_end():
+    deep = "[" * (MAX_DEPTH - 3) + "]" * (MAX_DEPTH - 3)
+    text = '{"tasks": [{"task_id": "a", "tool": "x", "arguments": {"a": %s}}]}' % deep
+    (line, key, message) = problem(text)
+    assert (line, message) == (1, "nested more than 20 deep")
+    assert key.startswith("tasks[0].arguments.a[0][0]")
+
+
+@pytest.mark.parametrize("tasks", ["[]", "null"])
+def test_a_plan_has_a_task(tasks):
+    assert problem(f"name: x\ntasks: {tasks}\n") == (2, "tasks", "a plan needs at least one task")
+    assert problem("name: x\n") == (1, "tasks", "a plan needs at least one task")
+
+
+def test_a_plan_has_at_most_ten_thousand_tasks():
+    tasks = [{"task_id": f"t{number}", "tool": "noop"} for number in range(MAX_TASKS + 1)]
+    assert problem(json.dumps({"tasks": tasks})) == (1, "tasks", "has 10001 items; 10000 are allowed")
+    assert len(parse(json.dumps({"tasks": tasks[:-1]})).tasks) == MAX_TASKS
+
+
+def test_thousands_of_problems_end_with_that_there_are_more():
+    tasks = [{"task_id": f"t{number}", "tool": "noop", "after": [f"missing{number}"]} for number in range(5000)]
+    found = problems(json.dumps({"tasks": tasks}))
+    assert len(found) == MAX_PROBLEMS + 1
+    assert found[-1] == (None, "", "and more: the first 1,000 problems are shown")
+
+
+def test_one_object_of_thousands_of_unknown_keys_is_answered_briefly():
+    fields = "".join(f"    key{number}: 1\n" for number in range(20_000))
+    assert len(problems(f"tasks:\n  - task_id: a\n    tool: noop\n{fields}")) == 20
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+KEYS = sorted({*TASK_DEFAULTS, "device", "command", "after"})
+
+
+@given(st.lists(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6), max_size=4), VALUES, VALUES)
+def test_any_value_in_a_plan_is_read_or_refused_with_a_message(tasks, dependencies, replan):
+    text = json.dumps({"tasks": tasks, "dependencies": dependencies, "replan": replan})
+    try:
+        parse(text)
+    except PlanRejected as refused:
+        assert refused.problems
+        assert all(problem["message"] for problem in refused.problems)
+
+
+@given(st.text(max_size=60) | st.binary(max_size=60))
+def test_any_text_is_read_or_refused(text):
+    with pytest.raises(PlanRejected):
+        parse(text)

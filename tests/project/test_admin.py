@@ -1,0 +1,128 @@
+"""The admin shows every row to staff who may see it, and changes none."""
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.test import Client
+
+from agents import services
+from agents.admin import COUNTED, BoundedPaginator, ReadOnlyAdmin
+from agents.models import Event, Output, Session, Token
+from tests.agents.conftest import add_actor, add_agents, make_token
+from tests.constellations.test_api import add_attempts, add_constellation, printed
+
+pytestmark = pytest.mark.django_db
+MODELS = [model for app in ("agents", "constellations") for model in apps.get_app_config(app).get_models()]
+TERMS = ["1", "9" * 30, "t1", "a\x00b", "'; --", "٣", "%"]
+
+
+@pytest.fixture
+def staff(admin_user):
+    admin_user.is_staff = True
+    admin_user.save()
+    client = Client()
+    client.force_login(admin_user)
+    return client
+
+
+@pytest.fixture
+def rows(operator):
+    """Something of most tables."""
+    session = services.session_create(operator, "mine", by="system")
+    device = services.device_create("laptop", by="system")
+    add_actor(session)
+    made, nodes = add_constellation(session, 30)
+    attempts = add_attempts(session, nodes[0], device, 20)
+    printed(attempts[0], "hello")
+    make_token(operator, "read", name="ci")
+    return session
+
+
+def address(model, suffix="changelist", *args):
+    from django.urls import reverse
+
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{suffix}", args=args)
+
+
+def test_every_model_is_there_and_read_only():
+    for model in MODELS:
+        shown = admin.site.get_model_admin(model)
+        assert isinstance(shown, ReadOnlyAdmin)
+        assert shown.actions is None
+        assert shown.get_search_fields(None)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_a_list_and_a_page_cost_at_most_20_queries(staff, rows, model, django_assert_max_num_queries):
+    with django_assert_max_num_queries(20):
+        assert staff.get(address(model)).status_code == 200
+    row = model.objects.first()
+    if row is not None:
+        with django_assert_max_num_queries(20):
+            assert staff.get(address(model, "change", row.pk)).status_code == 200
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_any_text_may_be_searched_for(staff, rows, model):
+    for term in TERMS:
+        assert staff.get(address(model), {"q": term}).status_code == 200
+
+
+def test_a_search_finds_rows_by_id_and_by_the_beginning_of_a_name(staff, rows):
+    from constellations.models import Task
+
+    task = Task.objects.get(task_id="t7")
+    for term in (str(task.pk), "t7"):
+        page = staff.get(address(Task), {"q": term}).content.decode()
+        assert address(Task, "change", task.pk) in page
+        assert page.count('class="field-task_id"') == 1
+    assert 'class="field-task_id"' not in staff.get(address(Task), {"q": "zzz"}).content.decode()
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_nothing_can_be_added_changed_or_deleted(staff, rows, model):
+    assert staff.get(address(model, "add")).status_code == 403
+    row = model.objects.first()
+    if row is not None:
+        assert staff.post(address(model, "change", row.pk), {"title": "other"}).status_code == 403
+        assert staff.post(address(model, "delete", row.pk), {"post": "yes"}).status_code == 403
+        assert model.objects.filter(pk=row.pk).exists()
+
+
+def test_json_is_shown_indented_and_escaped(staff, rows):
+    event = Event.objects.filter(type="session_created").first()
+    page = staff.get(address(Event, "change", event.pk)).content.decode()
+    assert "<pre>{\n" in page
+    assert "&quot;add&quot;" in page
+
+
+def test_a_tokens_digest_is_not_shown(staff, rows):
+    token = Token.objects.get()
+    page = staff.get(address(Token)).content.decode()
+    assert token.token_key in page
+    assert token.digest not in page
+
+
+def test_only_staff_see_it(rows, operator):
+    client = Client()
+    client.force_login(operator)
+    assert client.get(address(Session)).status_code == 302
+
+
+def test_staff_who_are_no_admins_see_what_is_theirs(rows, viewer, operator):
+    for user, sessions in ((viewer, 0), (operator, 1)):
+        user.is_staff = True
+        user.save()
+        client = Client()
+        client.force_login(user)
+        assert client.get(address(Session)).content.decode().count('class="field-title"') == sessions
+        assert client.get(address(Output)).content.decode().count('class="field-offset') == 0
+
+
+def test_a_list_counts_only_so_far(operator, django_assert_max_num_queries):
+    for _ in range(3):
+        add_agents(services.session_create(operator, by="system"))
+    paginator = BoundedPaginator(Session.objects.all(), 2)
+    with django_assert_max_num_queries(1) as queries:
+        assert paginator.count == 3
+    assert f"LIMIT {COUNTED}" in queries[0]["sql"]

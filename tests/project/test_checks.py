@@ -1,0 +1,110 @@
+"""System checks refuse combinations of settings that lose work, and say what to do."""
+
+import copy
+from types import SimpleNamespace
+
+import pytest
+
+from project import checks
+
+SQLITE = {
+    "ENGINE": "django.db.backends.sqlite3",
+    "NAME": "/var/lib/orrery.sqlite3",
+    "CONN_MAX_AGE": None,
+    "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20, "init_command": "PRAGMA journal_mode=WAL;"},
+}
+POSTGRES = {"ENGINE": "django.db.backends.postgresql", "NAME": "orrery", "CONN_MAX_AGE": None, "OPTIONS": {}}
+
+
+def ids(messages):
+    assert all(message.hint for message in messages)
+    return [message.id for message in messages]
+
+
+@pytest.fixture
+def databases(monkeypatch):
+    def check(description):
+        monkeypatch.setattr(checks, "settings", SimpleNamespace(DATABASES={"default": description}))
+        return ids(checks.databases())
+
+    return check
+
+
+def queues(settings, **changes):
+    cluster = {"cluster_name": "jobs", "workers": 2, "queue_limit": 2, "timeout": 60, "retry": 181}
+    settings.Q_CLUSTER = {**cluster, **changes}
+    return ids(checks.queues())
+
+
+def test_the_settings_as_shipped_are_right(databases):
+    assert checks.databases() == checks.queues() == checks.exposure() == []
+    assert databases(SQLITE) == databases(POSTGRES) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"CONN_MAX_AGE": 0}, "orrery.E003"),
+        ({"CONN_MAX_AGE": 60}, "orrery.E003"),
+        ({"ATOMIC_REQUESTS": True}, "orrery.E004"),
+        ({"OPTIONS": {"pool": True}}, "orrery.E002"),
+        ({"ENGINE": "django.db.backends.mysql"}, "orrery.E001"),
+    ],
+)
+def test_a_wrong_connection_is_refused(databases, change, expected):
+    assert databases({**POSTGRES, **change}) == [expected]
+
+
+@pytest.mark.parametrize("name", [":memory:", "", "file:memorydb?mode=memory&cache=shared"])
+def test_a_database_in_memory_is_refused(databases, name):
+    assert databases({**SQLITE, "NAME": name}) == ["orrery.E005"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("transaction_mode", "DEFERRED", "orrery.E006"),
+        ("init_command", "PRAGMA journal_mode=DELETE;", "orrery.E007"),
+        ("init_command", "", "orrery.E007"),
+        ("timeout", 1, "orrery.E008"),
+    ],
+)
+def test_sqlite_that_would_lock_is_refused(databases, option, value, expected):
+    description = copy.deepcopy(SQLITE)
+    description["OPTIONS"][option] = value
+    assert databases(description) == [expected]
+
+
+def test_a_retry_that_begins_before_a_waiting_job_could_end_is_refused(settings):
+    assert queues(settings, retry=181) == []
+    assert checks.longest_wait(60, 2, 2) == 180
+    assert queues(settings, retry=180) == ["orrery.E010"]
+    assert queues(settings, timeout=None) == ["orrery.E010"]
+
+
+def test_a_queue_limit_other_than_the_number_of_workers_is_refused(settings):
+    assert queues(settings, queue_limit=50) == ["orrery.E009"]
+
+
+def test_the_other_clusters_are_checked_with_what_they_inherit(settings):
+    assert queues(settings, ALT_CLUSTERS={"runners": {"workers": 4}}) == ["orrery.E009"]
+    assert queues(settings, ALT_CLUSTERS={"runners": {"timeout": 90}}) == ["orrery.E010"]
+
+
+def test_a_secret_key_that_can_be_guessed_matters_when_the_host_is_exposed(settings):
+    settings.SECRET_KEY = "django-insecure-0123456789012345678901234567890123456789"
+    assert ids(checks.exposure()) == []
+    settings.ALLOWED_HOSTS = ["orrery.example.org", "localhost"]
+    assert ids(checks.exposure()) == ["orrery.E012"]
+    settings.SECRET_KEY = "x7Hq" * 20
+    assert ids(checks.exposure()) == ["orrery.E012"]
+
+
+def test_debug_on_an_exposed_host_is_refused(settings):
+    settings.ALLOWED_HOSTS, settings.DEBUG = ["orrery.example.org"], True
+    assert ids(checks.exposure()) == ["orrery.E011"]
+
+
+def test_allowing_every_host_is_warned_about(settings):
+    settings.ALLOWED_HOSTS = ["*"]
+    assert ids(checks.exposure()) == ["orrery.W013"]
