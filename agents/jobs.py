@@ -32,6 +32,13 @@ def ask_for_runner() -> None:
     async_task("agents.jobs.run_runner", secrets.token_hex(8), cluster=RUNNERS, timeout=-1, ack_failure=True, save=False)
 
 
+def runner_is_asked_for() -> bool:
+    """Whether a runner is enqueued that no worker has taken up yet."""
+    from django_q.models import OrmQ
+
+    return OrmQ.objects.filter(key=RUNNERS).exists()
+
+
 def run_runner(nonce: str) -> None:
     """The job of a runner's life: it is acknowledged at once, so that it is never delivered twice."""
     acknowledge(nonce)

@@ -7,7 +7,7 @@ write path"). Services use `door`, the runner's journal uses `write` itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -93,8 +93,8 @@ EVENT_COLUMNS = (
     ("at", "time"), ("by", "text"), ("request_id", "text"), ("data", "json"),
 )  # fmt: skip
 TRANSITION_COLUMNS = (
-    ("id", "int"), ("stream_id", "int"), ("seq", "int"), ("at", "time"), ("by", "text"), ("machine", "text"), ("subject_id", "int"),
-    ("from_state", "text"), ("to_state", "text"), ("event", "text"), ("reason", "text"), ("spent", "float"),
+    ("id", "int"), ("stream_id", "int"), ("seq", "int"), ("at", "time"), ("by", "text"),
+    ("machine", "text"), ("subject_id", "int"), ("from_state", "text"), ("to_state", "text"), ("event", "text"), ("reason", "text"), ("spent", "float"),
 )  # fmt: skip
 
 
@@ -213,6 +213,13 @@ class Turn:
             data["add"] = add
         self.drafts.append(Draft("state_changed", data, by or self.by, self.at))
         return changes["state"]
+
+    def record_steps(self, event_type: str, table: str, steps: list[tuple[Fields, Fields]]) -> None:
+        """Many transitions decided by `step` in one pass: one event, in pieces."""
+        for at in range(0, len(steps), PIECE):
+            piece = steps[at : at + PIECE]
+            changes = {table: {str(told["id"]): fields for told, fields in piece}}
+            self.record(event_type, transitions=[told for told, _ in piece], set=changes)
 
 
 def write(store: Store, cursor, batches: list[Batch], *, wait: bool = True) -> tuple[list[Batch], list[Batch]]:
@@ -437,7 +444,10 @@ class FoldError(AgentsError):
     code = "fold_error"
 
 
-def fold(events: Iterator[Fields] | list[Fields], rows: dict[str, dict[str, Fields]] | None = None) -> dict[str, dict[str, Fields]]:
+Rows = dict[str, dict[str, Fields]]
+
+
+def fold(events: Iterable[Fields], rows: Rows | None = None) -> Rows:
     """Apply `events` (as clients get them) to `rows`; the result is what the database must hold."""
     rows = {} if rows is None else rows
     for event in events:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
+from agents import jobs
+from agents.engine.leases import LEASE_S
 from agents.engine.registry import handler
 from agents.errors import ActorEnded, AgentsError, InboxFull, NoSuchSession
 from agents.machines import ACTOR
-from agents.models import Actor, Device, InboxItem, Lease, Session
+from agents.models import Actor, Device, InboxItem, Lease, Runner, Session
 from agents.records import Door, door, new_stream
 
 INBOX_LIMIT = 100
@@ -59,8 +62,15 @@ def command_submit(
         _accept(session_id, kind)
         row = _inbox_row(opened, kind, client_id, payload, by)
         opened.turn.record("command_received", add={"inbox": [row]})
-        Lease.objects.filter(stream_id=session_id).update(wake_at=timezone.now())
+    wake_a_runner()
     return InboxItem.objects.get(pk=row["id"]), True
+
+
+def wake_a_runner() -> None:
+    """Ask the queue for a runner when none has shown life lately and none has been asked for."""
+    alive = timezone.now() - timedelta(seconds=LEASE_S)
+    if not Runner.objects.filter(state="LIVE", renewed_at__gt=alive).exists() and not jobs.runner_is_asked_for():
+        jobs.ask_for_runner()
 
 
 def _accept(session_id: int, kind: str) -> None:
@@ -115,5 +125,3 @@ def device_change(device_id: int, *, by: str, **fields: Any) -> Device:
     with door(device_id, by) as opened:
         opened.turn.record("device_changed", set={"device": {str(device_id): fields}})
     return Device.objects.get(pk=device_id)
-
-

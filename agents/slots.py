@@ -23,6 +23,8 @@ QUICK = (
 DEVICE = "SELECT used, max_concurrent, state FROM agents_device WHERE id = %s"
 QUEUE = "SELECT session_id, priority, held, wanted, granted FROM agents_slotrequest WHERE device_id = %s ORDER BY since, id"
 
+LEAVE = "DELETE FROM agents_slotrequest WHERE device_id = %s AND session_id = %s"
+
 
 @dataclass(slots=True)
 class Place:
@@ -108,7 +110,7 @@ def _keep(store: Store, cursor, device: int, places: list[Place], mine: Place, u
     for place in places:
         if place is mine and not place.wanted:
             if not place.new:
-                store.execute(cursor, "DELETE FROM agents_slotrequest WHERE device_id = %s AND session_id = %s", (device, place.session))
+                store.execute(cursor, LEAVE, (device, place.session))
         elif place.new:
             store.execute(
                 cursor,
@@ -125,6 +127,7 @@ def _keep(store: Store, cursor, device: int, places: list[Place], mine: Place, u
             )
     store.execute(
         cursor,
-        "UPDATE agents_device SET used = %s, queued = (SELECT count(*) FROM agents_slotrequest WHERE device_id = %s) WHERE id = %s",
+        "UPDATE agents_device SET used = %s,"
+        " queued = (SELECT count(*) FROM agents_slotrequest WHERE device_id = %s) WHERE id = %s",
         (used, device, device),
     )

@@ -18,7 +18,9 @@ Row = Sequence[Any]
 Columns = tuple[tuple[str, str], ...]
 ALL = 1 << 62
 
-POSTGRES_TYPES = {"int": "bigint", "float": "double precision", "bool": "boolean", "text": "text", "time": "timestamptz", "json": "jsonb"}
+POSTGRES_TYPES = {
+    "int": "bigint", "float": "double precision", "bool": "boolean", "text": "text", "time": "timestamptz", "json": "jsonb",
+}  # fmt: skip
 
 
 def json_text(value: Any) -> str:

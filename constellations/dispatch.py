@@ -73,7 +73,7 @@ class Dispatch:
     def house(self) -> None:
         """Devices have changed: tasks without one may have one now, those of one that is gone have none."""
         homeless, self._homeless = self._homeless, []
-        for device, heap in list(self._ready.items()):
+        for device in list(self._ready):
             if self._work.drive.devices[device]["state"] != "ONLINE":
                 homeless += [entry[-1] for entry in self._ready.pop(device)]
         for node in homeless:
@@ -115,7 +115,7 @@ class Dispatch:
         count = min(len(heap), max(free, int(knock)), room)
         waiting = len(heap) - count if others > 0 else 0
         self._start(turn, device, heap, count)
-        if device in self._queued and (count or freed or not waiting or knock) or waiting and count >= free and knock:
+        if (device in self._queued and (count or freed or not waiting or knock)) or (waiting and count >= free and knock):
             turn.wants[device] = Want(waiting, -heap[0][0] if heap else 0, held)
         return bool(heap) and count < free
 
@@ -133,10 +133,11 @@ class Dispatch:
         """The record of a start: the task's transition, the new attempt, the new device agent, in one event."""
         node: Node = place[-1]
         drive, row = self._work.drive, node.row
+        profile = drive.devices[device]
         agent = {
             "id": turn.take(), "session_id": drive.stream, "interaction_id": self._work.interaction["id"],
-            "parent_id": self._work.agent["id"], "machine": DEVICE_AGENT.name, "name": f"{row['task_id']} on {drive.devices[device]['name']}",
-            "platform": drive.devices[device]["platform"], "device_id": device, "state": DEVICE_AGENT.initial,
+            "parent_id": self._work.agent["id"], "machine": DEVICE_AGENT.name, "name": f"{row['task_id']} on {profile['name']}"[:200],
+            "platform": profile["platform"], "device_id": device, "state": DEVICE_AGENT.initial,
             "created_at": turn.at, "entered_at": turn.at,
         }  # fmt: skip
         attempt = {
@@ -144,9 +145,7 @@ class Dispatch:
             "device_id": device, "fence": drive.token, "started_at": turn.at,
         }  # fmt: skip
         before = dict(row)
-        told, changes = turn.step(
-            TASK, before, "start", attempt=attempt["number"], device_id=device, started_at=turn.at
-        )
+        told, changes = turn.step(TASK, before, "start", attempt=attempt["number"], device_id=device, started_at=turn.at)
         told["set"] = {"task": {str(row["id"]): changes}}
         told["add"] = {"agent": [agent], "attempt": [attempt]}
         return Offer(place, Start(node, agent, attempt), told)

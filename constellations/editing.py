@@ -6,7 +6,7 @@ runs"). Work is proportional to the operations and what they touch, never to the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -17,7 +17,7 @@ from constellations.errors import EditRefused
 from constellations.forms import DEPENDENCY_DEFAULTS
 from constellations.operations import Operation
 from constellations.steps import APPLY
-from constellations.values import Row, key_text, kind_of
+from constellations.values import Finding, Row, key_text, kind_of
 
 __all__ = ["Changes", "Snapshot", "apply"]
 
@@ -88,7 +88,7 @@ def _run(draft: Draft, written: Sequence[Any]) -> list[tuple[dict[str, Any], boo
         if len(problems) >= MAX_PROBLEMS:
             break
         operation = operations.read(value)
-        found = [*islice(documents.flaws(value), MAX_PROBLEMS), *operation.findings][:MAX_PROBLEMS]
+        found = [*_flaws(value, operation), *operation.findings][:MAX_PROBLEMS]
         problems += [(_problem(number, operation, key_text(path), message), False) for path, message in found]
         if found:
             draft.refused |= _ids_of(operation)
@@ -101,6 +101,13 @@ def _run(draft: Draft, written: Sequence[Any]) -> list[tuple[dict[str, Any], boo
         except Echo:
             continue  # only what an earlier operation, refused already, would have added is missing
     return problems
+
+
+def _flaws(value: Any, operation: Operation) -> Iterator[Finding]:
+    """What could not be stored, by its path in the operation's parameters."""
+    depth = len(operation.place)
+    for path, message in islice(documents.flaws(value), MAX_PROBLEMS):
+        yield path[depth:] if path[:depth] == operation.place else path, message
 
 
 def _emptied(draft: Draft) -> list[tuple[dict[str, Any], bool]]:

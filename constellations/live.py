@@ -164,23 +164,18 @@ class LiveGraph:
 
     def _skip(self, turn: Turn, never: list[Edge]) -> None:
         """All tasks that can never start because of `never`, and because of each other, in one pass."""
-        told: list[Fields] = []
-        rows: dict[str, Fields] = {}
+        steps: list[tuple[Fields, Fields]] = []
         while never:
             edge = never.pop()
             node = edge.down
             if node.row["state"] not in ("WAITING_DEPENDENCY", "PENDING"):
                 continue
             reason = f"{SKIPPED}: {edge.row['dependency_id']} {edge.why}"[:REASON_LENGTH]
-            line, changes = turn.step(TASK, node.row, "skip", reason=reason, ended_at=turn.at)
-            told.append(line)
-            rows[str(node.row["id"])] = changes
+            steps.append(turn.step(TASK, node.row, "skip", reason=reason, ended_at=turn.at))
             self.open -= 1
             self.news.append(node)
             never += self._after_skip(turn, node)
-        for at in range(0, len(told), PIECE):
-            piece = told[at : at + PIECE]
-            turn.record("tasks_skipped", transitions=piece, set={"task": {str(line["id"]): rows[str(line["id"])] for line in piece}})
+        turn.record_steps("tasks_skipped", "task", steps)
 
     def _after_skip(self, turn: Turn, node: Node) -> list[Edge]:
         for edge in node.outgoing:
@@ -246,7 +241,8 @@ class LiveGraph:
         }
         tasks, dependencies = self._new_rows(turn, changes)
         self.constellation["version"] += 1
-        changed: dict[str, Fields] = {"constellation": {str(self.constellation["id"]): {"version": self.constellation["version"]}}}
+        version = {"version": self.constellation["version"]}
+        changed: dict[str, Fields] = {"constellation": {str(self.constellation["id"]): version}}
         changed["task"] = self._change_tasks(changes)
         changed["dependency"] = self._change_dependencies(changes)
         turn.record(

@@ -65,7 +65,9 @@ def read(value: Any) -> Operation:
         op, parameters, place = value["op"], value.get("parameters", {}), ("parameters",)
         strange = [key for key in value if key not in ("op", "parameters")]
         if strange:
-            return Operation(str(op)[:SHOWN], findings=[((strange[0],), f"there is no key {strange[0]} beside op and parameters")])
+            return Operation(
+                str(op)[:SHOWN], findings=[((strange[0],), f"there is no key {strange[0]} beside op and parameters")]
+            )
     elif len(value) == 1:
         op, parameters = next(iter(value.items()))
         place = (op,)
@@ -101,7 +103,7 @@ def _add_dependency(value: Any) -> tuple[Row, list[Finding]]:
 
 def _remove_dependency(value: Any) -> tuple[Row, list[Finding]]:
     which, fields, findings = forms.dependency_fields(value)
-    return {"which": which}, findings or [((key,), f"{key} says nothing about a removal") for key in fields]
+    return {"which": which}, findings or [((key,), f"{key} says nothing about a removal") for key in fields if key in value]
 
 
 def _update_dependency(value: Any) -> tuple[Row, list[Finding]]:

@@ -16,6 +16,7 @@ from constellations import editing, plans, rules
 from constellations.errors import PlanRejected
 from constellations.graph import Graph
 from constellations.live import LiveGraph
+from constellations.machines.task import ENDED
 
 AUTHOR = "planner"
 NOT_YET = {
@@ -106,10 +107,11 @@ def edit_row(live: LiveGraph, proposal: Proposal, changes: editing.Changes, iden
 def summary(live: LiveGraph, started: float, now: float) -> dict[str, Any]:
     """The result of a constellation that has ended (machines, section Constellation agent)."""
     states = [node.row["state"] for node in live.nodes.values()]
-    counts = {name: states.count(state) for name, state in (("completed", "COMPLETED"), ("failed", "FAILED"), ("cancelled", "CANCELLED"))}
+    counts = {state.lower(): states.count(state) for state in ENDED}
     results = {n.key: n.row["result"] for n in live.nodes.values() if not n.outgoing and n.row["result"] is not None}
+    told = "{completed} of {total} tasks completed, {failed} failed, {cancelled} cancelled or skipped"
     return {
-        "summary": f"{counts['completed']} of {len(states)} tasks completed, {counts['failed']} failed, {counts['cancelled']} cancelled or skipped",
+        "summary": told.format(total=len(states), **counts),
         "total_tasks": len(states),
         **counts,
         "wall_s": round(now - started, 3),

@@ -9,7 +9,7 @@ from agents.clock import from_iso, to_iso
 from agents.engine.tools import Call, Outcome
 from agents.errors import AgentsError
 from agents.machines import DEVICE_AGENT
-from agents.records import PIECE, TABLES, Batch, Fields, Turn
+from agents.records import TABLES, Batch, Fields, Turn
 from constellations import editing, planner
 from constellations.dispatch import Dispatch, Start
 from constellations.live import LiveGraph, Node
@@ -25,6 +25,9 @@ LONGEST_BACKOFF_S = 3600.0
 ASKS = "lost: waits for a person's word"
 """Reason of a PENDING task whose attempt was lost under `on_lost: ask`."""
 
+OPEN_ATTEMPTS = (
+    "outcome = '' AND task_id IN (SELECT id FROM constellations_task WHERE constellation_id = %s AND state = 'RUNNING')"
+)
 AGENT_EVENT = {"completed": "finish", "failed": "fail", "timeout": "fail", "cancelled": "cancel", "lost": "error"}
 """How a device agent takes the end of its attempt."""
 OUTCOME_OF = {"COMPLETED": "completed", "PARTIALLY_FAILED": "partially_failed", "FAILED": "failed", "CANCELLED": "cancelled"}
@@ -103,11 +106,7 @@ class ConstellationWork:
 
     def _load_attempts(self, read) -> None:
         assert self.live is not None
-        for row in read(
-            "attempt",
-            "outcome = '' AND task_id IN (SELECT id FROM constellations_task WHERE constellation_id = %s AND state = 'RUNNING')",
-            self.constellation["id"],
-        ):
+        for row in read("attempt", OPEN_ATTEMPTS, self.constellation["id"]):
             agent = read("agent", "id = %s", row["agent_id"])[0]
             self.attempts[row["id"]] = Start(self.live.ids[row["task_id"]], agent, row)
             self.dispatch.holds(row["device_id"])
@@ -250,8 +249,9 @@ class ConstellationWork:
         fired = self.constellation["fired"]
         fired[proposal.rule] = fired.get(proposal.rule, 0) + 1
         identity = {"id": turn.take(), "edit_id": f"rule:{proposal.rule}:{fired[proposal.rule]}", "at": turn.at}
+        devices = {row["name"]: row for row in self.drive.devices.values()}
         try:
-            changes = editing.apply(self.live.snapshot(), proposal.operations, {row["name"]: row for row in self.drive.devices.values()})
+            changes = editing.apply(self.live.snapshot(), proposal.operations, devices)
         except AgentsError as error:
             turn.record("edit_refused", rule=proposal.rule, message=str(error), problems=error.problems)
             return
@@ -297,14 +297,9 @@ class ConstellationWork:
         running = {start.node.key for start in self.attempts.values()}
         for start in list(self.attempts.values()):
             self._cancel_task(turn, start.node, reason)
-        told, rows = [], {}
-        for node in self.live.nodes.values():
-            if node.row["state"] in OPEN and node.key not in running:
-                line, rows[str(node.row["id"])] = turn.step(TASK, node.row, "cancel", reason="cancelled", ended_at=turn.at)
-                told.append(line)
-        for at in range(0, len(told), PIECE):
-            piece = told[at : at + PIECE]
-            turn.record("tasks_cancelled", transitions=piece, set={"task": {str(line["id"]): rows[str(line["id"])] for line in piece}})
+        waiting = [n for n in self.live.nodes.values() if n.row["state"] in OPEN and n.key not in running]
+        steps = [turn.step(TASK, node.row, "cancel", reason="cancelled", ended_at=turn.at) for node in waiting]
+        turn.record_steps("tasks_cancelled", "task", steps)
         turn.transition(CONSTELLATION, "constellation", self.constellation, "cancel", reason=reason, ended_at=turn.at)
 
     def _cancel_task(self, turn: Turn, node: Node, reason: str) -> None:

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from django.conf import settings
 from django.contrib.auth.models import Group, User
 
 from agents.models import Device
-from agents.services import command_submit, device_create, session_create
+from agents.services import command_submit, device_change, device_create, session_create
 from frontend.login_links import login_link
 from project.following import Following, Row
 from project.progress import Progress
@@ -40,11 +41,14 @@ def demo_user() -> User:
 
 
 def demo_devices() -> None:
-    """The four local devices of the examples, each with a workspace of its own."""
-    known = set(Device.objects.values_list("name", flat=True))
+    """The four local devices of the examples, each with a workspace of its own; their commands find the examples' modules."""
+    limits = {"env": {"PYTHONPATH": str(settings.BASE_DIR)}}
+    known = {device.name: device for device in Device.objects.filter(name__in=DEVICES)}
     for name, profile in DEVICES.items():
         if name not in known:
-            device_create(name, by="system", **profile)
+            device_create(name, by="system", limits=limits, **profile)
+        elif known[name].limits != limits:  # the project was moved
+            device_change(known[name].pk, by="system", limits=limits)
 
 
 class Demo:
@@ -73,7 +77,6 @@ class Demo:
 
     def _submit(self) -> None:
         user = demo_user()
-        demo_devices()
         by = f"user:{user.pk}"
         session = session_create(user, self._plan.stem, by=by)
         payload = {"plan": self._plan.read_text()}

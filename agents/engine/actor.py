@@ -98,7 +98,9 @@ class ActorPart:
         work = self.drive.work
         assert work is not None
         outcome, result = work.answer()
-        self._set_inbox(turn, "interaction_ended", work.interaction, state="done", outcome=outcome, result=result, ended_at=turn.at)
+        self._set_inbox(
+            turn, "interaction_ended", work.interaction, state="done", outcome=outcome, result=result, ended_at=turn.at
+        )
         self._move(turn, actor, "InteractionComplete", {"success": True}, reason=outcome)
 
     def settled(self) -> None:

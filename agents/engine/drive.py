@@ -72,9 +72,9 @@ class Drive:
     def hydrate(self) -> None:
         """Read what is open in the session: head, actor, inbox, agents, and the work in hand."""
         with consistent_read():
-            self.head, self._known_rows = store().execute(
-                cursor(), "SELECT head, rows FROM agents_stream WHERE id = %s", (self.stream,)
-            ).fetchone()
+            self.head, self._known_rows = (
+                store().execute(cursor(), "SELECT head, rows FROM agents_stream WHERE id = %s", (self.stream,)).fetchone()
+            )
             self.rows = {name: {} for name in TABLES}
             self.read("session", "id = %s", self.stream)
             self.read("actor", "session_id = %s AND epoch = (SELECT max(epoch) FROM agents_actor WHERE session_id = %s)",
@@ -253,5 +253,3 @@ def _touched(changes: Iterable[Fields]) -> set[tuple[str, str]]:
         for table, gone in data.get("del", {}).items():
             found.update((table, str(key)) for key in gone)
     return found
-
-

@@ -66,11 +66,15 @@ def is_dead(runner: int, host: str, folder: str, renewed_ago_s: float) -> bool:
     """Whether a runner can no longer be at work."""
     if host == runtime.host():
         return _is_free(lock_path(Path(folder), runner))
-    if connection.vendor == "postgresql":
-        if cursor().execute("SELECT pg_try_advisory_lock(%s, %s)", (ADVISORY, runner)).fetchone()[0]:
-            cursor().execute("SELECT pg_advisory_unlock(%s, %s)", (ADVISORY, runner))
-            return True
-    return renewed_ago_s > LEASE_S
+    return renewed_ago_s > LEASE_S or (connection.vendor == "postgresql" and _session_is_gone(runner))
+
+
+def _session_is_gone(runner: int) -> bool:
+    """Whether the database session that held the runner's advisory lock has ended."""
+    gone = cursor().execute("SELECT pg_try_advisory_lock(%s, %s)", (ADVISORY, runner)).fetchone()[0]
+    if gone:
+        cursor().execute("SELECT pg_advisory_unlock(%s, %s)", (ADVISORY, runner))
+    return gone
 
 
 def _is_free(path: Path) -> bool:
@@ -127,7 +131,9 @@ class Leases:
         async with self._journal.transaction() as cursor:
             for stream in streams:
                 self._store.execute(
-                    cursor, "UPDATE agents_lease SET wake_at = NULL WHERE stream_id = %s AND runner_id = %s", (stream, self._runner)
+                    cursor,
+                    "UPDATE agents_lease SET wake_at = NULL WHERE stream_id = %s AND runner_id = %s",
+                    (stream, self._runner),
                 )
 
     async def take(self, streams: list[int]) -> list[Leased]:
@@ -184,7 +190,9 @@ class Leases:
             async with self._journal.transaction() as cursor:
                 for runner in dead:
                     self._store.execute(
-                        cursor, "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE runner_id = %s", (self._now(), runner)
+                        cursor,
+                        "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE runner_id = %s",
+                        (self._now(), runner),
                     )
                     self._store.execute(cursor, "UPDATE agents_runner SET state = 'ENDED' WHERE id = %s", (runner,))
         return dead

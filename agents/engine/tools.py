@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -23,7 +23,7 @@ class Outcome:
     exit_code: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {"outcome": self.outcome, "result": self.result, "error": self.error, "exit_code": self.exit_code}
 
 
 @dataclass(slots=True)
@@ -77,7 +77,8 @@ class Bodies:
         """Begin a call. A plain function has ended when this returns."""
         function = TOOLS.get(call.tool)
         if function is None:
-            self._on_end(call, Outcome("failed", error=f"there is no tool called {call.tool}; known: {', '.join(sorted(TOOLS))}"))
+            known = ", ".join(sorted(TOOLS))
+            self._on_end(call, Outcome("failed", error=f"there is no tool called {call.tool}; known: {known}"))
         elif inspect.iscoroutinefunction(function):
             self._tasks[call.attempt] = asyncio.get_running_loop().create_task(self._follow(function, call))
         else:

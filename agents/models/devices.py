@@ -26,7 +26,9 @@ class Device(models.Model):
 
     class Meta:
         ordering = ("name",)
-        constraints = [models.CheckConstraint(condition=models.Q(used__lte=models.F("max_concurrent")), name="slots_within_limit")]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(used__lte=models.F("max_concurrent")), name="slots_within_limit")
+        ]
 
     def __str__(self) -> str:
         return self.name

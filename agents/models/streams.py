@@ -50,7 +50,8 @@ class Event(StreamRecord):
     class Meta(StreamRecord.Meta):
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(id=models.F("stream_id") * ids.CAPACITY + models.F("seq")), name="event_key_is_stream_and_seq"
+                condition=models.Q(id=models.F("stream_id") * ids.CAPACITY + models.F("seq")),
+                name="event_key_is_stream_and_seq",
             )
         ]
 

@@ -65,15 +65,21 @@ def add_rows(stream, table, rows):
 
 
 def add_interaction(session):
-    row = {"session_id": session.pk, "client_id": f"asked-{next(NUMBERS)}", "kind": "interaction", "by": "system", "created_at": NOW}
+    row = {
+        "session_id": session.pk,
+        "client_id": f"asked-{next(NUMBERS)}",
+        "kind": "interaction",
+        "by": "system",
+        "created_at": NOW,
+    }
     return add_rows(session.pk, "inbox", [row])[0]
 
 
 def add_agents(session, count=1, **fields):
     interaction = add_interaction(session)
     row = {
-        "session_id": session.pk, "interaction_id": interaction, "machine": "device_agent", "name": "agent", "platform": "shell",
-        "state": "CONTINUE", "created_at": NOW, "entered_at": NOW, **fields,
+        "session_id": session.pk, "interaction_id": interaction, "machine": "device_agent", "name": "agent",
+        "platform": "shell", "state": "CONTINUE", "created_at": NOW, "entered_at": NOW, **fields,
     }  # fmt: skip
     return add_rows(session.pk, "agent", [row] * count)
 

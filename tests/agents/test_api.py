@@ -168,7 +168,9 @@ def test_a_command_is_accepted_and_recorded(rest, session):
     assert (again.status_code, again.json()["changed"], again.json()["command"]) == (200, False, item.pk)
 
 
-@pytest.mark.parametrize(("state", "kind"), [("paused", "pause"), ("idle", "resume"), ("cancelled", "cancel"), ("error", "cancel")])
+@pytest.mark.parametrize(
+    ("state", "kind"), [("paused", "pause"), ("idle", "resume"), ("cancelled", "cancel"), ("error", "cancel")]
+)
 def test_a_command_for_the_state_already_there_changes_nothing(rest, session, state, kind):
     add_actor(session, state)
     before = events_of(session)
@@ -222,7 +224,9 @@ def test_events_since_a_seq_are_gapless_and_bounded(rest, session):
     assert set(page["events"][0]) == {"seq", "type", "v", "at", "by", "request_id", "data"}
 
 
-@pytest.mark.parametrize("query", [{"since": -1}, {"since": "x"}, {"since": 10**30}, {"limit": 0}, {"limit": 1001}, {"since": "٣"}])
+@pytest.mark.parametrize(
+    "query", [{"since": -1}, {"since": "x"}, {"since": 10**30}, {"limit": 0}, {"limit": 1001}, {"since": "٣"}]
+)
 def test_a_bad_place_in_the_stream_is_400(rest, session, query):
     answer = rest.get(f"/api/sessions/{session.pk}/events", **query)
     assert answer.status_code == 400
@@ -234,7 +238,11 @@ def test_a_bad_place_in_the_stream_is_400(rest, session, query):
 
 def test_an_agent_shows_its_transitions_and_the_time_in_each_state(rest, session):
     agent = add_agents(session)[0]
-    moved = [("CONTINUE", "PENDING", "wait", 1.5), ("PENDING", "CONTINUE", "received", 2.0), ("CONTINUE", "FINISH", "finish", 0.5)]
+    moved = [
+        ("CONTINUE", "PENDING", "wait", 1.5),
+        ("PENDING", "CONTINUE", "received", 2.0),
+        ("CONTINUE", "FINISH", "finish", 0.5),
+    ]
     for source, target, event, spent in moved:
         told = {"machine": "device_agent", "id": agent, "from_state": source, "to_state": target, "event": event}
         record(session.pk, "state_changed", **told, reason="", spent=spent, set={"agent": {str(agent): {"state": target}}})
@@ -332,7 +340,9 @@ def test_a_huge_body_is_413(rest, session):
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "nonsense"])
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "nonsense"]
+)
 def test_a_wrong_content_type_is_415(rest, session, kind):
     answer = rest.post(f"/api/sessions/{session.pk}/interactions", "plan=x", content_type=kind)
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
@@ -340,7 +350,14 @@ def test_a_wrong_content_type_is_415(rest, session, kind):
 
 @pytest.mark.parametrize(
     "path",
-    ["sessions/999999999999999999/", "sessions/9999999999999999999999/", "agents/0/", "sessions/x/", "nothing/", "devices/%00/"],
+    [
+        "sessions/999999999999999999/",
+        "sessions/9999999999999999999999/",
+        "agents/0/",
+        "sessions/x/",
+        "nothing/",
+        "devices/%00/",
+    ],
 )
 def test_what_does_not_exist_is_a_problem_404(rest, path):
     answer = rest.get(f"/api/{path}")

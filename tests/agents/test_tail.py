@@ -90,14 +90,16 @@ async def within(work):
 
 
 def tail_threads():
-    return [thread.name for thread in threading.enumerate() if thread.name.startswith("tail")]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("tail")]
 
 
 async def ended():
-    """The tail has stopped, because nobody follows any more."""
-    async with asyncio.timeout(DEADLINE_S):
-        while tail_threads():
-            await asyncio.sleep(0.01)
+    """The tail has stopped, because nobody follows any more, and its thread with it."""
+    await asyncio.wait({tail()._task}, timeout=DEADLINE_S)
+    for thread in tail_threads():
+        await asyncio.to_thread(thread.join, DEADLINE_S)
+    assert tail()._task.done()
+    assert not tail_threads()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -186,7 +188,9 @@ async def test_the_tail_holds_no_transaction_open(stream):
         await write(stream)
         await within(tail().after(stream, 1))
         thread = tail()._thread
-        states.append(await asyncio.wrap_future(thread.submit(lambda: (connection.in_atomic_block, connection.get_autocommit()))))
+        states.append(
+            await asyncio.wrap_future(thread.submit(lambda: (connection.in_atomic_block, connection.get_autocommit())))
+        )
         raw = await asyncio.wrap_future(thread.submit(lambda: connection.connection))
         open_transaction = raw.in_transaction if connection.vendor == "sqlite" else raw.info.transaction_status
         assert not open_transaction

@@ -7,17 +7,17 @@ import socket
 import subprocess
 import sys
 from contextlib import asynccontextmanager
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import websockets
 from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
+from django.contrib.sessions.models import Session as LoginSession
 from django.db import connection
 from django.test import Client
-from websockets.sync.client import connect as connect_sync
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
 
 from agents import consumers, records, services
 from agents.consumers import Closed, Window, acknowledged_by, since_of
@@ -25,7 +25,11 @@ from agents.models import Token
 from project.asgi import application
 from tests.agents.conftest import make_token, record
 
+ROOT = Path(__file__).parents[2]
 DEADLINE_S = 5
+START_S = 30
+STOP_S = 10
+"""Seconds a server's process may take to start and to stop."""
 ORIGIN = (b"origin", b"http://localhost:8000")
 
 
@@ -247,7 +251,9 @@ async def test_a_cookie_from_elsewhere_is_refused_before_the_handshake(session, 
     assert (await client.connect())[0] is False
 
 
-@pytest.mark.parametrize("headers", [[ORIGIN], [ORIGIN, (b"cookie", b"sessionid=nonsense")], [(b"authorization", b"Bearer nonsense")]])
+@pytest.mark.parametrize(
+    "headers", [[ORIGIN], [ORIGIN, (b"cookie", b"sessionid=nonsense")], [(b"authorization", b"Bearer nonsense")]]
+)
 async def test_without_a_login_it_closes_with_4401(session, headers):
     async with live(session, headers=headers) as client:
         assert (await client.message())["code"] == "not_authenticated"
@@ -313,9 +319,7 @@ async def test_a_logout_ends_the_connection(session, operator, monkeypatch):
     cookie = await sync_to_async(cookie_of)(operator)
     async with live(session, headers=[cookie, ORIGIN]) as client:
         assert (await client.message())["type"] == "snapshot"
-        from django.contrib.sessions.models import Session as Login
-
-        await sync_to_async(Login.objects.all().delete)()
+        await sync_to_async(LoginSession.objects.all().delete)()
         assert await client.closed() == 4401
 
 
@@ -332,9 +336,8 @@ async def test_a_connection_that_ends_leaves_no_task_behind(session, token):
     before = asyncio.all_tasks()
     async with live(session, token) as client:
         await client.message()
-    async with asyncio.timeout(DEADLINE_S):
-        while asyncio.all_tasks() - before:
-            await asyncio.sleep(0.01)
+    left = asyncio.all_tasks() - before
+    assert not left or not (await asyncio.wait(left, timeout=DEADLINE_S))[1]
 
 
 # the application around it, and a real server
@@ -353,58 +356,69 @@ async def test_the_application_answers_lifespan():
     assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+@pytest.fixture
+def listening():
+    """A socket that listens already, so that nobody has to wait for the server."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server
 
 
-@pytest.fixture(params=["daphne", "uvicorn"])
-def server(request, session, tmp_path):
-    """A server of its own process on the test's database; gives its port."""
-    port = free_port()
-    environment = {
-        **os.environ,
-        "DATABASE_URL": database_url(),
-        "ORRERY_STATE_DIR": str(tmp_path),
-        "DJANGO_SETTINGS_MODULE": "project.settings",
-    }
-    command = {
-        "daphne": ["-m", "daphne", "-b", "127.0.0.1", "-p", str(port), "project.asgi:application"],
-        "uvicorn": ["-m", "uvicorn", "--host", "127.0.0.1", "--port", str(port), "project.asgi:application"],
-    }[request.param]
-    log = (tmp_path / "server.log").open("wb")
-    process = subprocess.Popen([sys.executable, *command], cwd=Path(__file__).parents[2], env=environment, stdout=log, stderr=log)
-    try:
-        yield port
-    finally:
-        process.terminate()
-        code = process.wait(DEADLINE_S)
-        log.close()
-    text = (tmp_path / "server.log").read_text()
-    assert "Traceback" not in text, text
-    assert code in (0, -15), text
+@pytest.fixture
+def daphne(listening, session, tmp_path):
+    """Daphne as a process of its own on the test's database; gives its address."""
+    own = {"DATABASE_URL": database_url(), "ORRERY_STATE_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "project.settings"}
+    command = [sys.executable, "-m", "daphne", "--fd", str(listening.fileno()), "project.asgi:application"]
+    log = tmp_path / "daphne.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, **own}, stdout=out, stderr=out, pass_fds=[listening.fileno()]
+        )
+        try:
+            yield f"ws://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            process.terminate()
+            process.wait(STOP_S)
+    assert "Traceback" not in log.read_text(), log.read_text()
 
 
 def database_url():
     described = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"sqlite:///{described['NAME']}"
-    return f"postgresql://{described['USER']}:{described['PASSWORD']}@{described['HOST']}:{described['PORT']}/{described['NAME']}"
+    place = f"{described['HOST']}:{described['PORT']}" if described["PORT"] else described["HOST"]
+    return f"postgresql://{described['USER']}:{described['PASSWORD']}@{place}/{described['NAME']}"
 
 
-def opened(port, path, **arguments):
-    """A connection, as soon as the server listens."""
-    for wait in range(100):
-        try:
-            return connect_sync(f"ws://127.0.0.1:{port}{path}", **arguments)
-        except ConnectionRefusedError:
-            assert wait < 99
-            with socket.socket() as pause:
-                pause.settimeout(0.1)
-                pause.bind(("127.0.0.1", 0))
-                pause.listen()
-                try:
-                    pause.accept()
-                except TimeoutError:
-                    continue
+def read_events(client, until):
+    found = []
+    while not found or found[-1]["seq"] < until:
+        message = json.loads(client.recv(START_S))
+        found += message.get("events", [])
+        client.send(json.dumps({"type": "ack", "seq": found[-1]["seq"] if found else message["seq"]}))
+    return found
+
+
+def test_on_daphne_events_of_another_process_come_and_are_resumed_without_a_gap(daphne, session, token):
+    address, login = f"{daphne}/ws/sessions/{session.pk}/", {"Authorization": f"Bearer {token}"}
+    with connect(address, additional_headers=login, open_timeout=START_S) as client:
+        assert json.loads(client.recv(START_S))["type"] == "snapshot"
+        for number in range(60):
+            record(session.pk, number=number)
+        first = read_events(client, 61)
+    for number in range(40):
+        record(session.pk, number=number)
+    with connect(f"{address}?since=61", additional_headers=login, open_timeout=START_S) as client:
+        record(session.pk, number=40)
+        later = read_events(client, 102)
+    assert [event["seq"] for event in first + later] == list(range(2, 103))
+
+
+def test_on_daphne_a_client_learns_why_it_is_refused(daphne, session):
+    address = f"{daphne}/ws/sessions/{session.pk}/"
+    with connect(address, open_timeout=START_S, subprotocols=["orrery", "token.nonsense"]) as client:
+        assert json.loads(client.recv(START_S))["code"] == "not_authenticated"
+        with pytest.raises(ConnectionClosed) as closed:
+            client.recv(START_S)
+    assert closed.value.rcvd.code == 4401
+    with pytest.raises(InvalidStatus, match="403"):
+        connect(address, open_timeout=START_S, origin="https://evil.example")

@@ -83,7 +83,7 @@ def test_a_constellation_in_which_nothing_completes_has_failed(engine, device):
 
 
 def test_a_commands_json_line_is_its_result_and_its_output_is_kept(engine, device):
-    found = engine.carry_out({"tasks": [command("a", "sh", "-c", 'echo working; echo \'{"n": 3}\'')]})
+    found = engine.carry_out({"tasks": [command("a", "sh", "-c", "echo working; echo '{\"n\": 3}'")]})
     assert found.tasks.get().result == {"n": 3}
     from agents.models import Output
 

@@ -1,0 +1,1 @@
+"""Examples: plans, and the commands and data they need."""
