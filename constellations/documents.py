@@ -11,7 +11,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import yaml
@@ -122,29 +122,31 @@ def flaws(value: Any, path: Path = ()) -> Iterator[Flaw]:
     deepest = len(path) + MAX_DEPTH
     while todo:
         path, value = todo.pop()
-        steps: Iterable[tuple[Any, Any]]
-        if isinstance(value, Mapping):
-            steps = value.items()
-        elif isinstance(value, list | tuple):
-            steps = enumerate(value)
-        else:
+        if not isinstance(value, dict | list | tuple):
             yield from ((path, flaw) for flaw in _leaf_flaws(value))
-            continue
-        if len(path) >= deepest:
+        elif len(path) >= deepest:
             yield path, f"nested more than {MAX_DEPTH} deep"
-            continue
-        for key, inner in steps:
-            if isinstance(key, str):
-                yield from (((*path, key), flaw) for flaw in _leaf_flaws(key))
-            elif isinstance(value, Mapping):
-                yield path, f"the key {key!r} is not text"
-            if isinstance(inner, dict | list) or not _is_plain(inner):
-                todo.append(((*path, key), inner))
+        else:
+            steps: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
+            todo.extend([((*path, step), inner) for step, inner in steps if not _is_plain(inner)])
+            if isinstance(value, dict):
+                yield from (
+                    (path, flaw) for key in value if not _is_plain(key) or type(key) is not str for flaw in _key_flaws(key)
+                )
 
 
 def _is_plain(value: Any) -> bool:
     kind = type(value)
-    return kind is int or kind is bool or value is None or (kind is str and value.isascii() and "\0" not in value)
+    if kind is str:
+        return value.isascii() and "\0" not in value
+    return kind is int or kind is bool or value is None
+
+
+def _key_flaws(key: Any) -> Iterator[str]:
+    if not isinstance(key, str):
+        yield f"the key {key!r} is not text"
+    else:
+        yield from (f"in a key: {flaw}" for flaw in _leaf_flaws(key))
 
 
 def _leaf_flaws(value: Any) -> Iterator[str]:

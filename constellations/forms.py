@@ -82,6 +82,8 @@ COMMAND = "command"
 
 # Values of a task or a dependency
 
+prose = text(MAX_PROSE)
+
 
 def priority(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(PRIORITIES):
@@ -105,14 +107,14 @@ def argv(value: Any) -> list[str]:
 def _word_of_command(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
-    return text(MAX_PROSE)(value)
+    return prose(value)
 
 
 def phase(value: Any) -> Row:
     """A phase is its description, or that and its expected duration in seconds."""
     if isinstance(value, str):
         value = {"description": value}
-    fields, findings = read_fields(value, {"description": text(MAX_PROSE), "expected_duration": number(0, MAX_SECONDS, True)})
+    fields, findings = read_fields(value, {"description": prose, "expected_duration": number(0, MAX_SECONDS, True)})
     if findings:
         path, message = findings[0]
         raise Misfit(message, *path)
@@ -122,7 +124,7 @@ def phase(value: Any) -> Row:
 
 
 def condition(value: Any) -> str:
-    text(MAX_PROSE)(value)
+    prose(value)
     if value:
         try:
             conditions.check(value)
@@ -136,8 +138,8 @@ def condition(value: Any) -> str:
 TASK_READERS: dict[str, Reader] = {
     "task_id": identifier(MAX_ID),
     "name": text(MAX_NAME),
-    "description": text(MAX_PROSE),
-    "tips": list_of(text(MAX_PROSE)),
+    "description": prose,
+    "tips": list_of(prose),
     "device": text(MAX_WORD),
     "wanted_device": text(MAX_WORD),
     "device_type": text(MAX_WORD),
@@ -238,7 +240,7 @@ DEPENDENCY_READERS: dict[str, Reader] = {
     "to": identifier(MAX_ID),
     "type": one_of(TYPES),
     "condition": condition,
-    "description": text(MAX_PROSE),
+    "description": prose,
 }
 
 

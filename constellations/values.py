@@ -78,7 +78,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 class Hints:
     """did_you_mean for many words: looking for the nearest of thousands takes milliseconds, so only the first few get it."""
 
-    def __init__(self, known: Iterable[str]):
+    def __init__(self, known: Iterable[Any]):
         self._known, self._left = known, HINTS
 
     def __call__(self, word: str) -> str:

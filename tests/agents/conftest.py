@@ -4,6 +4,8 @@ import json
 from itertools import count as counter
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.db import connections
 from django.test import Client
 
 from agents import services
@@ -43,6 +45,13 @@ def rest(operator):
 @pytest.fixture
 def session(operator):
     return services.session_create(operator, "mine", by=f"user:{operator.pk}")
+
+
+@pytest.fixture
+async def closed_connections():
+    """Asynchronous tests read in a thread of their own; its connection must not outlive the test's database."""
+    yield
+    await sync_to_async(connections.close_all)()
 
 
 def make_token(user, *scopes, **fields):

@@ -1,8 +1,10 @@
 """Who is asking, and what a token may do."""
 
 from datetime import timedelta
+from io import StringIO
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from agents.authentication import USED_EVERY_S, note_use
@@ -160,3 +162,17 @@ def test_tokens_are_paged_by_cursor(rest, operator):
     assert len(first["results"]) == 2
     assert second["next"] is None
     assert len({row["id"] for row in first["results"] + second["results"]}) == 3
+
+
+def test_a_token_is_made_on_the_command_line(operator):
+    out = StringIO()
+    call_command("token_create", "operator", "--scope", "read", "--scope", "operate", "--name", "ci", stdout=out)
+    assert Rest(token=out.getvalue().strip()).post("/api/sessions/", {}).status_code == 201
+    assert Token.objects.get().scopes == ["operate", "read"]
+
+
+@pytest.mark.parametrize("arguments", [["stranger"], ["operator", "--days", "0"], ["operator", "--days", "9999"]])
+def test_a_token_that_cannot_be_is_refused_on_the_command_line(operator, arguments):
+    with pytest.raises(CommandError):
+        call_command("token_create", *arguments)
+    assert not Token.objects.exists()

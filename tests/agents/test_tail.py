@@ -14,6 +14,7 @@ from agents.records import head
 from agents.tail import Encoded, Memory, Tail, read_events, tail
 from tests.agents.conftest import record
 
+pytestmark = pytest.mark.usefixtures("closed_connections")
 DEADLINE_S = 5
 
 

@@ -26,6 +26,7 @@ from project.asgi import application
 from tests.agents.conftest import make_token, record
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.usefixtures("closed_connections")
 DEADLINE_S = 5
 START_S = 30
 STOP_S = 10

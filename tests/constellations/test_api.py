@@ -1,5 +1,7 @@
 """REST of constellations, tasks, their attempts and what they printed."""
 
+from itertools import pairwise
+
 import pytest
 
 from agents import services
@@ -34,7 +36,7 @@ def add_constellation(session, tasks=3, **fields):
     nodes = add_rows(session.pk, "task", rows)
     edges = [
         {"constellation_id": made, "dependency_id": f"{up}>{down}", "upstream_id": up, "downstream_id": down}
-        for up, down in zip(nodes, nodes[1:], strict=False)
+        for up, down in pairwise(nodes)
     ]
     add_rows(session.pk, "dependency", edges)
     return made, nodes
@@ -58,7 +60,7 @@ def test_a_constellation_shows_its_graph_and_counts(rest, session):
     row = rest.get(f"/api/constellations/{made}/").json()
     assert (row["name"], row["session"], row["truncated"]) == ("digits", session.pk, False)
     assert [task["task_id"] for task in row["tasks"]] == ["t0", "t1", "t2"]
-    assert [(each["upstream_id"], each["downstream_id"]) for each in row["dependencies"]] == list(zip(nodes, nodes[1:], strict=False))
+    assert [(each["upstream_id"], each["downstream_id"]) for each in row["dependencies"]] == list(pairwise(nodes))
     assert row["counts"] == {"WAITING_DEPENDENCY": 3}
     assert row["dependencies"][0]["type"] == "SUCCESS_ONLY"
 
@@ -71,7 +73,9 @@ def test_a_graph_larger_than_the_limit_says_so(rest, session, monkeypatch):
 
 
 @pytest.mark.parametrize("tasks", [2, 60])
-def test_details_and_lists_cost_the_same_queries_however_large_the_graph(rest, session, tasks, device, django_assert_max_num_queries):
+def test_details_and_lists_cost_the_same_queries_however_large_the_graph(
+    rest, session, tasks, device, django_assert_max_num_queries
+):
     made, nodes = add_constellation(session, tasks)
     add_attempts(session, nodes[0], device, min(tasks, 20))
     for path in (f"constellations/{made}", "constellations", "tasks", f"tasks/{nodes[0]}"):
@@ -159,8 +163,8 @@ def test_the_output_of_an_earlier_attempt_is_read_by_its_number(rest, session, d
 def test_edits_are_listed_newest_first(rest, session):
     made, _ = add_constellation(session)
     row = {
-        "constellation_id": made, "author": "planner", "reason": "accuracy too low", "based_on": 1, "operations": [], "before": {},
-        "after": {}, "diff": {}, "at": NOW,
+        "constellation_id": made, "author": "planner", "reason": "accuracy too low", "based_on": 1, "operations": [],
+        "before": {}, "after": {}, "diff": {}, "at": NOW,
     }  # fmt: skip
     add_rows(session.pk, "edit", [{**row, "edit_id": f"e{n}", "version": n + 2} for n in range(3)])
     page = rest.get(f"/api/constellations/{made}/edits", limit=2).json()

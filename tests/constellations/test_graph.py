@@ -1,5 +1,7 @@
 """The graph against networkx as the oracle."""
 
+from itertools import pairwise
+
 import networkx as nx
 import pytest
 from hypothesis import given
@@ -10,7 +12,9 @@ from constellations.graph import SPACING, Graph
 
 KEYS = st.integers(0, 11)
 EDGES = st.lists(st.tuples(KEYS, KEYS), max_size=40)
-STEPS = st.lists(st.tuples(st.sampled_from(["add_task", "remove_task", "add_edge", "add_edge", "remove_edge"]), KEYS, KEYS), max_size=60)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["add_task", "remove_task", "add_edge", "add_edge", "remove_edge"]), KEYS, KEYS), max_size=60
+)
 
 
 def diamond() -> Graph:
@@ -33,7 +37,7 @@ def assert_in_order(graph: Graph) -> None:
 def assert_is_cycle(path: list, edges: set) -> None:
     assert path[0] == path[-1]
     assert len(path) == len(set(path)) + 1
-    assert all(edge in edges for edge in zip(path, path[1:], strict=False))
+    assert all(edge in edges for edge in pairwise(path))
 
 
 def test_a_cycle_is_named_as_a_path():
@@ -148,7 +152,7 @@ def test_statistics_describe_the_shape():
 def test_a_task_put_before_many_moves_alone():
     """Its thousand descendants keep their places: the search stops with the smaller side."""
     chain = list(range(1000))
-    graph = Graph.build(chain, zip(chain, chain[1:], strict=False))
+    graph = Graph.build(chain, pairwise(chain))
     places = {key: graph._label[key] for key in chain}
     graph.add_task("new")
     graph.add_edge("new", 0)
@@ -201,7 +205,7 @@ def test_analysis_agrees_with_networkx(edges):
     assert [sorted(layer) for layer in graph.layers()] == [sorted(layer) for layer in nx.topological_generations(oracle)]
     path, length = graph.critical_path()
     assert length == len(path) == nx.dag_longest_path_length(oracle) + 1
-    assert all(graph.has_edge(*edge) for edge in zip(path, path[1:], strict=False))
+    assert all(graph.has_edge(*edge) for edge in pairwise(path))
     for key, remaining in graph.remaining_path().items():
         below = oracle.subgraph(nx.descendants(oracle, key) | {key})
         assert remaining == nx.dag_longest_path_length(below) + 1

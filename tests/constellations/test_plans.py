@@ -269,7 +269,11 @@ def test_lines_of_json_are_named_too():
         ("tool: noop, tips: x", "tips", "must be a list, not the text 'x'"),
         ("tool: noop, tips: [x, 2]", "tips[1]", "must be text, not the number 2; put it in quotes"),
         (f"tool: noop, tips: [{'x,' * 101}]", "tips", "has 101 items; 100 are allowed"),
-        ("tool: noop, priority: high", "priority", "must be one of LOW, MEDIUM, HIGH, CRITICAL, not the text 'high'; did you mean HIGH?"),
+        (
+            "tool: noop, priority: high",
+            "priority",
+            "must be one of LOW, MEDIUM, HIGH, CRITICAL, not the text 'high'; did you mean HIGH?",
+        ),
         ("tool: noop, priority: 7", "priority", "must be one of LOW, MEDIUM, HIGH, CRITICAL, not the number 7"),
         ("tool: noop, timeout: 0", "timeout", "is 0; it must be above 0 and at most 31536000"),
         ("tool: noop, timeout: 1e9", "timeout", "is 1000000000.0; it must be above 0 and at most 31536000"),
@@ -282,13 +286,17 @@ def test_lines_of_json_are_named_too():
         ("tool: noop, arguments: [1]", "arguments", "must be an object (key: value), not a list"),
         ("tool: ''", "tool", "is empty"),
         ("tool: noop, phases: [{expected_duration: 3}]", "phases[0]", "has no description"),
-        ("tool: noop, phases: [{description: x, expected: 3}]", "phases[0].expected", "there is no key expected here; did you mean expected_duration?"),
+        (
+            "tool: noop, phases: [{description: x, expected: 3}]",
+            "phases[0].expected",
+            "there is no key expected here; did you mean expected_duration?",
+        ),
         ("tool: noop, phases: [3]", "phases[0]", "must be an object (key: value), not the number 3"),
         ("tool: noop, device: x, wanted_device: y", "device", "device and wanted_device are the same thing, and differ here"),
         ("command: []", "command", "names no program"),
         ("command: ''", "command", "names no program"),
         ("command: ['', x]", "command", "names no program"),
-        ("command: \"a 'b\"", "command", "cannot be split into words: no closing quotation"),
+        ('command: "a \'b"', "command", "cannot be split into words: no closing quotation"),
         ("command: [ls, true]", "command[1]", "must be text, not true; put it in quotes"),
         ("command: [ls, [x]]", "command[1]", "must be text, not a list"),
         ("command: {run: ls}", "command", "must be a list, not an object"),
@@ -299,10 +307,10 @@ def test_lines_of_json_are_named_too():
         ("tool: noop, after: [a b]", "after[0]", "'a b' is not an id: letters, digits and _ - . : / make one"),
         ("tool: noop, after: {a: b}", "after", "must be a list, not an object"),
         ("tool: noop, after: a", "after[0]", "a would wait for itself"),
-        ("tool: noop, name: \"a\\0b\"", "name", "text may not hold the character NUL"),
+        ('tool: noop, name: "a\\0b"', "name", "text may not hold the character NUL"),
         ("tool: noop, arguments: {x: 1e999}", "arguments.x", "inf is not a number that JSON knows"),
     ],
-)  # fmt: skip
+)
 def test_a_field_of_a_task_says_what_it_takes(fields, key, message):
     found = task_problem(fields)
     assert found == (key + found[0].removeprefix(key) if key == "after[0]" else key, message)
@@ -334,20 +342,41 @@ def test_an_id_is_there_once():
 @pytest.mark.parametrize(
     ("dependency", "key", "message"),
     [
-        ("{from: a, to: b, type: SUCCESS}", ".type", "must be one of UNCONDITIONAL, COMPLETION_ONLY, SUCCESS_ONLY, CONDITIONAL, not the text 'SUCCESS'; did you mean SUCCESS_ONLY?"),
+        (
+            "{from: a, to: b, type: SUCCESS}",
+            ".type",
+            "must be one of UNCONDITIONAL, COMPLETION_ONLY, SUCCESS_ONLY, CONDITIONAL, not the text 'SUCCESS'; did "
+            "you mean SUCCESS_ONLY?",
+        ),
         ("{from: a, to: b, type: CONDITIONAL}", "", "a CONDITIONAL dependency needs a condition"),
-        ("{from: a, to: b, type: SUCCESS_ONLY, condition: x > 1}", ".condition", "only a CONDITIONAL dependency has a condition; this one is SUCCESS_ONLY"),
-        ("{from: a, to: b, condition: foo(x)}", ".condition", "column 1: there is no function foo; there are len, min, max, abs, round"),
+        (
+            "{from: a, to: b, type: SUCCESS_ONLY, condition: x > 1}",
+            ".condition",
+            "only a CONDITIONAL dependency has a condition; this one is SUCCESS_ONLY",
+        ),
+        (
+            "{from: a, to: b, condition: foo(x)}",
+            ".condition",
+            "column 1: there is no function foo; there are len, min, max, abs, round",
+        ),
         ("{from: a, to: b, condition: 3}", ".condition", "must be text, not the number 3; put it in quotes"),
-        ("{from: a, to: b, condition: \"results['train'].x > 1\"}", ".condition", "it reads the result of train, and there is no such task; there are a, b"),
+        (
+            "{from: a, to: b, condition: \"results['train'].x > 1\"}",
+            ".condition",
+            "it reads the result of train, and there is no such task; there are a, b",
+        ),
         ("{from: a}", "", "a dependency needs `to`"),
         ("{to: a}", "", "a dependency needs `from`"),
         ("{from: a, to: a}", "", "a would wait for itself"),
         ("{from: evaluat, to: b}", "", "there is no task evaluat; there are a, b"),
-        ("{from: a, to: b, when: x}", ".when", "there is no key when here; there are condition, dependency_id, description, from, to, type"),
+        (
+            "{from: a, to: b, when: x}",
+            ".when",
+            "there is no key when here; there are condition, dependency_id, description, from, to, type",
+        ),
         ("a > b", "", "must be an object (key: value), not the text 'a > b'"),
     ],
-)  # fmt: skip
+)
 def test_a_dependency_says_what_is_wrong_with_it(dependency, key, message):
     text = f"tasks: [{{task_id: a, tool: noop}}, {{task_id: b, tool: noop}}]\ndependencies:\n  - {dependency}\n"
     assert problem(text) == (3, f"dependencies[0]{key}", message)
@@ -369,26 +398,79 @@ def test_two_tasks_depend_on_each_other_once():
 @pytest.mark.parametrize(
     ("rule", "key", "message"),
     [
-        ("{when: {event: task_done}, edit: [{remove_task: {task_id: a}}]}", ".when.event", "must be one of task_completed, task_failed, task_skipped, task_ended, not the text 'task_done'; did you mean task_ended?"),
-        ("{edit: [{remove_task: {task_id: a}}]}", ".when", "a rule needs an event: one of task_completed, task_failed, task_skipped, task_ended"),
-        ("{when: {event: task_ended, if: x}, edit: [{remove_task: {task_id: a}}]}", ".when.if", "there is no key if here; there are condition, event, task"),
-        ("{when: {event: task_ended, task: b}, edit: [{remove_task: {task_id: a}}]}", ".when.task", "there is no task b; there is a"),
-        ("{when: {event: task_ended, condition: 'x >'}, edit: [{remove_task: {task_id: a}}]}", ".when.condition", "column 4: the condition is not understood: invalid syntax"),
-        ("{when: {event: task_ended, condition: results.q.x}, edit: [{remove_task: {task_id: a}}]}", ".when.condition", "it reads the result of q, and there is no such task; there is a"),
+        (
+            "{when: {event: task_done}, edit: [{remove_task: {task_id: a}}]}",
+            ".when.event",
+            "must be one of task_completed, task_failed, task_skipped, task_ended, not the text 'task_done'; did you "
+            "mean task_ended?",
+        ),
+        (
+            "{edit: [{remove_task: {task_id: a}}]}",
+            ".when",
+            "a rule needs an event: one of task_completed, task_failed, task_skipped, task_ended",
+        ),
+        (
+            "{when: {event: task_ended, if: x}, edit: [{remove_task: {task_id: a}}]}",
+            ".when.if",
+            "there is no key if here; there are condition, event, task",
+        ),
+        (
+            "{when: {event: task_ended, task: b}, edit: [{remove_task: {task_id: a}}]}",
+            ".when.task",
+            "there is no task b; there is a",
+        ),
+        (
+            "{when: {event: task_ended, condition: 'x >'}, edit: [{remove_task: {task_id: a}}]}",
+            ".when.condition",
+            "column 4: the condition is not understood: invalid syntax",
+        ),
+        (
+            "{when: {event: task_ended, condition: results.q.x}, edit: [{remove_task: {task_id: a}}]}",
+            ".when.condition",
+            "it reads the result of q, and there is no such task; there is a",
+        ),
         ("{when: {event: task_ended}, edit: []}", ".edit", "a rule needs operations to apply"),
         ("{when: {event: task_ended}}", ".edit", "a rule needs operations to apply"),
         ("{when: {event: task_ended}, edit: {remove_task: {task_id: a}}}", ".edit", "must be a list, not an object"),
-        ("{when: {event: task_ended}, times: 0, edit: [{remove_task: {task_id: a}}]}", ".times", "is 0; it must be from 1 to 1000"),
-        ("{when: {event: task_ended}, edit: [{remove_tasks: {task_id: a}}]}", ".edit[0]", "there is no operation remove_tasks; did you mean remove_task?"),
-        ("{when: {event: task_ended}, edit: [remove_task]}", ".edit[0]", "an operation is an object (name: parameters), not the text 'remove_task'"),
-        ("{when: {event: task_ended}, edit: [{remove_task: {}, add_task: {}}]}", ".edit[0]", "one operation is one key, and here are 2"),
+        (
+            "{when: {event: task_ended}, times: 0, edit: [{remove_task: {task_id: a}}]}",
+            ".times",
+            "is 0; it must be from 1 to 1000",
+        ),
+        (
+            "{when: {event: task_ended}, edit: [{remove_tasks: {task_id: a}}]}",
+            ".edit[0]",
+            "there is no operation remove_tasks; did you mean remove_task?",
+        ),
+        (
+            "{when: {event: task_ended}, edit: [remove_task]}",
+            ".edit[0]",
+            "an operation is an object (name: parameters), not the text 'remove_task'",
+        ),
+        (
+            "{when: {event: task_ended}, edit: [{remove_task: {}, add_task: {}}]}",
+            ".edit[0]",
+            "one operation is one key, and here are 2",
+        ),
         ("{when: {event: task_ended}, edit: [{remove_task: {}}]}", ".edit[0].remove_task", "which task? task_id is missing"),
-        ("{when: {event: task_ended}, edit: [{add_task: {task_id: b, tol: noop}}]}", ".edit[0].add_task.tol", "there is no key tol here; did you mean tool?"),
-        ("{when: {event: task_ended}, edit: [{op: remove_task, parameters: {task_id: a}, x: 1}]}", ".edit[0].x", "there is no key x beside op and parameters"),
-        ("{when: {event: task_ended}, edit: [{add_dependency: {from: a, to: b, condition: 'x >'}}]}", ".edit[0].add_dependency.condition", "column 4: the condition is not understood: invalid syntax"),
+        (
+            "{when: {event: task_ended}, edit: [{add_task: {task_id: b, tol: noop}}]}",
+            ".edit[0].add_task.tol",
+            "there is no key tol here; did you mean tool?",
+        ),
+        (
+            "{when: {event: task_ended}, edit: [{op: remove_task, parameters: {task_id: a}, x: 1}]}",
+            ".edit[0].x",
+            "there is no key x beside op and parameters",
+        ),
+        (
+            "{when: {event: task_ended}, edit: [{add_dependency: {from: a, to: b, condition: 'x >'}}]}",
+            ".edit[0].add_dependency.condition",
+            "column 4: the condition is not understood: invalid syntax",
+        ),
         ("3", "", "must be an object (key: value), not the number 3"),
     ],
-)  # fmt: skip
+)
 def test_a_rule_says_what_is_wrong_with_it(rule, key, message):
     assert problem(f"{NOOP}replan:\n  - {rule}\n") == (4, f"replan[0]{key}", message)
 
@@ -438,7 +520,9 @@ def test_what_cannot_be_read_is_refused(text, line, message):
 
 
 def test_a_bomb_of_aliases_is_refused_at_its_first_anchor():
-    bomb = "a: &a [x,x]\n" + "".join(f"{after}: &{after} [*{key},*{key}]\n" for key, after in zip("abcdefgh", "bcdefghi", strict=True))
+    bomb = "a: &a [x,x]\n" + "".join(
+        f"{after}: &{after} [*{key},*{key}]\n" for key, after in zip("abcdefgh", "bcdefghi", strict=True)
+    )
     assert problem(bomb) == (1, "", "anchors and aliases (&a, *a) are not read; write it out")
 
 
@@ -458,7 +542,7 @@ def test_half_a_character_is_refused_though_json_can_write_it():
 
 def test_a_tools_arguments_may_not_be_nested_without_end():
     deep = "[" * (MAX_DEPTH - 3) + "]" * (MAX_DEPTH - 3)
-    text = '{"tasks": [{"task_id": "a", "tool": "x", "arguments": {"a": %s}}]}' % deep
+    text = json.dumps({"tasks": [{"task_id": "a", "tool": "x", "arguments": {"a": json.loads(deep)}}]})
     (line, key, message) = problem(text)
     assert (line, message) == (1, "nested more than 20 deep")
     assert key.startswith("tasks[0].arguments.a[0][0]")
@@ -488,6 +572,11 @@ def test_one_object_of_thousands_of_unknown_keys_is_answered_briefly():
     assert len(problems(f"tasks:\n  - task_id: a\n    tool: noop\n{fields}")) == 20
 
 
+def assert_said(problems: list[dict]) -> None:
+    assert problems
+    assert all(problem["message"] for problem in problems)
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
@@ -502,8 +591,7 @@ def test_any_value_in_a_plan_is_read_or_refused_with_a_message(tasks, dependenci
     try:
         parse(text)
     except PlanRejected as refused:
-        assert refused.problems
-        assert all(problem["message"] for problem in refused.problems)
+        assert_said(refused.problems)
 
 
 @given(st.text(max_size=60) | st.binary(max_size=60))

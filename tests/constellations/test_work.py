@@ -35,7 +35,8 @@ def test_a_plan_runs_to_its_end_and_the_actor_is_idle_again(engine, device):
 def test_a_dependent_starts_after_its_upstream_has_ended(engine, device):
     found = engine.carry_out({"tasks": [noop("a"), noop("b", after=["a"]), noop("c", after=["b"])]})
     times = {a.task.task_id: (a.started_at, a.ended_at) for a in Attempt.objects.select_related("task")}
-    assert times["a"][1] <= times["b"][0] and times["b"][1] <= times["c"][0]
+    assert times["a"][1] <= times["b"][0]
+    assert times["b"][1] <= times["c"][0]
     assert found.state == "COMPLETED"
 
 
@@ -58,7 +59,8 @@ def test_a_condition_on_a_name_that_is_missing_says_so(engine, device):
     }
     engine.carry_out(plan)
     reason = Task.objects.get(task_id="deploy").reason
-    assert "condition unknown" in reason and "accuracy" in reason
+    assert "condition unknown" in reason
+    assert "accuracy" in reason
 
 
 def test_a_failure_skips_what_needed_success_and_starts_what_did_not(engine, device):

@@ -31,7 +31,7 @@ def rows(operator):
     session = services.session_create(operator, "mine", by="system")
     device = services.device_create("laptop", by="system")
     add_actor(session)
-    made, nodes = add_constellation(session, 30)
+    _, nodes = add_constellation(session, 30)
     attempts = add_attempts(session, nodes[0], device, 20)
     printed(attempts[0], "hello")
     make_token(operator, "read", name="ci")

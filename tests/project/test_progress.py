@@ -120,12 +120,11 @@ class TestBars:
 class TestResult:
     def test_the_result_lists_outcome_summary_results_and_edits(self, run):
         run.rows["edit"] = {"5": {"id": 5, "author": "planner", "reason": "accuracy too low"}}
-        request = {"state": "done", "outcome": "completed", "result": {"summary": "all done", "completed": 2}}
+        request = {"state": "done", "outcome": "completed", "result": {"summary": "all done", "completed": 2, "results": {"a": 1}}}
         assert result_lines(run, request)[1:-1] == [
             "Outcome: completed",
-            "  summary: all done",
-            "  completed: 2",
-            '  fetch_data: {"rows": 1797}',
+            "  summary all done, completed 2",
+            "  fetch_data: rows 1797",
             "Edit by planner: accuracy too low",
         ]
 
@@ -148,6 +147,7 @@ class TestDemo:
 
         console = Console(file=io.StringIO())
         ready: list[bool] = []
+        demo_devices()
         plan = settings.BASE_DIR / "examples" / "digits.yaml"
         demo = Demo(plan, "http://127.0.0.1:1/", Progress(console), lambda: bool(ready), stays=False)
         assert demo.step() is None

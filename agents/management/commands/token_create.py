@@ -1,0 +1,30 @@
+"""`manage.py token_create USER`: a token for a program, printed once."""
+
+from datetime import timedelta
+
+from django.contrib.auth import get_user_model
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from agents.models import Token
+from agents.models.access import SCOPES
+from agents.serializers import TOKEN_DAYS
+
+
+class Command(BaseCommand):
+    help = "Create an API token and print it; it cannot be shown again."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("username")
+        parser.add_argument("--name", default="", help="what it is for")
+        parser.add_argument("--scope", action="append", choices=SCOPES, help="may be given several times; default: read")
+        parser.add_argument("--days", type=int, default=90, help=f"until it expires, at most {TOKEN_DAYS}")
+
+    def handle(self, *args, **options) -> str:
+        user = get_user_model().objects.filter(username=options["username"]).first()
+        if user is None:
+            raise CommandError(f"there is no user {options['username']}")
+        if not 1 <= options["days"] <= TOKEN_DAYS:
+            raise CommandError(f"--days must be from 1 to {TOKEN_DAYS}")
+        scopes = sorted(set(options["scope"] or ["read"]))
+        _, text = Token.objects.create(user, expiry=timedelta(days=options["days"]), name=options["name"], scopes=scopes)
+        return text
