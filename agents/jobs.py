@@ -52,7 +52,7 @@ def acknowledge(nonce: str) -> None:
     from django_q.models import OrmQ
 
     for queued in OrmQ.objects.filter(key=RUNNERS):
-        if queued.task().get("args") == (nonce,):
+        if queued.task.get("args") == (nonce,):
             queued.delete()
 
 

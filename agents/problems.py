@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.http import Http404, HttpRequest, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
 from rest_framework import exceptions
 from rest_framework.views import exception_handler
 
@@ -95,6 +96,7 @@ def places(detail: Any, key: str = "") -> Iterator[Problem]:
         yield {"key": key, "message": str(detail)}
 
 
+@csrf_exempt
 def not_found(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
     """The answer to an address under /api/ that does not exist."""
     return answer(problem(404, "not_found", f"there is nothing at {request.path}"))

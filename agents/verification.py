@@ -65,12 +65,14 @@ def compare(stream: int, folded: dict, stored: dict) -> Iterator[Finding]:
             elif key not in said:
                 yield f"stream {stream}: {name} {key} is in the table and not in the events"
             else:
-                yield from _fields(f"stream {stream}: {name} {key}", said[key], held[key])
+                yield from _fields(f"stream {stream}: {name} {key}", TABLES[name].kinds, said[key], held[key])
 
 
-def _fields(place: str, said: dict, held: dict) -> Iterator[Finding]:
+def _fields(place: str, kinds: dict[str, str], said: dict, held: dict) -> Iterator[Finding]:
     for field, value in held.items():
-        if canonical(said.get(field)) != canonical(value):
+        told = said.get(field)
+        same = told == value if kinds[field] == "float" else canonical(told) == canonical(value)
+        if not same:
             yield f"{place}: {field} is {value!r} in the table and {said.get(field)!r} in the events"
 
 

@@ -199,6 +199,11 @@ def test_verify_finds_what_was_changed_behind_the_streams_back(session, spoil, f
     assert any(finding in line for line in verify())
 
 
+def test_a_whole_number_in_a_float_column_is_no_difference(engine, device):
+    engine.carry_out({"tasks": [{"task_id": "a", "tool": "noop", "timeout": 60}]})
+    assert list(verify()) == []
+
+
 def test_verify_finds_a_slot_that_nobody_holds(device):
     Device.objects.filter(pk=device.pk).update(used=2)
     assert any("2 slots are taken, 0 are held" in line for line in verify())

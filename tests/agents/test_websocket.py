@@ -421,5 +421,5 @@ def test_on_daphne_a_client_learns_why_it_is_refused(daphne, session):
         with pytest.raises(ConnectionClosed) as closed:
             client.recv(START_S)
     assert closed.value.rcvd.code == 4401
-    with pytest.raises(InvalidStatus, match="403"):
-        connect(address, open_timeout=START_S, origin="https://evil.example")
+    with pytest.raises(InvalidStatus, match="403"), connect(address, open_timeout=START_S, origin="https://evil.example"):
+        pass

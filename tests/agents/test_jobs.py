@@ -1,0 +1,65 @@
+"""What django-q2 runs: runners are asked for when they are missing, and a delivery too many changes nothing."""
+
+import pytest
+from django.utils import timezone
+from django_q.models import OrmQ
+
+from agents import jobs, runtime, services
+from agents.engine.leases import Locked
+from agents.models import Runner
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def living_runner() -> Locked:
+    row = Runner.objects.create(
+        host=runtime.host(), pid=1, pid_start=1, files=str(runtime.runtime_dir()),
+        started_at=timezone.now(), renewed_at=timezone.now(),
+    )  # fmt: skip
+    return Locked(runtime.runtime_dir(), row.pk)
+
+
+def test_a_request_asks_for_a_runner_once_when_none_lives(operator):
+    session = services.session_create(operator, by="user:1")
+    for n in range(3):
+        services.command_submit(session.pk, "ping", f"p{n}", {}, by="user:1")
+    assert [queued.func() for queued in OrmQ.objects.filter(key="runners")] == ["agents.jobs.run_runner"]
+
+
+def test_a_request_asks_for_nothing_while_a_runner_lives(operator):
+    lock = living_runner()
+    session = services.session_create(operator, by="user:1")
+    services.command_submit(session.pk, "ping", "", {}, by="user:1")
+    assert OrmQ.objects.count() == 0
+    lock.close()
+
+
+def test_a_runner_too_many_acknowledges_its_job_and_returns_at_once(settings):
+    settings.RUNNERS = 1
+    lock = living_runner()
+    jobs.ask_for_runner()
+    nonce = OrmQ.objects.get().task["args"][0]
+    jobs.run_runner(nonce)
+    jobs.run_runner(nonce)
+    assert OrmQ.objects.count() == 0
+    assert Runner.objects.count() == 1
+    lock.close()
+
+
+def test_a_runner_whose_lock_is_free_does_not_count_as_alive():
+    lock = living_runner()
+    assert jobs.live_runners() == 1
+    lock.close()
+    assert jobs.live_runners() == 0
+
+
+def test_the_safety_net_asks_for_as_many_as_are_missing(settings):
+    settings.RUNNERS = 2
+    jobs.ensure_runners()
+    assert OrmQ.objects.filter(key="runners").count() == 2
+
+
+def test_the_canary_leaves_its_word():
+    jobs.canary("n1")
+    assert (runtime.runtime_dir() / "canary").read_text().startswith("n1 ")
+
