@@ -253,7 +253,7 @@ class TokenViews(mixins.ListModelMixin, mixins.DestroyModelMixin, Api):
     @extend_schema(request=forms.TokenBody, responses={201: forms.FreshToken})
     def create(self, request: Request) -> Response:
         body = self.body(forms.TokenBody)
-        scopes = sorted(body["scopes"])
+        scopes = sorted(set(body["scopes"]))
         if isinstance(request.auth, Token) and (more := sorted(set(scopes) - set(request.auth.scopes))):
             raise ScopeMissing(f"this token cannot give the scopes {', '.join(more)}: it lacks them")
         if self.get_queryset().count() >= TOKENS:
@@ -271,7 +271,7 @@ class MachineViews(Api):
     filter_backends: list = []
     lookup_url_kwarg, lookup_value_regex = "name", "[a-z_]{1,32}"
 
-    @extend_schema(responses=forms.MachineList, operation_id="machines_list")
+    @extend_schema(responses=forms.MachineList(many=False), operation_id="machines_list")
     def list(self, request: Request) -> Response:
         return Response({"results": [table(machine) for machine in MACHINES.values()], "next": None})
 

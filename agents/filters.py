@@ -7,12 +7,14 @@ from collections.abc import Iterable
 import django_filters
 from django import forms
 from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_field
 
 from agents import ids
 from agents.models import Agent
 from agents.pagination import LARGEST
 
 
+@extend_schema_field({"type": "integer", "minimum": 0, "maximum": LARGEST})
 class IdFilter(django_filters.NumberFilter):
     """A whole number that may be a key."""
 

@@ -18,7 +18,6 @@ from pathlib import Path
 import psycopg
 from django.db import connection
 
-from agents import storage
 from agents.runtime import process_start, runtime_dir
 
 LOOK_S = 0.05
@@ -40,12 +39,16 @@ def decode(text: str) -> list[tuple[int, int]]:
     return [(int(stream), int(head)) for stream, _, head in pairs if stream.isdecimal() and head.isdecimal()]
 
 
-def send(heads: Mapping[int, int]) -> None:
-    """Tell everybody that these streams have moved. Call it after the commit; it never blocks and never fails."""
+def announce(cursor, heads: Mapping[int, int]) -> None:
+    """Inside the transaction, on PostgreSQL: tell everybody that these streams have moved, once it is committed."""
     if connection.vendor == "postgresql":
         for text in encode(heads):
-            storage.cursor().execute("SELECT pg_notify(%s, %s)", (CHANNEL, text))
-    else:
+            cursor.execute("SELECT pg_notify(%s, %s)", (CHANNEL, text))
+
+
+def send(heads: Mapping[int, int]) -> None:
+    """The same after the commit, on SQLite. It never blocks and never fails."""
+    if connection.vendor == "sqlite":
         POST.send(heads)
 
 

@@ -68,7 +68,9 @@ class ById(BasePagination):
     def get_schema_operation_parameters(self, view) -> list[dict[str, Any]]:
         kind = "integer" if getattr(view, "cursor_field", "id") == "id" else "string"
         number = {"type": "integer", "minimum": 1, "maximum": PAGE_LIMIT, "default": PAGE}
-        beyond = {"type": kind, "minimum": 0, "maximum": LARGEST} if kind == "integer" else {"type": kind}
+        beyond = (
+            {"type": kind, "minimum": 0, "maximum": LARGEST} if kind == "integer" else {"type": kind, "pattern": "^[ -~]*$"}
+        )
         return [
             {"name": "cursor", "in": "query", "required": False, "schema": beyond, "description": "`next` of the page before."},
             {"name": "limit", "in": "query", "required": False, "schema": number, "description": "Rows of the page."},

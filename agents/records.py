@@ -362,7 +362,9 @@ def door(stream: int, by: str, request_id: str = "") -> Iterator[Door]:
         if batch.drafts:
             write(statements, cursor, [batch])
             statements.execute(cursor, WAKE, (_now_for(statements), stream))
-            transaction.on_commit(lambda: nudges.send({stream: batch.head + len(batch.drafts)}))
+            heads = {stream: batch.head + len(batch.drafts)}
+            nudges.announce(cursor, heads)
+            transaction.on_commit(lambda: nudges.send(heads))
 
 
 WAKE = "UPDATE agents_lease SET wake_at = %s WHERE stream_id = %s"

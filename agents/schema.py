@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.openapi import AutoSchema
 
 from agents.problems import MEDIA_TYPE
-from agents.serializers import Problem
+from agents.serializers import Body, Problem
 
 ALWAYS = ("400", "401", "403", "404", "405", "406")
 WITH_BODY = ("409", "413", "415")
@@ -21,3 +21,8 @@ class ProblemSchema(AutoSchema):
         for status in (*ALWAYS, *(WITH_BODY if self.method not in ("GET", "HEAD") else ())):
             found.setdefault(status, self._get_response_for_code(Problem, status, media_types=[MEDIA_TYPE]))
         return found
+
+    def _map_basic_serializer(self, serializer: Any, direction: str) -> dict[str, Any]:
+        """Bodies refuse what they do not know, and say what else they ask for."""
+        found = super()._map_basic_serializer(serializer, direction)
+        return {**found, **serializer.also} if isinstance(serializer, Body) else found

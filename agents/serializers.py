@@ -22,7 +22,9 @@ COMMANDS = ("pause", "resume", "cancel", "ping")
 
 
 class Body(serializers.Serializer):
-    """A request's body; refuses keys it does not know."""
+    """A request's body; refuses keys it does not know. `also` is what its JSON schema says beside its fields."""
+
+    also: Mapping[str, Any] = {"additionalProperties": False}
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if isinstance(data, Mapping) and (unknown := sorted(set(data) - set(self.fields))):
@@ -68,6 +70,8 @@ class SessionBody(Body):
 class InteractionBody(Body):
     """Exactly one of `plan` (YAML or JSON text) and `request` (words)."""
 
+    also = {**Body.also, "oneOf": [{"required": ["plan"]}, {"required": ["request"]}]}
+
     client_id = ClientId()
     plan = Text(max_length=PLAN_LENGTH, required=False, trim_whitespace=False)
     request = Text(max_length=REQUEST_LENGTH, required=False, trim_whitespace=False)
@@ -102,7 +106,7 @@ class DeviceBody(Body):
 
 class TokenBody(Body):
     name = Text(max_length=80, allow_blank=True, default="")
-    scopes = serializers.MultipleChoiceField(choices=SCOPES, allow_empty=False)
+    scopes = serializers.ListField(child=serializers.ChoiceField(SCOPES), min_length=1, max_length=len(SCOPES))
     days = Whole(min_value=1, max_value=TOKEN_DAYS, default=90, help_text="Until it expires.")
 
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import orjson
+import psycopg
 from django.db import connection
 
 Row = Sequence[Any]
@@ -207,12 +208,12 @@ def own(raw: Any) -> None:
 
 
 def cursor() -> Any:
-    """A raw cursor of this thread's connection."""
+    """A raw cursor of this thread's connection; on PostgreSQL one that binds parameters on the server."""
     raw = getattr(_OWN, "raw", None)
     if raw is None:
         connection.ensure_connection()
         raw = connection.connection
-    return raw.cursor()
+    return raw.cursor() if connection.vendor == "sqlite" else psycopg.Cursor(raw)
 
 
 SQLITE, POSTGRES = Sqlite(), Postgres()

@@ -10,7 +10,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
 from django.db import connection
@@ -18,13 +18,15 @@ from django.db import connection
 from agents import nudges
 from agents.clock import now_iso
 from agents.records import WAKE, Batch, write
-from agents.storage import own, store
+from agents.storage import cursor, own, store
 
 RETRY_S = 0.0005
 """Between two attempts to begin while another process writes: SQLite's own back-off is unfair to short waits.
 
 Nothing is left idle between two commits of ours: the time a turn takes to decide is gap enough for other writers."""
 RECORDS_A_COMMIT = 1000
+PREPARE_AFTER = 3
+"""Uses of a statement after which PostgreSQL keeps its plan."""
 
 
 class Journal:
@@ -38,27 +40,30 @@ class Journal:
         self.commits = 0
         if connection.vendor == "sqlite":
             self._raw.execute("PRAGMA busy_timeout = 0")
+        else:
+            self._raw.prepare_threshold = PREPARE_AFTER
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Any]:
         """A transaction on a raw cursor: committed at the end, undone by any error."""
-        await self._begin()
+        own_cursor = cursor()
+        await self._begin(own_cursor)
         try:
-            yield self.cursor()
+            yield own_cursor
+            own_cursor.execute("COMMIT")
         except BaseException:
-            self._raw.execute("ROLLBACK")
+            self._raw.rollback()
             raise
-        self._raw.execute("COMMIT")
         self.commits += 1
 
-    async def _begin(self) -> None:
+    async def _begin(self, own_cursor: Any) -> None:
         """Begin without ever blocking the loop on another writer."""
         if connection.vendor != "sqlite":
-            self._raw.execute("BEGIN")
+            own_cursor.execute("BEGIN")
             return
         while True:
             try:
-                self._raw.execute("BEGIN IMMEDIATE")
+                own_cursor.execute("BEGIN IMMEDIATE")
                 return
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
@@ -68,7 +73,7 @@ class Journal:
             await asyncio.sleep(0)
 
     def cursor(self) -> Any:
-        return self._raw.cursor()
+        return cursor()
 
     def close(self) -> None:
         """Give the connection back to Django."""
@@ -77,11 +82,17 @@ class Journal:
 
     async def commit(self, batches: list[Batch]) -> tuple[list[Batch], list[Batch]]:
         """Record `batches`: (written, refused). What is written is durable when this returns."""
-        async with self.transaction() as cursor:
-            written, refused = write(self._store, cursor, batches, wait=len(batches) == 1)
-            woken = {session for batch in written for session in batch.woken}
-            for session in woken:
-                self._store.execute(cursor, WAKE, (self._store.time(now_iso()), session))
-        heads = {batch.stream: batch.head + len(batch.written()) for batch in written}
-        nudges.send({**dict.fromkeys(woken, 0), **heads})
+        with self._pipeline():
+            async with self.transaction() as own_cursor:
+                written, refused = write(self._store, own_cursor, batches, wait=len(batches) == 1)
+                woken = {session for batch in written for session in batch.woken}
+                for session in woken:
+                    self._store.execute(own_cursor, WAKE, (self._store.time(now_iso()), session))
+                heads = {batch.stream: batch.head + len(batch.written()) for batch in written}
+                nudges.announce(own_cursor, dict.fromkeys(woken, 0) | heads)
+        nudges.send(dict.fromkeys(woken, 0) | heads)
         return written, refused
+
+    def _pipeline(self) -> AbstractContextManager[Any]:
+        """On PostgreSQL statements whose results nobody reads share one round trip with the commit."""
+        return nullcontext() if connection.vendor == "sqlite" else self._raw.pipeline()
