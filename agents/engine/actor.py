@@ -217,6 +217,11 @@ class ActorPart:
             return None
         return max(from_iso(actor["active_at"]), from_iso(actor["entered_at"])) + after
 
+    def is_working(self) -> bool:
+        """Whether the work in hand goes on: it keeps no time while the actor is paused, or about to be."""
+        actor = self.row()
+        return actor is not None and actor["state"] == "running" and not actor["pausing"]
+
     def wake_at(self) -> float | None:
         actor = self.row()
         return None if actor is None else self._limit(actor)

@@ -23,6 +23,7 @@ from agents.records import (
     Draft,
     Fields,
     Turn,
+    Want,
     consistent_read,
     events_since,
 )
@@ -59,7 +60,9 @@ class Drive:
         self._consumed: list[int] = []
         self._kept: list[Draft] = []
         self._kept_frees: dict[int, int] = {}
+        self._kept_wants: dict[int, Want] = {}
         self._interrupts: list[int] = []
+        self._notes: list[tuple[str, Fields]] = []
         self._numbers: deque[tuple[int, int]] = deque([(leased.rows_from, leased.rows_to)])
         self._known_rows = leased.rows_to
         self._beyond = 0
@@ -82,8 +85,9 @@ class Drive:
             self.read("inbox", "session_id = %s AND state IN ('queued', 'running')", self.stream)
             running = self.interaction()
             self.work = handler().load(self, running) if running is not None else None
-        self._kept, self._kept_frees = [], {}
+        self._kept, self._kept_frees, self._kept_wants = [], {}, {}
         self._consumed.clear()
+        self._interrupts.clear()
         self._beyond = 0
         self.stale = False
 
@@ -121,6 +125,10 @@ class Drive:
         turn = Turn(to_iso(now), "system", self.take)
         turn.drafts, self._kept = self._kept, []
         turn.frees, self._kept_frees = self._kept_frees, {}
+        turn.wants, self._kept_wants = self._kept_wants, {}
+        notes, self._notes = self._notes, []
+        for event, data in notes:
+            turn.record(event, **data)
         more = self.actor.decide(turn, now)
         self.woken = False
         if not (turn.drafts or turn.starts or turn.frees or turn.wants):
@@ -135,6 +143,10 @@ class Drive:
             ),
             more,
         )  # fmt: skip
+
+    def note(self, event: str, **data: Any) -> None:
+        """An event that changes no row, recorded with the next turn."""
+        self._notes.append((event, data))
 
     def discard(self, attempt: int) -> None:
         """The outcome of an attempt that has ended already tells nothing."""
@@ -180,6 +192,8 @@ class Drive:
         if self.work is not None:
             self.work.unsettled(batch)
         self._kept, self._kept_frees = batch.drafts, batch.frees
+        self._kept_wants = {device: want for device, want in batch.wants.items() if not want.waiting}
+        self.woken = True
         if self._beyond:
             self.stale = True
         self.follow()
@@ -231,7 +245,8 @@ class Drive:
 
     def wake_at(self) -> float | None:
         """When the session has something to decide by itself."""
-        times = [self.actor.wake_at(), self.work.wake_at() if self.work is not None else None]
+        works = self.work is not None and self.actor.is_working()
+        times = [self.actor.wake_at(), self.work.wake_at() if self.work is not None and works else None]
         return min((time for time in times if time is not None), default=None)
 
     def unused(self) -> tuple[int, int]:

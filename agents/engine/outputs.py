@@ -17,24 +17,38 @@ class Outputs:
         self._journal, self._store = journal, store()
         self._pieces: dict[int, list[str]] = {}
         self._offsets: dict[int, int] = {}
+        self._ended: set[int] = set()
 
-    def add(self, attempt: int, text: str) -> None:
+    def add(self, attempt: int, text: str) -> bool:
+        """Take up a piece; True when it is the attempt's first."""
+        first = attempt not in self._offsets
+        self._offsets.setdefault(attempt, 0)
         self._pieces.setdefault(attempt, []).append(text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
+        return first
 
     def __bool__(self) -> bool:
         return bool(self._pieces)
 
     async def flush(self) -> None:
+        """Write what has come since the last time."""
         pieces, self._pieces = self._pieces, {}
-        rows = []
+        rows: list[tuple[int, int, str]] = []
         for attempt, texts in pieces.items():
-            text, offset = "".join(texts), self._offsets.get(attempt, 0)
-            rows += [(attempt, offset + at, text[at : at + PIECE_CHARACTERS]) for at in range(0, len(text), PIECE_CHARACTERS)]
-            self._offsets[attempt] = offset + len(text)
+            rows += self._rows(attempt, "".join(texts))
         async with self._journal.transaction() as cursor:
             self._store.insert(cursor, "agents_output", COLUMNS, rows)
-
-    def forget(self, attempt: int) -> None:
-        """The attempt has ended; what it printed last is still written."""
-        if attempt not in self._pieces:
+        for attempt in self._ended:
             self._offsets.pop(attempt, None)
+        self._ended.clear()
+
+    def _rows(self, attempt: int, text: str) -> list[tuple[int, int, str]]:
+        offset = self._offsets[attempt]
+        self._offsets[attempt] = offset + len(text)
+        return [(attempt, offset + at, text[at : at + PIECE_CHARACTERS]) for at in range(0, len(text), PIECE_CHARACTERS)]
+
+    def end(self, attempt: int) -> int:
+        """The attempt has ended: how many characters it printed in all. The last of them are written with the next flush."""
+        if attempt not in self._offsets:
+            return 0
+        self._ended.add(attempt)
+        return self._offsets[attempt] + sum(map(len, self._pieces.get(attempt, ())))

@@ -168,7 +168,7 @@ class Runner:
         for device in batch.free:
             self._devices[device]["used"] = self._devices[device]["max_concurrent"] - batch.free[device]
         for call in calls:
-            call.on_output = lambda text, attempt=call.attempt: self._printed(attempt, text)
+            call.on_output = lambda text, call=call: self._printed(call, text)
             self._bodies.start(call)
         for attempt in interrupts:
             self._bodies.interrupt(attempt)
@@ -194,10 +194,12 @@ class Runner:
 
     def _body_ended(self, call: Call, outcome: Outcome) -> None:
         """Told for every body, on the loop. The outcome is in the file before anything is decided about it."""
-        self._outputs.forget(call.attempt)
+        printed = self._outputs.end(call.attempt)
         drive = self.drives.get(call.session)
         if drive is None or drive.work is None:
             return  # cancelled: the end of its body changes nothing any more
+        if printed:
+            drive.note("output_ended", attempt_id=call.attempt, characters=printed)
         self._outcomes.add(call.attempt, outcome)
         drive.outcomes[call.attempt] = outcome
         self._ready[call.session] = None
@@ -210,11 +212,13 @@ class Runner:
         self._flush_wanted = False
         self._outcomes.flush()
 
-    def _printed(self, attempt: int, text: str) -> None:
+    def _printed(self, call: Call, text: str) -> None:
         if not self._outputs:
             self._next["outputs"] = self._loop.time() + FLUSH_S
             self._wake.set()
-        self._outputs.add(attempt, text)
+        if self._outputs.add(call.attempt, text) and call.session in self.drives:
+            self.drives[call.session].note("output_started", attempt_id=call.attempt)
+            self._ready[call.session] = None
 
     # --- sessions
 

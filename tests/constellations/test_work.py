@@ -89,7 +89,11 @@ def test_a_commands_json_line_is_its_result_and_its_output_is_kept(engine, devic
     assert found.tasks.get().result == {"n": 3}
     from agents.models import Output
 
-    assert "".join(Output.objects.values_list("text", flat=True)).startswith("working\n")
+    text = "".join(Output.objects.values_list("text", flat=True))
+    assert text.startswith("working\n")
+    told = dict(Event.objects.filter(type__startswith="output").values_list("type", "data"))
+    assert told["output_ended"]["characters"] == len(text)
+    assert told["output_started"]["attempt_id"] == Attempt.objects.get().pk
 
 
 def test_failed_attempts_are_repeated_and_kept(engine, device):
