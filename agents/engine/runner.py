@@ -15,7 +15,7 @@ import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from django.db import connections
+from django.db import connections, transaction
 from django.utils import timezone
 
 from agents import nudges, runtime
@@ -53,12 +53,13 @@ class Runner:
 
     def __init__(self) -> None:
         self._folder = runtime.runtime_dir()
-        self.row = RunnerRow.objects.create(
-            host=runtime.host(), pid=os.getpid(), pid_start=runtime.process_start(), files=str(self._folder),
-            started_at=timezone.now(), renewed_at=timezone.now(),
-        )  # fmt: skip
         self._parent = os.getppid()
-        self._locked = Locked(self._folder, self.row.pk)
+        with transaction.atomic():  # nobody sees the row before its lock is held, or it would be taken for dead
+            self.row = RunnerRow.objects.create(
+                host=runtime.host(), pid=os.getpid(), pid_start=runtime.process_start(), files=str(self._folder),
+                started_at=timezone.now(), renewed_at=timezone.now(),
+            )  # fmt: skip
+            self._locked = Locked(self._folder, self.row.pk)
         self._outcomes = outcomes.OutcomeFile(self._folder, self.row.pk)
         self.journal = Journal()
         self._leases = Leases(self.journal, self.row.pk)
@@ -308,9 +309,8 @@ class Runner:
         now = self._loop.time()
         if now >= self._next["renew"]:
             self._next["renew"] = now + RENEW_S
-            if await self._leases.renew():
-                self.stop()
-            if os.getppid() != self._parent:
+            told = await self._leases.renew()
+            if self._stop_at is None and (told or os.getppid() != self._parent):
                 self.stop()
         if now >= self._next["devices"]:
             self._next["devices"] = now + DEVICES_S
@@ -371,11 +371,17 @@ class Runner:
             await self._follow(drive)
 
     def _read_devices(self) -> None:
+        """All devices; where one is new or has changed, every session looks again at what it can start."""
         table = TABLES["device"]
         columns = (*table.columns, ("used", "int"), ("queued", "int"))
         names = [name for name, _ in columns]
-        for row in store().select(cursor(), table.db_table, columns, "id > %s", (0,)):
-            self._devices.setdefault(row[0], {}).update(zip(names, row, strict=True))
+        changed = False
+        for values in store().select(cursor(), table.db_table, columns, "id > %s", (0,)):
+            row, known = dict(zip(names, values, strict=True)), self._devices.setdefault(values[0], {})
+            changed |= any(known.get(name) != row[name] for name, _ in table.columns)
+            known.update(row)
+        if changed:
+            self._ready.update(dict.fromkeys(self.drives))
 
     # --- ending
 

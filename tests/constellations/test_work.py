@@ -159,6 +159,21 @@ def test_sessions_share_a_full_device_and_leave_no_queue_behind(engine, device):
     assert (device.used, device.queued) == (0, 0)
 
 
+def test_a_device_that_comes_up_during_the_run_gets_the_task_that_waits_for_it(engine, device):
+    services.device_change(device.pk, state="DRAINING", by="user:1")
+    engine.submit({"tasks": [noop("a")]})
+    seen = []
+
+    def bring_up_when_it_waits() -> bool:
+        if not seen and query("SELECT count(*) FROM constellations_task WHERE state = 'PENDING'"):
+            seen.append(1)
+            in_thread(services.device_change, device.pk, state="ONLINE", by="user:1")
+        return bool(seen) and inbox_rests()
+
+    engine.run(until=bring_up_when_it_waits)
+    assert Task.objects.get().state == "COMPLETED"
+
+
 def test_a_second_interaction_waits_its_turn_in_the_same_actor(engine, device):
     session, first = engine.submit({"tasks": [command("a", "sleep", "0.1")]})
     _, second = engine.submit({"tasks": [noop("b")]}, session)
