@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from channels.security.websocket import WebsocketDenier  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.contrib.staticfiles import finders  # noqa: E402
 from django.core.exceptions import SuspiciousFileOperation  # noqa: E402
+from django.db import connections  # noqa: E402
 from django.urls import re_path  # noqa: E402
 from starlette.applications import Starlette  # noqa: E402
 from starlette.routing import Mount  # noqa: E402
@@ -45,6 +47,14 @@ class RequestThreads:
         finally:
             SyncToAsync.thread_sensitive_context.reset(token)
             self._busy[context] -= 1
+
+    async def close(self) -> None:
+        """End the threads, and their connections with them; a later request starts one again."""
+        for context in self._busy:
+            thread = SyncToAsync.context_to_thread_executor.pop(context, None)
+            if thread is not None:
+                thread.submit(connections.close_all)
+                await asyncio.to_thread(thread.shutdown)
 
 
 class Static(StaticFiles):
@@ -82,9 +92,11 @@ async def http(scope, receive, send) -> None:
 
 
 async def lifespan(scope, receive, send) -> None:
-    """Nothing to begin or to end: the tail starts with the first live view (daphne has no lifespan)."""
+    """Nothing to begin: the tail starts with the first live view (daphne has no lifespan)."""
     while True:
         message = await receive()
+        if message["type"] == "lifespan.shutdown":
+            await requests.close()
         await send({"type": f"{message['type']}.complete"})
         if message["type"] == "lifespan.shutdown":
             return

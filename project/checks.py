@@ -62,9 +62,10 @@ def _sqlite(name: str, options: dict[str, Any]) -> Iterator[CheckMessage]:
 
 @register
 def queues(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
-    main = {key: value for key, value in settings.Q_CLUSTER.items() if key != "ALT_CLUSTERS"}
-    clusters = {main.get("cluster_name", "default"): main}
-    clusters |= {name: {**main, **own} for name, own in settings.Q_CLUSTER.get("ALT_CLUSTERS", {}).items()}
+    main: dict[str, Any] = {key: value for key, value in settings.Q_CLUSTER.items() if key != "ALT_CLUSTERS"}
+    clusters: dict[str, dict[str, Any]] = {main.get("cluster_name", "default"): main}
+    others: dict[str, Any] = settings.Q_CLUSTER.get("ALT_CLUSTERS", {})  # type: ignore[assignment]
+    clusters |= {name: {**main, **own} for name, own in others.items()}
     return [message for name, cluster in clusters.items() for message in _queue(name, cluster)]
 
 

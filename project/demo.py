@@ -1,10 +1,10 @@
 """The example, from an empty database to its outcome, as `manage.py demo` shows it."""
 
-import json
 import secrets
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import Group, User
@@ -17,7 +17,7 @@ from project.progress import Progress
 
 USER = "demo"
 GROUPS = ("operator", "admin")
-DEVICES = {
+DEVICES: dict[str, dict[str, Any]] = {
     "laptop": {"type": "laptop", "capabilities": ["fetch"]},
     "gpu_server": {"type": "gpu", "capabilities": ["train"]},
     "test_server": {"type": "server", "capabilities": ["evaluate"]},
@@ -112,11 +112,15 @@ class Demo:
 
 def result_lines(run: Following, request: Row) -> list[str]:
     """The outcome, what each task returned, and who changed the plan on the way."""
-    lines = ["", f"Outcome: {request['outcome'] or request['state']}"]
-    for key, value in (request["result"] or {}).items():
-        lines.append(f"  {key}: {value if isinstance(value, str) else json.dumps(value)}")
+    lines = ["", f"Outcome: {request['outcome'] or request['state']}", *_pairs("", request["result"])]
     for task in run.tasks():
-        if task["result"]:
-            lines.append(f"  {task['name'] or task['task_id']}: {json.dumps(task['result'])}")
+        lines += _pairs(f"{task['name'] or task['task_id']}: ", task["result"])
     lines += [f"Edit by {edit['author']}: {edit['reason']}" for edit in run.edits()]
     return [*lines, ""]
+
+
+def _pairs(before: str, result: Any) -> list[str]:
+    """A result in one line; what is nested in it is for the dashboard."""
+    if not isinstance(result, dict):
+        return [f"  {before}{result}"] if result is not None else []
+    return [f"  {before}" + ", ".join(f"{key} {value}" for key, value in result.items() if not isinstance(value, dict | list))]

@@ -27,13 +27,12 @@ class Following:
         self.rows: dict[str, dict[str, Row]] = {}
         self._devices: dict[int, str] = {}
 
-    def news(self) -> list[Event]:
-        """The events since the last call, at most one page; each is folded before it is returned."""
-        events = events_since(self.session_id, self.seq)
-        for event in events:
+    def news(self) -> Iterator[Event]:
+        """The events since the last call, at most one page. Each is folded when it is handed out, and not those after it."""
+        for event in events_since(self.session_id, self.seq):
             apply(event["data"], self.rows)
             self.seq = event["seq"]
-        return events
+            yield event
 
     def tasks(self) -> list[Row]:
         """In the order in which they came."""

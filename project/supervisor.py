@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
+from agents.engine.runner import DRAIN_S
 from agents.runtime import process_start, runtime_dir
 from project.children import Child
 from project.instance import Instance, Record
@@ -26,8 +27,8 @@ LOOK_S = 0.5
 """Between two looks at all processes: what the record may miss of a sudden end."""
 STOP_WEB_S = 5.0
 STOP_JOBS_S = 10.0
-STOP_RUNNERS_S = 35.0
-"""Longer than a runner gives its running steps (DRAIN_S)."""
+STOP_RUNNERS_S = DRAIN_S + 5.0
+"""A runner gives its running steps DRAIN_S, and then records how they ended."""
 REPAIR_DRAIN_S = 5.0
 """Seconds the healthy runners of a sick cluster get to record what they do."""
 DATABASE_WAIT_S = 5

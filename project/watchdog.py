@@ -149,10 +149,12 @@ class Runners(Living):
         return fresh
 
     def farewell(self, cluster: set[Identity]) -> None:
-        """SIGTERM to the cluster's main process tells its workers nothing, so the runners are told here."""
-        for identity in self.working & cluster:
-            send(identity, signal.SIGTERM)
-        pids = [identity.pid for identity in cluster]
+        """SIGTERM to the cluster's main process tells its workers nothing, so the runners are told here, each once.
+
+        One that has begun since the last look gets it by its row: in a worker without a runner the signal would kill.
+        """
+        told = {identity for identity in self.working & cluster if send(identity, signal.SIGTERM)}
+        pids = [identity.pid for identity in cluster - told]
         Runner.objects.filter(host=host(), pid__in=pids).exclude(state="ENDED").update(stop_wanted=True)
 
     def is_busy(self, now: float, cluster: set[Identity]) -> bool:

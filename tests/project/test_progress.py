@@ -120,7 +120,11 @@ class TestBars:
 class TestResult:
     def test_the_result_lists_outcome_summary_results_and_edits(self, run):
         run.rows["edit"] = {"5": {"id": 5, "author": "planner", "reason": "accuracy too low"}}
-        request = {"state": "done", "outcome": "completed", "result": {"summary": "all done", "completed": 2, "results": {"a": 1}}}
+        request = {
+            "state": "done",
+            "outcome": "completed",
+            "result": {"summary": "all done", "completed": 2, "results": {"a": 1}},
+        }
         assert result_lines(run, request)[1:-1] == [
             "Outcome: completed",
             "  summary all done, completed 2",

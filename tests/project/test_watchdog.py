@@ -1,6 +1,8 @@
 """How `up` judges its children. Times are given, so that nobody waits."""
 
+import signal
 import socket
+import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -11,7 +13,7 @@ from django.utils import timezone
 from django_q.models import OrmQ, Task
 
 from agents.models import Runner
-from agents.runtime import host
+from agents.runtime import host, process_start
 from project.processes import Identity
 from project.watchdog import (
     BUSY_S,
@@ -168,11 +170,19 @@ class TestRunners:
         assert probe.working == {WORKER, ANOTHER}
 
     def test_at_the_farewell_this_clusters_runners_are_told_to_stop_and_no_others(self, probe):
-        other = self.runner(Identity(999, 1))
+        self.runner(Identity(999, 1))
         probe.farewell(CLUSTER)
         assert set(Runner.objects.filter(stop_wanted=True).values_list("pid", flat=True)) == {WORKER.pid, ANOTHER.pid}
-        other.refresh_from_db()
-        assert not other.stop_wanted
+
+    def test_at_the_farewell_a_runner_is_told_once(self, probe):
+        """A second telling would interrupt what it runs."""
+        with subprocess.Popen(["sleep", "600"]) as process:
+            living = Identity(process.pid, process_start(process.pid))
+            self.runner(living)
+            probe.look(1.0, {MAIN, living})
+            probe.farewell({MAIN, living})
+            assert process.wait() == -signal.SIGTERM
+        assert not Runner.objects.get(pid=living.pid).stop_wanted
 
     def test_a_cluster_is_busy_until_its_runners_have_ended(self, probe):
         assert probe.is_busy(1.0, CLUSTER)

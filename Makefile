@@ -1,0 +1,92 @@
+# `make demo` and `make test` do everything on a fresh machine with Python 3.11 or later, make and git.
+# Variables: PORT (8000), HOST (127.0.0.1), ONCE=1 (make demo ends with the run), PYTHON (the first that is new enough),
+# DATABASE_URL and the others of docs/settings.md, PYTEST_FLAGS.
+
+PORT ?= 8000
+HOST ?= 127.0.0.1
+PYTHON ?=
+PYTEST_FLAGS ?=
+POSTGRES_URL ?= postgresql://postgres@127.0.0.1:5432/orrery
+VENV := .venv
+RUN := $(VENV)/bin/python
+PACKAGES := agents constellations frontend project
+PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
+
+export ONCE
+
+.PHONY: help demo up test test-browser test-services check format bench bench-smoke verify install install-dev database clean
+
+help:
+	@echo "make demo            start everything, run the example, show it"
+	@echo "make up              start everything"
+	@echo "make test            the tests that need no server and no browser"
+	@echo "make test-browser    the tests in Debian's chromium"
+	@echo "make test-services   the tests on PostgreSQL ($(POSTGRES_URL))"
+	@echo "make check           format, lint, types, migrations, tests"
+	@echo "make verify          fold every stream and compare it with the rows"
+	@echo "make bench           the benchmarks (make bench-smoke: a short look)"
+	@echo "make clean           remove .venv and caches; var/ with the database stays"
+
+demo: install database
+	@$(RUN) manage.py demo --host $(HOST) --port $(PORT)
+
+up: install database
+	@$(RUN) manage.py up --host $(HOST) --port $(PORT)
+
+verify: install
+	@$(RUN) manage.py verify
+
+test: install-dev
+	$(RUN) -m pytest $(PYTEST_FLAGS)
+
+test-browser: install-dev
+	$(RUN) -m pytest -m browser $(PYTEST_FLAGS)
+
+test-services: export DATABASE_URL := $(POSTGRES_URL)
+test-services: install-dev
+	$(RUN) -m pytest -m "not browser" $(PYTEST_FLAGS)
+
+check: install-dev
+	$(RUN) -m ruff format --check .
+	$(RUN) -m ruff check .
+	$(RUN) -m mypy $(PACKAGES)
+	$(RUN) manage.py makemigrations --check --dry-run
+	$(RUN) manage.py check
+	$(RUN) -m pytest $(PYTEST_FLAGS)
+
+format: install-dev
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+bench: install-dev
+	$(RUN) -m benchmarks
+
+bench-smoke: install-dev
+	$(RUN) -m benchmarks --smoke
+
+database: install
+	@$(RUN) manage.py migrate -v 0
+	@$(RUN) manage.py collectstatic --noinput -v 0
+
+install: $(VENV)/installed
+install-dev: $(VENV)/installed-dev
+
+$(VENV)/bin/python:
+	@for python in $(or $(PYTHON),python3.11 python3.12 python3.13 python3); do \
+		if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			echo "Making $(VENV) with $$python"; exec $$python -m venv $(VENV); \
+		fi; \
+	done; echo "Python 3.11 or later is needed; name one with PYTHON=" >&2; exit 1
+
+$(VENV)/installed: requirements.txt examples/requirements.txt | $(VENV)/bin/python
+	@echo "Installing what Orrery runs with"
+	@$(PIP) -r requirements.txt -r examples/requirements.txt
+	@touch $@
+
+$(VENV)/installed-dev: requirements-dev.txt $(VENV)/installed
+	@echo "Installing what the tests need"
+	@$(PIP) -r requirements-dev.txt -r examples/requirements.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
