@@ -45,7 +45,8 @@ class BoundedPaginator(Paginator):
 
     @cached_property
     def count(self) -> int:
-        return self.object_list.order_by()[:COUNTED].count()
+        rows: Any = self.object_list
+        return rows.order_by()[:COUNTED].count()
 
 
 def pretty(field: models.JSONField) -> Callable[[models.Model], str]:
@@ -70,7 +71,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     open_to_staff: ClassVar[bool] = False
     numbers: ClassVar[tuple[str, ...]] = ("id",)
     machines: ClassVar[tuple[str, ...]] = ()
-    search_fields = ("id",)
+    search_fields: ClassVar[tuple[str, ...]] = ("id",)
     search_help_text = "A number: an id. Text: the beginning of a name."
     paginator = BoundedPaginator
     show_full_result_count = False
@@ -233,7 +234,7 @@ class RecordAdmin(ReadOnlyAdmin):
     """Records of streams, the latest first."""
 
     session_path = "stream_id"
-    numbers = ("id", "stream_id")
+    numbers: ClassVar[tuple[str, ...]] = ("id", "stream_id")
     ordering = ("-id",)
     list_select_related = ("stream",)
 

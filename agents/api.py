@@ -148,7 +148,7 @@ class SessionViews(mixins.ListModelMixin, Api):
 
     def _submit_interaction(self, session: int) -> Response:
         body = self.body(forms.InteractionBody)
-        payload = {key: body[key] for key in ("plan", "request") if key in body}
+        payload: dict[str, Any] = {key: body[key] for key in ("plan", "request") if key in body}
         seq = head_of(session)  # before the request, so that whoever follows from here misses nothing of it
         item, created = self._submit(session, "interaction", body.get("client_id", ""), payload)
         ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
@@ -271,7 +271,7 @@ class MachineViews(Api):
     filter_backends: list = []
     lookup_url_kwarg, lookup_value_regex = "name", "[a-z_]{1,32}"
 
-    @extend_schema(responses=forms.MachineList(many=False), operation_id="machines_list")
+    @extend_schema(responses=forms.MachineList, operation_id="machines_list")
     def list(self, request: Request) -> Response:
         return Response({"results": [table(machine) for machine in MACHINES.values()], "next": None})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from django.utils import timezone
 from drf_spectacular.authentication import SessionScheme
@@ -65,5 +66,5 @@ class TokenScheme(OpenApiAuthenticationExtension):
 
 
 class CookieScheme(SessionScheme):
-    target_class = SessionAuthentication
+    target_class: Any = SessionAuthentication
     name = "cookie"

@@ -44,7 +44,8 @@ class Login:
             found = token_of(self.token)
             return found.user, found
         store = import_module(settings.SESSION_ENGINE).SessionStore(self.session_key or None)
-        user = get_user(SessionRequest(store))
+        request: Any = SessionRequest(store)
+        user = get_user(request)
         if not (self.session_key and user.is_authenticated):
             raise AuthenticationFailed(NotAuthenticated.default_detail)
         return user, None

@@ -23,10 +23,16 @@ def whole_number(text: str, key: str, low: int, high: int) -> int:
     return int(text)
 
 
-def parameter(request, key: str, default: int | None, low: int, high: int) -> int | None:
+def parameter(request, key: str, default: int, low: int, high: int) -> int:
     """A number of the query string, or `default` where it is not there."""
+    found = optional(request, key, low, high)
+    return default if found is None else found
+
+
+def optional(request, key: str, low: int, high: int) -> int | None:
+    """A number of the query string, or None where it is not there."""
     text = request.query_params.get(key)
-    return default if text is None else whole_number(text, key, low, high)
+    return None if text is None else whole_number(text, key, low, high)
 
 
 class ById(BasePagination):
@@ -48,7 +54,7 @@ class ById(BasePagination):
 
     def _cursor(self, request) -> int | str | None:
         if self.field == "id":
-            return parameter(request, "cursor", None, 0, LARGEST)
+            return optional(request, "cursor", 0, LARGEST)
         text = request.query_params.get("cursor")
         if text is not None and not (text.isascii() and text.isprintable()):
             raise ValidationError({"cursor": "must be the `next` of an earlier page"})

@@ -229,13 +229,13 @@ def write(store: Store, cursor, batches: list[Batch], *, wait: bool = True) -> t
     counts as refused (PostgreSQL).
     """
     found = store.lock(cursor, [batch.stream for batch in batches], wait=wait)
-    written, refused = [], []
+    written: list[Batch] = []
+    refused: list[Batch] = []
     for batch in batches:
-        place = found.get(batch.stream)
-        fits = place is not None and place[0] == batch.head and batch.token in (None, place[2])
+        head_now, rows, token = found.get(batch.stream, (-1, 0, 0))
+        fits = head_now == batch.head and batch.token in (None, token)
         (written if fits else refused).append(batch)
-        if fits:
-            batch.rows_after = place[1] + batch.rows
+        batch.rows_after = rows + batch.rows
     if written:
         slots.settle(store, cursor, written)
         _write_records(store, cursor, written)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from agents.models import Actor, Agent, Device, InboxItem, Session, Token, Transition
@@ -178,7 +179,7 @@ class SessionRow(serializers.ModelSerializer):
 
     class Meta:
         model = Session
-        fields = ("id", "owner", "owner_name", "title", "created_at", "state")
+        fields: tuple[str, ...] = ("id", "owner", "owner_name", "title", "created_at", "state")
 
 
 class SessionDetail(SessionRow):
@@ -207,7 +208,7 @@ class AgentRow(serializers.ModelSerializer):
 
     class Meta:
         model = Agent
-        fields = (
+        fields: tuple[str, ...] = (
             "id", "session", "interaction", "parent", "machine", "name", "platform", "device", "state", "reason",
             "created_at", "entered_at",
         )  # fmt: skip
@@ -247,7 +248,7 @@ class TokenRow(serializers.ModelSerializer):
 
     class Meta:
         model = Token
-        fields = ("id", "name", "scopes", "created", "expiry", "last_used")
+        fields: tuple[str, ...] = ("id", "name", "scopes", "created", "expiry", "last_used")
 
 
 class FreshToken(TokenRow):
@@ -275,6 +276,7 @@ class MachineTable(serializers.Serializer):
     rows = MachineStep(many=True)
 
 
+@extend_schema_serializer(many=False)
 class MachineList(serializers.Serializer):
     results = MachineTable(many=True)
     next = serializers.IntegerField(allow_null=True)

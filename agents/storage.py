@@ -87,7 +87,7 @@ class Sqlite:
         special = [(place, _SQLITE_ENCODE[kind]) for place, (_, kind) in enumerate(columns) if kind in _SQLITE_ENCODE]
         if not special:
             return list(rows)
-        encoded = []
+        encoded: list[Row] = []
         for row in rows:
             values = list(row)
             for place, encode in special:

@@ -245,7 +245,7 @@ CHECKS: dict[type, Any] = {
     **dict.fromkeys(OPERATORS, _allowed),
 }
 
-UNKNOWN_PARTS = {
+UNKNOWN_PARTS: dict[type[ast.AST], str] = {
     ast.Slice: "a slice [a:b]",
     ast.Is: "`is` (write ==)",
     ast.IsNot: "`is not` (write !=)",

@@ -88,7 +88,7 @@ POWER_SAFE = os.environ.get("ORRERY_POWER_SAFE") == "1"
 
 def _database(url: str) -> dict:
     """Django's description of `url`, with what stack.md found necessary for each database."""
-    database = dj_database_url.parse(url)
+    database: dict = {**dj_database_url.parse(url)}
     if database["ENGINE"].endswith("sqlite3"):
         synchronous = "FULL" if POWER_SAFE else "NORMAL"
         database["OPTIONS"] = {

@@ -261,7 +261,7 @@ class Drive:
 
 
 def _touched(changes: Iterable[Fields]) -> set[tuple[str, str]]:
-    found = set()
+    found: set[tuple[str, str]] = set()
     for data in changes:
         for table, rows in data.get("set", {}).items():
             found.update((table, key) for key in rows)

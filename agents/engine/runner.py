@@ -14,6 +14,7 @@ import os
 import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from django.db import connections, transaction
 from django.utils import timezone
@@ -169,7 +170,7 @@ class Runner:
         for device in batch.free:
             self._devices[device]["used"] = self._devices[device]["max_concurrent"] - batch.free[device]
         for call in calls:
-            call.on_output = lambda text, call=call: self._printed(call, text)
+            call.on_output = partial(self._printed, call)
             self._bodies.start(call)
         for attempt in interrupts:
             self._bodies.interrupt(attempt)
