@@ -17,7 +17,7 @@ from agents import ids
 from agents.api import Api
 from agents.filters import IdFilter, SessionFilter, one_of
 from agents.models import Output, Session
-from agents.pagination import LARGEST, parameter
+from agents.pagination import LARGEST, optional, parameter
 from constellations import serializers as forms
 from constellations.machines import CONSTELLATION, TASK
 from constellations.models import Attempt, Constellation, Dependency, Edit, Task
@@ -129,7 +129,7 @@ class TaskViews(mixins.ListModelMixin, Api):
     @extend_schema(parameters=[ATTEMPT, OFFSET], responses=forms.OutputPiece, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def output(self, request: Request, pk: str) -> Response:
-        number, offset = parameter(request, "attempt", None, 1, LARGEST), parameter(request, "offset", 0, 0, LARGEST)
+        number, offset = optional(request, "attempt", 1, LARGEST), parameter(request, "offset", 0, 0, LARGEST)
         attempts = self.get_object().attempts.order_by("-number")
         attempt = (attempts if number is None else attempts.filter(number=number)).first()
         if attempt is None:

@@ -15,7 +15,7 @@ class ConstellationRow(serializers.ModelSerializer):
 
     class Meta:
         model = Constellation
-        fields = (
+        fields: tuple[str, ...] = (
             "id", "session", "interaction", "replaces", "name", "state", "reason", "version", "result",
             "created_at", "entered_at", "ended_at",
         )  # fmt: skip
@@ -70,7 +70,7 @@ class TaskRow(serializers.ModelSerializer):
 
     class Meta:
         model = Task
-        fields = (
+        fields: tuple[str, ...] = (
             "id", "constellation", "task_id", "name", "state", "reason", "priority", "wanted_device", "device", "attempt",
             "result", "error", "created_at", "entered_at", "started_at", "ended_at", "retry_at",
         )  # fmt: skip

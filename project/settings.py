@@ -47,6 +47,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "django_filters",
     "drf_spectacular",
+    "drf_spectacular_sidecar",
     "knox",
     "django_q",
     "agents",
@@ -141,6 +142,8 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "A control plane for fleets of LLM agents.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 KNOX_TOKEN_MODEL = "agents.Token"
 MIGRATION_MODULES = {"knox": None}

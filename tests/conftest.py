@@ -22,6 +22,7 @@ PATIENCE_S = 30.0
 def state_dir(settings, tmp_path):
     """Everything a test writes beside its database goes to a folder of its own."""
     settings.STATE_DIR = tmp_path
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     return tmp_path
 
 
