@@ -169,7 +169,8 @@ class SessionViews(mixins.ListModelMixin, Api):
         known = client_id and InboxItem.objects.filter(session_id=session, client_id=client_id).exists()
         if not known and not commands.changes(session, kind):
             return Response({"session": session, "command": None, "changed": False, "seq": seq})
-        item, created = self._submit(session, kind, client_id, {"reason": body["reason"]})
+        payload: dict[str, Any] = {name: body[name] for name in ("reason", "task", "approved") if name in body}
+        item, created = self._submit(session, kind, client_id, payload)
         answer = {"session": session, "command": item.pk, "changed": created, "seq": seq}
         return Response(answer, status=202 if created else 200)
 
@@ -259,8 +260,11 @@ class TokenViews(mixins.ListModelMixin, mixins.DestroyModelMixin, Api):
         if self.get_queryset().count() >= TOKENS:
             raise TooManyTokens(f"a user has at most {TOKENS} tokens; revoke one first")
         lifetime = timedelta(days=body["days"])
-        token, text = Token.objects.create(request.user, expiry=lifetime, name=body["name"], scopes=scopes)
+        token, text = services.token_create(request.user, body["name"], scopes, lifetime, by=actor_name(request))
         return Response({**forms.TokenRow(token).data, "token": text}, status=201)
+
+    def perform_destroy(self, instance: Token) -> None:
+        services.token_revoke(instance, by=actor_name(self.request))
 
 
 class MachineViews(Api):

@@ -94,7 +94,8 @@ EVENT_COLUMNS = (
 )  # fmt: skip
 TRANSITION_COLUMNS = (
     ("id", "int"), ("stream_id", "int"), ("seq", "int"), ("at", "time"), ("by", "text"),
-    ("machine", "text"), ("subject_id", "int"), ("from_state", "text"), ("to_state", "text"), ("event", "text"), ("reason", "text"), ("spent", "float"),
+    ("machine", "text"), ("subject_id", "int"), ("from_state", "text"), ("to_state", "text"),
+    ("event", "text"), ("reason", "text"), ("spent", "float"),
 )  # fmt: skip
 
 
@@ -373,6 +374,11 @@ WAKE = "UPDATE agents_lease SET wake_at = %s WHERE stream_id = %s"
 
 def _now_for(statements: Store) -> str:
     return statements.time(now_iso())
+
+
+def system_stream() -> int:
+    """The stream of what concerns no session and no device: users, tokens, policies."""
+    return apps.get_model("agents", "Stream").objects.get_or_create(kind="system")[0].pk
 
 
 def new_stream(kind: str) -> int:

@@ -19,7 +19,7 @@ REASON_LENGTH = 500
 LIST_LENGTH = 100
 """Entries of a list in a body."""
 TOKEN_DAYS = 365
-COMMANDS = ("pause", "resume", "cancel", "ping")
+COMMANDS = ("pause", "resume", "cancel", "ping", "approve")
 
 
 class Body(serializers.Serializer):
@@ -87,10 +87,14 @@ class CommandBody(Body):
     kind = serializers.ChoiceField(COMMANDS)
     reason = Text(max_length=REASON_LENGTH, required=False, allow_blank=True, default="")
     client_id = ClientId()
+    task = Text(max_length=120, required=False, help_text="Of approve: the task_id that waits for a person's word.")
+    approved = serializers.BooleanField(required=False, help_text="Of approve: false cancels the task.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["kind"] == "cancel" and not attrs["reason"]:
             raise serializers.ValidationError({"reason": "a cancel needs a reason"})
+        if (attrs["kind"] == "approve") != ("task" in attrs):
+            raise serializers.ValidationError({"task": "approve, and nothing else, names a task"})
         return attrs
 
 

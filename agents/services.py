@@ -15,8 +15,8 @@ from agents.engine.leases import LEASE_S
 from agents.engine.registry import handler
 from agents.errors import ActorEnded, AgentsError, InboxFull, NoSuchSession
 from agents.machines import ACTOR
-from agents.models import Actor, Device, InboxItem, Lease, Runner, Session
-from agents.records import Door, door, new_stream
+from agents.models import Actor, Device, InboxItem, Lease, Runner, Session, Token
+from agents.records import Door, door, new_stream, system_stream
 
 INBOX_LIMIT = 100
 """Requests that may wait in one session."""
@@ -125,3 +125,18 @@ def device_change(device_id: int, *, by: str, **fields: Any) -> Device:
     with door(device_id, by) as opened:
         opened.turn.record("device_changed", set={"device": {str(device_id): fields}})
     return Device.objects.get(pk=device_id)
+
+
+def token_create(user, name: str, scopes: Iterable[str], lifetime: timedelta, *, by: str) -> tuple[Token, str]:
+    """A new API token of `user`: (its row, its text). The text is nowhere stored and cannot be shown again."""
+    with door(system_stream(), by) as opened:
+        token, text = Token.objects.create(user, expiry=lifetime, name=name, scopes=sorted(set(scopes)))
+        opened.turn.record("token_created", user_id=user.pk, token_key=token.token_key, name=name, scopes=token.scopes)
+    return token, text
+
+
+def token_revoke(token: Token, *, by: str) -> None:
+    """The token is no good from now on."""
+    with door(system_stream(), by) as opened:
+        opened.turn.record("token_revoked", user_id=token.user_id, token_key=token.token_key, name=token.name)
+        token.delete()

@@ -18,6 +18,9 @@ class Stream(models.Model):
     rows = models.BigIntegerField(default=1, help_text="Last row number given out; 1 is the stream's own row.")
     token = models.BigIntegerField(default=0, help_text="Fencing token: grows with every lease.")
 
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=("kind",), condition=models.Q(kind="system"), name="one_system_stream")]
+
     def __str__(self) -> str:
         return f"{self.kind} stream {self.pk} at {self.head}"
 

@@ -425,3 +425,25 @@ def test_the_docs_page_takes_nothing_from_elsewhere(rest):
     page = rest.get("/api/docs/").content.decode()
     assert "swagger-ui" in page
     assert "https://" not in page
+
+
+def test_tokens_leave_their_trace_in_the_system_stream(client, operator):
+    from agents.models import Event
+
+    client.force_login(operator)
+    made = client.post("/api/tokens/", {"name": "ci", "scopes": ["read"]}, content_type="application/json").json()
+    assert client.delete(f"/api/tokens/{made['id']}/").status_code == 204
+    events = Event.objects.filter(stream__kind="system").order_by("seq")
+    assert [(event.type, event.by) for event in events] == [
+        ("token_created", f"user:{operator.pk}"), ("token_revoked", f"user:{operator.pk}"),
+    ]  # fmt: skip
+    assert made["token"] not in str([event.data for event in events])
+
+
+def test_approve_must_name_a_task(client, operator):
+    session = services.session_create(operator, by="user:1")
+    client.force_login(operator)
+    body = {"kind": "approve"}
+    answer = client.post(f"/api/sessions/{session.pk}/commands/", body, content_type="application/json")
+    assert answer.status_code == 400
+    assert "names a task" in answer.content.decode()

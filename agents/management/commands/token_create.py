@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents.models import Token
+from agents import services
 from agents.models.access import SCOPES
 from agents.serializers import TOKEN_DAYS
 
@@ -26,5 +26,6 @@ class Command(BaseCommand):
         if not 1 <= options["days"] <= TOKEN_DAYS:
             raise CommandError(f"--days must be from 1 to {TOKEN_DAYS}")
         scopes = sorted(set(options["scope"] or ["read"]))
-        _, text = Token.objects.create(user, expiry=timedelta(days=options["days"]), name=options["name"], scopes=scopes)
+        lifetime = timedelta(days=options["days"])
+        _, text = services.token_create(user, options["name"], scopes, lifetime, by="system")
         return text
