@@ -27,9 +27,11 @@ def state_dir(settings, tmp_path):
 
 
 @pytest.fixture
-def _roles(request):
+def roles(request):
     """The groups, also where an earlier test emptied the database."""
-    request.getfixturevalue("transactional_db" if "transactional_db" in request.fixturenames else "db")
+    marker = request.node.get_closest_marker("django_db")
+    whole = "transactional_db" in request.fixturenames or (marker is not None and marker.kwargs.get("transaction"))
+    request.getfixturevalue("transactional_db" if whole else "db")
     for name in ("viewer", "operator", "admin"):
         Group.objects.get_or_create(name=name)
 
@@ -42,23 +44,23 @@ def person(name: str, role: str) -> User:
 
 
 @pytest.fixture
-def user(_roles):
+def user(roles):
     """Somebody with an account and no role."""
     return person("user", "")
 
 
 @pytest.fixture
-def viewer(_roles):
+def viewer(roles):
     return person("viewer", "viewer")
 
 
 @pytest.fixture
-def operator(_roles):
+def operator(roles):
     return person("operator", "operator")
 
 
 @pytest.fixture
-def admin_user(_roles):
+def admin_user(roles):
     admin = person("admin", "admin")
     admin.is_staff = admin.is_superuser = True
     admin.save()

@@ -134,6 +134,7 @@ class TestResult:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("roles")
 class TestDemo:
     def test_user_and_devices_are_made_once(self):
         from agents.models import Device
