@@ -1,0 +1,120 @@
+// Events into rows: the client's side of the fold. Pure: no DOM, no clock.
+//
+// `rows` is {table: Map(id, row)}. An event's data carries new values only (`add`, `set`, `del`), so applying it replaces
+// and never computes; `defaults` ({table: {field: value}}) fills what a whole row leaves out.
+
+const MAX_REMEMBERED = 1000; // rows that are gone and may still be spoken of
+
+export class Fold {
+  #gone = new Map();
+
+  constructor(defaults = {}) {
+    this.defaults = defaults;
+    this.rows = {};
+    this.seq = 0;
+  }
+
+  table(name) {
+    return (this.rows[name] ??= new Map());
+  }
+
+  get(name, id) {
+    return this.rows[name]?.get(Number(id));
+  }
+
+  // A row that is there, or was.
+  recall(name, id) {
+    return this.get(name, id) ?? this.#gone.get(`${name} ${id}`);
+  }
+
+  // Takes note of rows in `events` from before the snapshot that are no longer there.
+  remember(events) {
+    for (const { data } of events) {
+      for (const [name, rows] of Object.entries(data.add ?? {})) for (const row of rows) if (!this.get(name, row.id)) this.#keep(name, row);
+    }
+  }
+
+  load(snapshot) {
+    this.rows = {};
+    this.seq = snapshot.seq;
+    for (const [name, rows] of Object.entries(snapshot.rows)) {
+      const table = this.table(name);
+      for (const [id, row] of Object.entries(rows)) table.set(Number(id), this.whole(name, row));
+    }
+  }
+
+  // Applies the next event and notes in `changes` what it touched. An event already applied changes nothing.
+  apply(event, changes = new Changes()) {
+    if (event.seq <= this.seq) return changes;
+    if (event.seq !== this.seq + 1) throw new Gap(this.seq, event.seq);
+    this.seq = event.seq;
+    const { add = {}, set = {}, del = {} } = event.data;
+    for (const [name, rows] of Object.entries(add)) this.#add(name, rows, changes);
+    for (const [name, rows] of Object.entries(set)) this.#set(name, rows, changes);
+    for (const [name, ids] of Object.entries(del)) this.#del(name, ids, changes);
+    return changes;
+  }
+
+  #keep(name, row) {
+    this.#gone.set(`${name} ${row.id}`, this.whole(name, row));
+    if (this.#gone.size > MAX_REMEMBERED) this.#gone.delete(this.#gone.keys().next().value);
+  }
+
+  whole(name, row) {
+    return { ...this.defaults[name], ...row };
+  }
+
+  #add(name, rows, changes) {
+    const table = this.table(name);
+    for (const row of rows) {
+      table.set(row.id, this.whole(name, row));
+      changes.note(name, row.id, true);
+    }
+  }
+
+  #set(name, rows, changes) {
+    const table = this.table(name);
+    for (const [key, fields] of Object.entries(rows)) {
+      const id = Number(key);
+      table.set(id, { ...table.get(id), ...fields });
+      changes.note(name, id, false);
+    }
+  }
+
+  #del(name, ids, changes) {
+    const table = this.table(name);
+    for (const id of ids) {
+      if (table.has(Number(id))) this.#keep(name, table.get(Number(id)));
+      table.delete(Number(id));
+      changes.note(name, Number(id), true);
+    }
+  }
+}
+
+// What a batch of events touched: ids by table, and the tables that gained or lost rows.
+export class Changes {
+  constructor() {
+    this.ids = {};
+    this.structure = new Set();
+  }
+
+  note(table, id, structural) {
+    (this.ids[table] ??= new Set()).add(id);
+    if (structural) this.structure.add(table);
+  }
+
+  has(...tables) {
+    return tables.some((table) => table in this.ids);
+  }
+
+  restructured(...tables) {
+    return tables.some((table) => this.structure.has(table));
+  }
+}
+
+export class Gap extends Error {
+  constructor(have, got) {
+    super(`event ${got} came after ${have}`);
+    this.name = "Gap";
+  }
+}

@@ -1,0 +1,145 @@
+// Events as sentences. Pure. A sentence is {tone, shape, parts}, a part being text or {task: row id, text}.
+
+import { brief, duration, plural, shorten } from "./format.js";
+import { lookOf, machineLook, taskLook } from "./states.js";
+
+const LONGEST_LIST = 4; // names in one sentence
+const LONGEST_REASON = 160; // characters
+
+const TASK_WORDS = {
+  RUNNING: (told, task, name) => ` started on ${name}${task.attempt > 1 ? `, attempt ${task.attempt}` : ""}`,
+  COMPLETED: (told) => ` completed${spent(told)}`,
+  FAILED: (told, task) => ` failed${spent(told)}${because(task.error || told.reason)}`,
+  CANCELLED: (told) => (told.event === "skip" ? ` was skipped${because(told.reason.replace(/^skipped:?\s*/, ""))}` : ` was cancelled${because(told.reason)}`),
+  PENDING: (told) => (told.from_state === "RUNNING" ? ` will be tried again${because(told.reason)}` : told.event === "retry" ? " is to run again" : " is ready"),
+  WAITING_DEPENDENCY: (told) => (told.event === "revive" ? " may run after all" : " waits for other tasks"),
+};
+
+const PLAIN = {
+  session_created: () => ["The session was opened"],
+  actor_created: () => ["An actor was assigned to the session"],
+  command_received: (data) => received(data),
+  command_done: (data) => command(data),
+  interaction_started: () => ["Work on the request began"],
+  interaction_ended: (data) => ended(data),
+  agent_created: (data) => [`${data.add?.agent?.[0]?.name ?? "An agent"} began`],
+  actor_pausing: () => ["The actor pauses when the command in flight has ended"],
+  actor_resumed: () => ["The actor goes on"],
+  actor_pinged: () => ["The actor was pinged"],
+  command_started: () => ["A command is being carried out"],
+  constellation_created: (data) => [`The constellation ${data.add?.constellation?.[0]?.name ?? ""} was created`],
+  constellation_built: (data) => [`The graph was built: ${counted(data)}`],
+  edited: (data) => edited(data),
+  edit_refused: (data) => [`The edit of the rule ${data.rule ?? ""} was refused${because(data.message)}`],
+  retry_due: () => ["A failed task is due again"],
+  approved: (data) => [`The task ${data.task_id ?? ""} was approved`],
+  condition_unknown: (data) => [`A condition could not be decided: ${data.message ?? ""}`],
+  stopped: (data) => [`Work stopped${because(data.reason)}`],
+};
+
+// The sentence of `event`, or null for one that says nothing to a reader. `deviceName(task)` names a task's device.
+export function sentence(event, fold, deviceName) {
+  if (event.type === "state_changed") return changed(event.data, fold, deviceName);
+  if (event.type === "tasks_skipped") return skipped(event.data, fold);
+  const words = PLAIN[event.type];
+  if (words) return { ...toneOf(event), parts: words(event.data) };
+  if (event.type.startsWith("output") || event.type.startsWith("attempt")) return null;
+  return { ...toneOf(event), parts: [event.type.replaceAll("_", " ")] };
+}
+
+function changed(data, fold, deviceName) {
+  if (data.from_state === data.to_state) return null;
+  if (data.machine === "task") return taskChanged(data, fold, deviceName);
+  const look = machineLook(data.machine, data.to_state);
+  const words = { actor: actorChanged, constellation: graphChanged }[data.machine] ?? agentChanged;
+  return { tone: look.tone, shape: look.shape, parts: [words(data, look, fold)] };
+}
+
+function taskChanged(data, fold, deviceName) {
+  const task = fold.recall("task", data.id) ?? { task_id: `task ${data.id}`, state: data.to_state, reason: "" };
+  const look = taskLook({ ...task, state: data.to_state, reason: data.reason ?? "" });
+  const words = TASK_WORDS[data.to_state]?.(data, task, deviceName(task) || "a device") ?? ` is ${look.word}`;
+  return { tone: look.tone, shape: look.shape, parts: [linked(task, data.id, fold), words] };
+}
+
+function actorChanged(data, look) {
+  return `The actor is ${look.word.toLowerCase()}${because(data.reason)}`;
+}
+
+function graphChanged(data, look) {
+  return `The constellation is ${look.word.toLowerCase()}${because(data.reason)}`;
+}
+
+function agentChanged(data, look, fold) {
+  const name = fold.get("agent", data.id)?.name || "agent";
+  const who = data.machine === "device_agent" ? `Agent of ${name}` : name;
+  return `${who}: ${data.from_state} → ${data.to_state}${because(data.reason)}`;
+}
+
+function skipped(data, fold) {
+  const told = data.transitions ?? [];
+  const look = lookOf("task", told.some((one) => one.event === "skip") ? "SKIPPED" : "CANCELLED");
+  const parts = [`${plural(told.length, "task")} ${look.word.toLowerCase()}: `];
+  told.slice(0, LONGEST_LIST).forEach((one, i) => {
+    const task = fold.recall("task", one.id) ?? { task_id: `task ${one.id}` };
+    parts.push(i ? ", " : "", linked(task, one.id, fold));
+  });
+  if (told.length > LONGEST_LIST) parts.push(` and ${told.length - LONGEST_LIST} more`);
+  return { tone: look.tone, shape: look.shape, parts };
+}
+
+function received(data) {
+  const item = data.add?.inbox?.[0];
+  if (!item) return ["A command was received"];
+  return [item.kind === "interaction" ? "A request was received" : `The command “${item.kind}” was received`];
+}
+
+function command(data) {
+  const item = first(data.set?.inbox);
+  return [`A command was ${item?.state === "refused" ? "refused" : "carried out"}${because(item?.outcome)}`];
+}
+
+function ended(data) {
+  const item = first(data.set?.inbox);
+  const look = lookOf("outcome", item?.outcome ?? "completed");
+  const summary = item?.result?.summary ?? brief(item?.result);
+  return [`The request ended: ${look.word.toLowerCase()}${because(summary)}`];
+}
+
+function edited(data) {
+  const edit = data.add?.edit?.[0];
+  if (!edit) return [`The edit added ${counted(data)}`];
+  const operations = (edit.operations ?? []).map((one) => one.op?.replaceAll("_", " ")).filter(Boolean);
+  const names = [...new Set(operations)].slice(0, LONGEST_LIST).join(", ");
+  return [`The graph was edited: ${plural(operations.length, "operation")}${names ? ` (${names})` : ""}${because(edit.reason)}`];
+}
+
+function counted(data) {
+  const tasks = data.add?.task?.length ?? 0;
+  const edges = data.add?.dependency?.length ?? 0;
+  return [tasks ? plural(tasks, "task") : "", edges ? `${edges} ${edges === 1 ? "dependency" : "dependencies"}` : ""].filter(Boolean).join(", ") || "empty";
+}
+
+function toneOf(event) {
+  if (event.type === "interaction_ended") return lookOf("outcome", first(event.data.set?.inbox)?.outcome ?? "completed");
+  if (event.type === "edited") return lookOf("event", "edited");
+  if (["condition_unknown", "edit_refused", "stopped"].includes(event.type)) return lookOf("agent", "ERROR");
+  return lookOf("agent", "START");
+}
+
+function first(rows) {
+  return rows && Object.values(rows)[0];
+}
+
+function linked(task, id, fold) {
+  const text = task.name || task.task_id;
+  return fold.get("task", id) ? { task: id, text } : text;
+}
+
+function because(reason) {
+  return reason ? `: ${shorten(String(reason), LONGEST_REASON)}` : "";
+}
+
+function spent(told) {
+  return typeof told.spent === "number" ? ` after ${duration(told.spent * 1000)}` : "";
+}

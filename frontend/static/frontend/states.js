@@ -1,0 +1,127 @@
+// How states look: a word, a tone (colour, see tokens.css) and a shape, so that colour is never the only sign. Pure.
+
+// Shapes are stroked lines (lists of x, y) and a circle (x, y, radius) in a box of 16 x 16.
+const SHAPES = {
+  dots: { lines: [[3.2, 8, 3.3, 8], [8, 8, 8.1, 8], [12.8, 8, 12.9, 8]] },
+  clock: { lines: [[8, 4.2, 8, 8, 10.6, 9.8]], circle: [8, 8, 6] },
+  play: { lines: [[5.5, 3.5, 5.5, 12.5, 12.5, 8, 5.5, 3.5, 5.5, 5]] },
+  check: { lines: [[3, 8.6, 6.3, 12, 13, 4.6]] },
+  cross: { lines: [[4, 4, 12, 12], [12, 4, 4, 12]] },
+  bar: { lines: [[3.8, 12.2, 12.2, 3.8]], circle: [8, 8, 6] },
+  skip: { lines: [[3.4, 4, 7.4, 8, 3.4, 12], [8.6, 4, 12.6, 8, 8.6, 12]] },
+  pause: { lines: [[5.5, 3.5, 5.5, 12.5], [10.5, 3.5, 10.5, 12.5]] },
+  half: { lines: [[8, 2.6, 8, 8.8], [8, 12.6, 8, 12.7]] },
+  ask: { lines: [[5.5, 5.8, 6.3, 4.2, 8, 3.5, 9.8, 4.2, 10.4, 5.9, 9.6, 7.5, 8, 8.6, 8, 9.9], [8, 12.9, 8, 13]] },
+  ring: { lines: [], circle: [8, 8, 5] },
+  pen: { lines: [[3.4, 12.6, 4.2, 9.4, 10.6, 3, 13, 5.4, 6.6, 11.8, 3.4, 12.6]] },
+};
+
+// The path of a shape whose box begins at (x, y).
+export function shapePath({ lines, circle }, x = 0, y = 0, scale = 1) {
+  const parts = lines.map((line) => {
+    const points = [];
+    for (let i = 0; i < line.length; i += 2) points.push(`${x + line[i] * scale} ${y + line[i + 1] * scale}`);
+    return `M${points.join("L")}`;
+  });
+  if (circle) {
+    const [cx, cy, r] = [x + circle[0] * scale, y + circle[1] * scale, circle[2] * scale];
+    parts.push(`M${cx - r} ${cy}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`);
+  }
+  return parts.join("");
+}
+
+const LOOKS = {
+  task: {
+    WAITING_DEPENDENCY: ["Waiting", "waiting", "dots"],
+    PENDING: ["Pending", "pending", "clock"],
+    RUNNING: ["Running", "running", "play"],
+    COMPLETED: ["Completed", "done", "check"],
+    FAILED: ["Failed", "failed", "cross"],
+    CANCELLED: ["Cancelled", "cancelled", "bar"],
+    SKIPPED: ["Skipped", "cancelled", "skip"],
+  },
+  actor: {
+    created: ["Created", "waiting", "ring"],
+    idle: ["Idle", "pending", "ring"],
+    running: ["Running", "running", "play"],
+    paused: ["Paused", "held", "pause"],
+    completed: ["Completed", "done", "check"],
+    error: ["Error", "failed", "cross"],
+    cancelled: ["Cancelled", "cancelled", "bar"],
+  },
+  agent: {
+    START: ["Start", "pending", "ring"],
+    CONTINUE: ["Continue", "running", "play"],
+    PENDING: ["Pending", "pending", "clock"],
+    CONFIRM: ["Confirm", "held", "ask"],
+    SCREENSHOT: ["Screenshot", "pending", "ring"],
+    FINISH: ["Finish", "done", "check"],
+    FAIL: ["Fail", "failed", "cross"],
+    ERROR: ["Error", "failed", "half"],
+  },
+  constellation: {
+    CREATED: ["Created", "waiting", "ring"],
+    READY: ["Ready", "pending", "ring"],
+    EXECUTING: ["Executing", "running", "play"],
+    PAUSED: ["Paused", "held", "pause"],
+    COMPLETED: ["Completed", "done", "check"],
+    PARTIALLY_FAILED: ["Partly failed", "held", "half"],
+    FAILED: ["Failed", "failed", "cross"],
+    CANCELLED: ["Cancelled", "cancelled", "bar"],
+  },
+  outcome: {
+    completed: ["Completed", "done", "check"],
+    partially_failed: ["Partly failed", "held", "half"],
+    failed: ["Failed", "failed", "cross"],
+    cancelled: ["Cancelled", "cancelled", "bar"],
+    timeout: ["Timed out", "failed", "clock"],
+    lost: ["Lost", "failed", "half"],
+    queued: ["Queued", "waiting", "dots"],
+    running: ["Running", "running", "play"],
+    refused: ["Refused", "failed", "bar"],
+  },
+  event: {
+    edited: ["Edited", "held", "pen"],
+  },
+  device: {
+    ONLINE: ["Online", "done", "ring"],
+    DRAINING: ["Draining", "held", "half"],
+    OFFLINE: ["Offline", "failed", "bar"],
+  },
+};
+
+// {word, tone, shape (see shapePath)} of a state; a state nobody listed is shown by its own name.
+export function lookOf(machine, state) {
+  const [word, tone, shape] = LOOKS[machine]?.[state] ?? [state, "waiting", "ring"];
+  return { word, tone, shape: SHAPES[shape] };
+}
+
+export function taskLook(task) {
+  return lookOf("task", isSkipped(task) ? "SKIPPED" : task.state);
+}
+
+// A skipped task could never start; one that was cancelled could have.
+export function isSkipped(task) {
+  return task.state === "CANCELLED" && task.reason.startsWith("skipped");
+}
+
+export const TASK_STATES = Object.keys(LOOKS.task).filter((state) => state !== "SKIPPED");
+export const TASK_ENDED = new Set(["COMPLETED", "FAILED", "CANCELLED"]);
+
+// The machines of agents share their states' look; other machines have their own.
+export function machineLook(machine, state) {
+  const kind = machine === "device_agent" || machine === "constellation_agent" ? "agent" : machine;
+  return lookOf(kind, state);
+}
+
+// "held": the downstream task need not wait for it any more; "never": it keeps the downstream task from starting;
+// "open": not decided. A condition's verdict shows in what became of the downstream task.
+export function dependencyState(dependency, upstream, downstream) {
+  if (!TASK_ENDED.has(upstream.state)) return "open";
+  if (dependency.type === "UNCONDITIONAL" || dependency.type === "COMPLETION_ONLY") return "held";
+  if (upstream.state !== "COMPLETED") return "never";
+  if (dependency.type === "CONDITIONAL" && isSkipped(downstream)) {
+    return `${downstream.reason} `.startsWith(`skipped: ${dependency.dependency_id} `) ? "never" : "open";
+  }
+  return "held";
+}

@@ -1,0 +1,337 @@
+"""The pure modules of the dashboard, run where they run: in the browser."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def run(anonymous: Page):
+    """Runs `script`, the body of an async function, with the exports of a module in scope as `m` and `input` as given."""
+    anonymous.goto("/login/")
+
+    def run(module: str, script: str, given: Any = None) -> Any:
+        return anonymous.evaluate(
+            "async ([module, script, input]) => {"
+            "  const m = await import(`/static/frontend/${module}`);"
+            "  return new (async () => {}).constructor('m', 'input', script)(m, input);"
+            "}",
+            [module, script, given],
+        )
+
+    anonymous.context.new_cdp_session(anonymous).send("Page.setBypassCSP", {"enabled": True})
+    anonymous.reload()
+    return run
+
+
+def event(seq: int, **data: Any) -> dict[str, Any]:
+    return {"seq": seq, "type": "edited", "data": data}
+
+
+FOLD = """
+const fold = new m.Fold(input.defaults ?? {});
+if (input.snapshot) fold.load(input.snapshot);
+const changes = new m.Changes();
+for (const event of input.events) fold.apply(event, changes);
+const rows = Object.fromEntries(Object.entries(fold.rows).map(([name, table]) => [name, Object.fromEntries(table)]));
+const ids = Object.fromEntries(Object.entries(changes.ids).map(([name, set]) => [name, [...set]]));
+return { seq: fold.seq, rows, ids, structure: [...changes.structure] };
+"""
+
+
+def test_events_add_change_and_remove_rows(run):
+    events = [
+        event(1, add={"task": [{"id": 7, "task_id": "a", "state": "PENDING"}, {"id": 8, "task_id": "b", "state": "PENDING"}]}),
+        event(2, set={"task": {"7": {"state": "RUNNING", "attempt": 1}}}),
+        event(3, **{"del": {"task": [8]}}),
+    ]
+    found = run("fold.js", FOLD, {"events": events})
+    assert found["rows"] == {"task": {"7": {"id": 7, "task_id": "a", "state": "RUNNING", "attempt": 1}}}
+    assert found["seq"] == 3
+
+
+def test_a_row_that_leaves_fields_out_has_their_defaults(run):
+    given = {
+        "defaults": {"task": {"attempt": 0, "state": "WAITING_DEPENDENCY"}},
+        "events": [event(1, add={"task": [{"id": 1}]})],
+    }
+    assert run("fold.js", FOLD, given)["rows"]["task"]["1"] == {"id": 1, "attempt": 0, "state": "WAITING_DEPENDENCY"}
+
+
+def test_a_snapshot_and_the_events_after_it_equal_all_events(run):
+    events = [event(1, add={"task": [{"id": 1, "state": "PENDING"}]}), event(2, set={"task": {"1": {"state": "RUNNING"}}})]
+    snapshot = {"seq": 1, "rows": {"task": {"1": {"id": 1, "state": "PENDING"}}}}
+    resumed = run("fold.js", FOLD, {"snapshot": snapshot, "events": events[1:]})
+    assert resumed["rows"] == run("fold.js", FOLD, {"events": events})["rows"]
+
+
+def test_an_event_that_comes_twice_is_applied_once(run):
+    events = [
+        event(1, add={"task": [{"id": 1, "n": 0}]}),
+        event(2, set={"task": {"1": {"n": 1}}}),
+        event(1, add={"task": [{"id": 1, "n": 0}]}),
+    ]
+    found = run("fold.js", FOLD, {"events": events})
+    assert found["rows"]["task"]["1"]["n"] == 1
+    assert found["seq"] == 2
+
+
+def test_a_missing_event_is_noticed_and_nothing_of_the_next_applied(run):
+    script = """
+        const fold = new m.Fold();
+        try { fold.apply(input); } catch (error) { return [error.name, fold.seq, Object.keys(fold.rows)]; }
+    """
+    assert run("fold.js", script, event(2, add={"task": [{"id": 1}]})) == ["Gap", 0, []]
+
+
+def test_what_is_gone_can_still_be_spoken_of(run):
+    script = """
+        const fold = new m.Fold({ task: { name: "" } });
+        fold.load({ seq: 3, rows: {} });
+        fold.remember([input.before]);
+        for (const event of input.events) fold.apply(event);
+        return [fold.get("task", 1) ?? null, fold.recall("task", 1), fold.recall("task", 2), fold.recall("task", 3) ?? null];
+    """
+    events = [event(4, add={"task": [{"id": 2, "name": "b"}]}), event(5, **{"del": {"task": [2]}})]
+    found = run("fold.js", script, {"before": event(1, add={"task": [{"id": 1}]}), "events": events})
+    assert found == [None, {"id": 1, "name": ""}, {"id": 2, "name": "b"}, None]
+
+
+def test_changes_tell_looks_from_structure(run):
+    snapshot = {"seq": 0, "rows": {"task": {"1": {"id": 1}}}}
+    found = run("fold.js", FOLD, {"snapshot": snapshot, "events": [event(1, set={"task": {"1": {"state": "RUNNING"}}})]})
+    assert found["ids"] == {"task": [1]}
+    assert found["structure"] == []
+    found = run("fold.js", FOLD, {"snapshot": snapshot, "events": [event(1, **{"del": {"task": [1]}})]})
+    assert found["structure"] == ["task"]
+
+
+LAYOUT = """
+const { count, edges, view } = input;
+const found = m.layout(count, edges, view);
+return { x: [...found.x], y: [...found.y], layer: [...found.layer], layers: found.layers, down: found.down,
+         width: found.width, height: found.height, bends: found.bends, node: m.NODE };
+"""
+WIDE, TALL = {"width": 1600, "height": 500}, {"width": 500, "height": 1600}
+
+
+def lay_out(run, count: int, edges: list[list[int]], view: dict[str, int] | None = None) -> dict[str, Any]:
+    return run("layout.js", LAYOUT, {"count": count, "edges": edges, "view": view or {"width": 1000, "height": 800}})
+
+
+def overlaps(found: dict[str, Any]) -> list[tuple[int, int]]:
+    width, height = found["node"]["width"], found["node"]["height"]
+    places = list(zip(found["x"], found["y"], strict=True))
+    return [
+        (a, b)
+        for a, (ax, ay) in enumerate(places)
+        for b, (bx, by) in enumerate(places[:a])
+        if abs(ax - bx) < width and abs(ay - by) < height
+    ]
+
+
+def layered(layers: int, width: int) -> list[list[int]]:
+    """Edges of a graph of `layers` x `width` nodes, two into each node, some across several layers; always the same."""
+    edges = set()
+    for at in range(width, layers * width):
+        layer = at // width
+        edges.add(((layer - 1) * width + (at * 7) % width, at))
+        edges.add((max(0, layer - 1 - at % 3) * width + (at * 5 + 1) % width, at))
+    return [list(edge) for edge in sorted(edges)]
+
+
+def test_every_edge_leads_to_a_later_layer(run):
+    edges = layered(12, 9)
+    found = lay_out(run, 108, edges)
+    assert all(found["layer"][a] < found["layer"][b] for a, b in edges)
+    assert sorted(node for layer in found["layers"] for node in layer) == list(range(108))
+
+
+@pytest.mark.parametrize(("count", "edges"), [(108, layered(12, 9)), (300, []), (40, [[0, n] for n in range(1, 40)])])
+def test_no_two_nodes_overlap(run, count, edges):
+    assert overlaps(lay_out(run, count, edges)) == []
+
+
+def test_all_nodes_lie_within_the_size_that_is_told(run):
+    found = lay_out(run, 108, layered(12, 9))
+    half = found["node"]["width"] / 2, found["node"]["height"] / 2
+    assert min(found["x"]) >= half[0]
+    assert min(found["y"]) >= half[1]
+    assert max(found["x"]) <= found["width"] - half[0] + 0.01
+    assert max(found["y"]) <= found["height"] - half[1] + 0.01
+
+
+def test_a_graph_runs_the_way_that_fits_the_view(run):
+    chain = [[n, n + 1] for n in range(6)]
+    assert lay_out(run, 7, chain, TALL)["down"] is True
+    assert lay_out(run, 7, chain, WIDE)["down"] is False
+
+
+def test_a_chain_is_straight(run):
+    found = lay_out(run, 5, [[n, n + 1] for n in range(4)], TALL)
+    assert len({round(x, 3) for x in found["x"]}) == 1
+
+
+def test_a_crossing_that_can_be_avoided_is(run):
+    found = lay_out(run, 4, [[0, 3], [1, 2]], TALL)
+    assert (found["x"][0] - found["x"][1]) * (found["x"][3] - found["x"][2]) > 0
+
+
+def test_a_long_edge_passes_beside_the_nodes_between(run):
+    found = lay_out(run, 4, [[0, 1], [1, 2], [2, 3], [0, 3]], TALL)
+    (bends,) = [bends for bends in found["bends"] if bends]
+    assert len(bends) == 2
+    half = found["node"]["width"] / 2
+    assert all(abs(bend["x"] - found["x"][node]) > half for bend, node in zip(bends, (1, 2), strict=True))
+
+
+def test_a_layer_too_wide_is_folded(run):
+    found = lay_out(run, 400, [])
+    assert found["width"] < 8 * found["height"]
+    assert overlaps(found) == []
+
+
+def test_an_empty_graph_and_one_of_a_single_node_have_a_layout(run):
+    assert lay_out(run, 0, [])["layers"] == []
+    assert lay_out(run, 1, [])["layers"] == [[0]]
+
+
+def test_a_layout_of_the_same_graph_is_the_same(run):
+    edges = layered(10, 7)
+    assert lay_out(run, 70, edges) == lay_out(run, 70, edges)
+
+
+def test_two_thousand_nodes_are_laid_out_in_well_under_a_second(run):
+    script = """
+        const times = [0, 1, 2, 3, 4].map(() => {
+          const start = performance.now();
+          m.layout(input.count, input.edges);
+          return performance.now() - start;
+        });
+        return Math.min(...times);
+    """
+    assert run("layout.js", script, {"count": 2000, "edges": layered(50, 40)}) < 200
+
+
+def dependency(run, type_: str, upstream: str, downstream: dict[str, str]) -> str:
+    given = [
+        {"type": type_, "dependency_id": "a>b", "condition": "n > 1"},
+        {"state": upstream, "reason": ""},
+        {"state": "WAITING_DEPENDENCY", "reason": "", **downstream},
+    ]
+    return run("states.js", "return m.dependencyState(...input)", given)
+
+
+@pytest.mark.parametrize(
+    ("type_", "upstream", "state"),
+    [
+        ("SUCCESS_ONLY", "RUNNING", "open"),
+        ("SUCCESS_ONLY", "COMPLETED", "held"),
+        ("SUCCESS_ONLY", "FAILED", "never"),
+        ("SUCCESS_ONLY", "CANCELLED", "never"),
+        ("UNCONDITIONAL", "FAILED", "held"),
+        ("COMPLETION_ONLY", "CANCELLED", "held"),
+        ("CONDITIONAL", "COMPLETED", "held"),
+        ("CONDITIONAL", "FAILED", "never"),
+    ],
+)
+def test_an_edge_shows_whether_it_holds(run, type_, upstream, state):
+    assert dependency(run, type_, upstream, {}) == state
+
+
+def test_a_false_condition_is_seen_by_what_it_skipped(run):
+    skipped = {"state": "CANCELLED", "reason": "skipped: a>b"}
+    assert dependency(run, "CONDITIONAL", "COMPLETED", skipped) == "never"
+    assert dependency(run, "CONDITIONAL", "COMPLETED", {**skipped, "reason": "skipped: c>b"}) == "open"
+
+
+def test_every_state_has_a_shape_of_its_own_beside_its_colour(run):
+    script = """
+        return [...m.TASK_STATES, "SKIPPED"].map((state) => {
+          const { word, shape } = m.lookOf("task", state);
+          return [word, m.shapePath(shape)];
+        });
+    """
+    looks = run("states.js", script)
+    assert len({word for word, _ in looks}) == len({shape for _, shape in looks}) == len(looks) == 7
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"),
+    [
+        (0, "0.0 s"),
+        (-5, "0.0 s"),
+        (1234, "1.2 s"),
+        (9960, "10 s"),
+        (59_600, "1 min 00 s"),
+        (61_000, "1 min 01 s"),
+        (7_320_000, "2 h 02 min"),
+    ],
+)
+def test_durations_are_short_and_exact_enough(run, ms, text):
+    assert run("format.js", "return m.duration(input)", ms) == text
+
+
+def test_a_result_is_told_in_a_line(run):
+    assert (
+        run("format.js", "return m.brief(input)", {"accuracy": 0.931555555, "images": 1797}) == "accuracy 0.93156 · images 1797"
+    )
+    assert run("format.js", "return m.brief(input)", None) == ""
+
+
+def sentence(run, told: dict[str, Any], rows: dict[str, Any] | None = None) -> str:
+    script = """
+        const { Fold } = await import("/static/frontend/fold.js");
+        const fold = new Fold();
+        fold.load({ seq: 0, rows: input.rows });
+        const said = m.sentence(input.event, fold, () => "laptop");
+        return said && said.parts.map((part) => part.text ?? part).join("");
+    """
+    return run("sentences.js", script, {"event": told, "rows": rows or {}})
+
+
+TASKS = {"task": {"5": {"id": 5, "task_id": "train", "name": "", "state": "RUNNING", "reason": "", "attempt": 1}}}
+
+
+def changed(machine: str, source: str, target: str, told: str, **more: Any) -> dict[str, Any]:
+    data = {"machine": machine, "id": 5, "from_state": source, "to_state": target, "event": told, "reason": "", **more}
+    return {"seq": 1, "type": "state_changed", "data": data}
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        (changed("task", "PENDING", "RUNNING", "start"), "train started on laptop"),
+        (changed("task", "RUNNING", "COMPLETED", "succeed", spent=1.25), "train completed after 1.3 s"),
+        (changed("task", "RUNNING", "FAILED", "fail", reason="exit code 3"), "train failed: exit code 3"),
+        (changed("task", "WAITING_DEPENDENCY", "CANCELLED", "skip", reason="skipped: a>b"), "train was skipped: a>b"),
+        (changed("task", "RUNNING", "PENDING", "fail", reason="exit code 1"), "train will be tried again: exit code 1"),
+        (changed("actor", "idle", "running", "ProcessInteraction"), "The actor is running"),
+        (changed("constellation", "READY", "EXECUTING", "start"), "The constellation is executing"),
+        ({"seq": 1, "type": "something_new", "data": {}}, "something new"),
+    ],
+)
+def test_events_are_told_as_sentences(run, told, text):
+    assert sentence(run, told, TASKS) == text
+
+
+def test_a_step_that_leads_nowhere_else_is_not_told(run):
+    assert sentence(run, changed("device_agent", "CONTINUE", "CONTINUE", "step")) is None
+
+
+def test_the_feed_never_grows_beyond_its_bound(run):
+    script = """
+        const list = document.createElement("ol");
+        const { Fold } = await import("/static/frontend/fold.js");
+        const feed = new m.Feed(list, { fold: new Fold(), deviceName: () => "", onOpen: () => {} });
+        const one = { type: "edited", at: "2026-11-21T03:04:05.123456Z", by: "system", data: {} };
+        for (let round = 0; round < 5; round++) {
+          feed.push(Array.from({ length: 1000 }, (_, i) => ({ ...one, seq: round * 1000 + i })));
+          feed.tick(round * 1000 + 500);
+        }
+        return [list.childElementCount, m.FEED_ROWS, list.firstElementChild.querySelector("time").title];
+    """
+    assert run("feed.js", script) == [200, 200, "event 4999, by system"]

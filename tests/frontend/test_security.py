@@ -1,0 +1,27 @@
+"""The headers of every answer."""
+
+from django.http import HttpResponse
+from django.test import RequestFactory
+
+from frontend.security import ContentSecurityPolicy
+
+
+def policy_of(request, **headers: str) -> str:
+    return ContentSecurityPolicy(lambda _: HttpResponse(headers=headers))(request)["Content-Security-Policy"]
+
+
+def test_an_answer_keeps_scripts_and_connections_to_this_site():
+    policy = policy_of(RequestFactory().get("/", headers={"host": "localhost:8000"}))
+    assert "default-src 'self';" in policy
+    assert "connect-src 'self' ws://localhost:8000;" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_behind_tls_the_sockets_are_secure_too():
+    request = RequestFactory().get("/", headers={"host": "localhost"}, secure=True)
+    assert "wss://localhost;" in policy_of(request)
+
+
+def test_a_view_may_have_a_policy_of_its_own():
+    assert policy_of(RequestFactory().get("/"), **{"Content-Security-Policy": "default-src 'none'"}) == "default-src 'none'"
