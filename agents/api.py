@@ -21,7 +21,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import commands, records, services
+from agents import commands, replay, services
 from agents import serializers as forms
 from agents.errors import AgentsError, Conflict
 from agents.filters import AgentFilter
@@ -125,7 +125,7 @@ class SessionViews(mixins.ListModelMixin, Api):
         wanted = parameter(request, "snapshot", 0, 0, 1)
         session = self.get_object()
         if wanted:
-            session.snapshot = records.snapshot(session.pk)
+            session.snapshot = replay.snapshot(session.pk)
         return Response(self._detail(session))
 
     def _detail(self, session: Session) -> dict[str, Any]:

@@ -8,7 +8,7 @@ class AgentsConfig(AppConfig):
     def ready(self) -> None:
         from agents import jobs
         from agents.models import Actor, Agent, Device, InboxItem, PhaseRecord, Session
-        from agents.records import register_table
+        from agents.tables import register_table
 
         register_table("session", Session, own=True)
         register_table("device", Device, own=True, outside=("used", "queued"))

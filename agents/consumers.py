@@ -24,7 +24,7 @@ from agents import tail
 from agents.logins import Login, login_of
 from agents.models import Session, Stream
 from agents.permissions import refusal
-from agents.records import snapshot
+from agents.replay import snapshot
 
 WINDOW_EVENTS = 1_000
 WINDOW_BYTES = 1_000_000

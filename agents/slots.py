@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from agents.clock import now_iso
 
 if TYPE_CHECKING:
-    from agents.records import Batch
     from agents.storage import Store
+    from agents.turns import Batch
 
 QUICK = (
     "UPDATE agents_device SET used = used + %s WHERE id = %s AND queued = 0 AND used + %s BETWEEN 0 AND max_concurrent"

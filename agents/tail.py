@@ -23,7 +23,7 @@ from django.db import connection, connections
 
 from agents.models import Stream
 from agents.nudges import LOOK_S, Listener
-from agents.records import events_since
+from agents.replay import events_since
 
 READ_EVENTS = 1_000
 READ_BYTES = 1_000_000

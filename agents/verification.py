@@ -14,7 +14,8 @@ from django.db.models import Count, F, Q
 from agents import ids
 from agents.machines import MACHINES
 from agents.models import Event, Lease, Stream, Transition
-from agents.records import EVENTS_READ, TABLES, FoldError, apply, canonical, consistent_read, events_since, read_rows
+from agents.replay import EVENTS_READ, FoldError, apply, canonical, consistent_read, events_since, read_rows
+from agents.tables import TABLES
 
 Finding = str
 INVARIANTS: list[Callable[[], Iterator[Finding]]] = []

@@ -6,7 +6,7 @@ class ConstellationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from agents.records import register_table
+        from agents.tables import register_table
         from constellations import interactions, invariants  # noqa: F401  register themselves
         from constellations.models import Attempt, Constellation, Dependency, Edit, Task
 

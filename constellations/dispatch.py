@@ -7,7 +7,8 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from agents.machines import DEVICE_AGENT
-from agents.records import Batch, Draft, Fields, Turn, Want
+from agents.tables import Fields
+from agents.turns import Batch, Draft, Turn, Want
 from constellations.machines import TASK
 
 if TYPE_CHECKING:
@@ -42,21 +43,26 @@ class Dispatch:
     def __init__(self, work: ConstellationWork):
         self._work = work
         self._ready: dict[int, list[tuple]] = {}
-        self._homeless: list[Node] = []
+        self._homeless: dict[int, Node] = {}
+        self._places: dict[int, int] = {}
         self._offers: dict[int, list[Offer]] = {}
         self._held: dict[int, int] = {}
         self._queued: set[int] = set()
         self._age = 0
+
+    # `_places`: of each ready task the age of its one place that counts; an edit may have left others in the heaps.
 
     # --- who waits where
 
     def ready(self, node: Node) -> None:
         """`node` may start: it goes to its device's heap, or waits until some device fits it."""
         device = self._device_for(node.row)
-        if device is None:
-            self._homeless.append(node)
-            return
         self._age += 1
+        self._places[node.row["id"]] = self._age
+        if device is None:
+            self._homeless[node.row["id"]] = node
+            return
+        self._homeless.pop(node.row["id"], None)
         heappush(self._ready.setdefault(device, []), (-node.row["priority"], -node.rank, self._age, node))
 
     def _device_for(self, task: Fields) -> int | None:
@@ -72,18 +78,28 @@ class Dispatch:
 
     def house(self) -> None:
         """Devices have changed: tasks without one may have one now, those of one that is gone have none."""
-        homeless, self._homeless = self._homeless, []
-        for device in list(self._ready):
-            if self._work.drive.devices[device]["state"] != "ONLINE":
-                homeless += [entry[-1] for entry in self._ready.pop(device)]
+        homeless = [node for node in self._homeless.values() if self._is_ready(node)]
+        self._homeless.clear()
+        for device in self._gone():
+            homeless += [place[-1] for place in self._ready[device] if self._startable(place)]
+            self._ready[device] = []
         for node in homeless:
             self.ready(node)
+
+    def _gone(self) -> list[int]:
+        """Devices that tasks wait for and that take no work any more."""
+        devices = self._work.drive.devices
+        return [device for device, heap in self._ready.items() if heap and devices[device]["state"] != "ONLINE"]
+
+    @property
+    def waits_for_a_device(self) -> bool:
+        return bool(self._homeless)
 
     # --- starting
 
     def offer(self, turn: Turn, budget: int, *, draining: bool) -> bool:
         """Offer starts as far as budget and slots seem to go; True when more could start at once."""
-        if self._homeless:
+        if self._homeless or self._gone():
             self.house()
         if draining:
             return False
@@ -96,10 +112,13 @@ class Dispatch:
 
     def _drop_stale(self, heap: list[tuple]) -> None:
         """An edit may have blocked, moved or removed what was ready."""
-        while heap and not self._startable(heap[0][-1]):
+        while heap and not self._startable(heap[0]):
             heappop(heap)
 
-    def _startable(self, node: Node) -> bool:
+    def _startable(self, place: tuple) -> bool:
+        return self._places.get(place[-1].row["id"]) == place[2] and self._is_ready(place[-1])
+
+    def _is_ready(self, node: Node) -> bool:
         live = self._work.live
         return node.row["state"] == "PENDING" and live is not None and live.nodes.get(node.key) is node
 
@@ -123,7 +142,7 @@ class Dispatch:
         offers = self._offers.setdefault(device, [])
         while count > 0 and heap:
             place = heappop(heap)
-            if self._startable(place[-1]):
+            if self._startable(place):
                 offers.append(self._offered(turn, device, place))
                 count -= 1
         if offers:
@@ -160,6 +179,7 @@ class Dispatch:
             for offer in offers[:admitted]:
                 offer.start.node.row.update(offer.changes["set"]["task"][str(offer.start.node.row["id"])])
                 offer.start.agent["reason"] = ""
+                self._places.pop(offer.start.node.row["id"], None)
                 begun.append(offer.start)
             for offer in offers[admitted:]:
                 heappush(self._ready.setdefault(device, []), offer.place)
@@ -180,6 +200,11 @@ class Dispatch:
     def holds(self, device: int) -> None:
         """An attempt was found running there when the session was taken over."""
         self._held[device] = self._held.get(device, 0) + 1
+
+    def queues(self, device: int) -> None:
+        """The session was found in that device's queue; it looks there again, or leaves it."""
+        self._queued.add(device)
+        self._ready.setdefault(device, [])
 
     def freed(self, device: int) -> None:
         self._held[device] = max(self._held.get(device, 0) - 1, 0)

@@ -7,7 +7,7 @@ from typing import Any
 from agents.engine.drive import Drive
 from agents.engine.registry import register_handler
 from agents.errors import AgentsError
-from agents.records import Fields
+from agents.tables import Fields
 from constellations import planner
 from constellations.work import ConstellationWork
 

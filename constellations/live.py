@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from agents.records import PIECE, TABLES, Fields, Turn
+from agents.tables import TABLES, Fields
+from agents.turns import PIECE, Turn
 from constellations import conditions
 from constellations.editing import Changes, Snapshot
 from constellations.errors import ConditionUnknown
@@ -84,7 +85,7 @@ class LiveGraph:
     def rank(self) -> None:
         """Order of ready tasks among themselves: who has the longest way to an end goes first."""
         for key, length in self.graph.remaining_path().items():
-            self.nodes[key].rank = length
+            self.nodes[str(key)].rank = length
 
     def snapshot(self) -> Snapshot:
         """What the editor looks at: this graph itself, by reference."""
@@ -159,7 +160,7 @@ class LiveGraph:
 
     def _ready(self, turn: Turn, node: Node) -> None:
         if node.row["state"] == "WAITING_DEPENDENCY":
-            turn.transition(TASK, "task", node.row, "ready")
+            turn.transition(TASK, "task", node.row, "ready", reason=node.row["reason"])
             self._on_ready(node)
 
     def _skip(self, turn: Turn, never: list[Edge]) -> None:
@@ -168,8 +169,8 @@ class LiveGraph:
         while never:
             edge = never.pop()
             node = edge.down
-            if node.row["state"] not in ("WAITING_DEPENDENCY", "PENDING"):
-                continue
+            if edge.verdict is not False or node.row["state"] not in ("WAITING_DEPENDENCY", "PENDING"):
+                continue  # what had decided it may itself have been revived in the same pass
             reason = f"{SKIPPED}: {edge.row['dependency_id']} {edge.why}"[:REASON_LENGTH]
             steps.append(turn.step(TASK, node.row, "skip", reason=reason, ended_at=turn.at))
             self.open -= 1
@@ -200,10 +201,12 @@ class LiveGraph:
                 waiting.extend(self._revive(turn, node))
             if no is not None:
                 never.append(no)
+            elif node.unmet and node.row["state"] == "PENDING":
+                turn.transition(TASK, "task", node.row, "blocked", reason=node.row["reason"])
+            elif node.row["state"] == "PENDING":
+                self._on_ready(node)  # its device or its priority may have changed, or somebody else made it ready
             elif not node.unmet:
                 self._ready(turn, node)
-            elif node.row["state"] == "PENDING":
-                turn.transition(TASK, "task", node.row, "blocked")
         if never:
             self._skip(turn, never)
 
@@ -319,28 +322,38 @@ class LiveGraph:
 
     def absorb(self, data: Fields) -> None:
         """Take up an edit that another process recorded; what it touched is judged again in the next turn."""
-        for key in data.get("del", {}).get("dependency", ()):
-            edge = next(edge for edge in self.edges.values() if edge.row["id"] == key)
+        gone = set(data.get("del", {}).get("dependency", ()))
+        for edge in [edge for edge in self.edges.values() if edge.row["id"] in gone] if gone else ():
             self._dirty[self._unlink(edge.row["dependency_id"]).down.key] = None
         for key in data.get("del", {}).get("task", ()):
-            self._drop_node(self.ids[key].key)
-        for row in data.get("add", {}).get("task", ()):
-            self.graph.add_task(self._add_node(TABLES["task"].whole(row)).key)
+            if key in self.ids:
+                self._drop_node(self.ids[key].key)
+        for row in self._own(data, "task"):
+            self.graph.add_task(self._add_node(row).key)
             self._dirty[row["task_id"]] = None
-        for row in data.get("add", {}).get("dependency", ()):
-            edge = self._link(dict(row))
+        for row in self._own(data, "dependency"):
+            edge = self._link(row)
             self.graph.add_edge(edge.up.key, edge.down.key)
             self._dirty[edge.down.key] = None
         self._absorb_fields(data.get("set", {}))
+
+    def _own(self, data: Fields, table: str) -> Iterator[Fields]:
+        """Rows that an event adds to this constellation; a session has others."""
+        rows = data.get("add", {}).get(table, ())
+        return (TABLES[table].whole(row) for row in rows if row["constellation_id"] == self.constellation["id"])
 
     def _absorb_fields(self, changes: Fields) -> None:
         if fields := changes.get("constellation", {}).get(str(self.constellation["id"])):
             self.constellation.update(fields)
         for key, fields in changes.get("task", {}).items():
-            node = self.ids[int(key)]
+            node = self.ids.get(int(key))
+            if node is None:
+                continue
             was = node.ended
             node.row.update(fields)
             self.open += was - node.ended
+            if node.ended != was:
+                self.news = [other for other in self.news if other is not node] + [node] * node.ended
             self._dirty[node.key] = None
         wanted = {int(key): fields for key, fields in changes.get("dependency", {}).items()}
         for edge in self.edges.values() if wanted else ():

@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.errors import PayloadRejected
 from agents.models import Device
-from agents.records import Fields
+from agents.tables import Fields
 from constellations import editing, plans, rules
 from constellations.errors import PlanRejected
 from constellations.graph import Graph

@@ -9,7 +9,9 @@ from agents.clock import from_iso, to_iso
 from agents.engine.tools import Call, Outcome
 from agents.errors import AgentsError
 from agents.machines import DEVICE_AGENT
-from agents.records import TABLES, Batch, Fields, Turn
+from agents.storage import cursor, store
+from agents.tables import TABLES, Fields
+from agents.turns import Batch, Turn
 from constellations import editing, planner
 from constellations.dispatch import Dispatch, Start
 from constellations.live import LiveGraph, Node
@@ -22,12 +24,15 @@ if TYPE_CHECKING:
 EDITING_SESSIONS = 50
 """Of one interaction; reaching it fails the constellation agent."""
 LONGEST_BACKOFF_S = 3600.0
+DEVICE_LOOK_S = 1.0
+"""Between two looks for a device, while a task fits none that takes work."""
 ASKS = "lost: waits for a person's word"
 """Reason of a PENDING task whose attempt was lost under `on_lost: ask`."""
 
 OPEN_ATTEMPTS = (
     "outcome = '' AND task_id IN (SELECT id FROM constellations_task WHERE constellation_id = %s AND state = 'RUNNING')"
 )
+QUEUES = "SELECT device_id FROM agents_slotrequest WHERE session_id = %s"
 AGENT_EVENT = {"completed": "finish", "failed": "fail", "timeout": "fail", "cancelled": "cancel", "lost": "error"}
 """How a device agent takes the end of its attempt."""
 OUTCOME_OF = {"COMPLETED": "completed", "PARTIALLY_FAILED": "partially_failed", "FAILED": "failed", "CANCELLED": "cancelled"}
@@ -45,6 +50,7 @@ class ConstellationWork:
         self.dispatch = Dispatch(self)
         self.attempts: dict[int, Start] = {}
         self._timers: list[tuple[float, int, str]] = []
+        self._look_at: float | None = None
         self._sessions = 0
         self._failure = ""
         self._answer: tuple[str, Fields] | None = None
@@ -80,7 +86,7 @@ class ConstellationWork:
         }  # fmt: skip
         self.constellation = TABLES["constellation"].whole(fields)
         turn.record("constellation_created", add={"constellation": [fields]})
-        self.live = LiveGraph(self.constellation, self.dispatch.ready)
+        self.live = LiveGraph(self.constellation, self._wait_or_ready)
 
     def _fail_creation(self, turn: Turn, message: str, problems: list[Fields]) -> None:
         turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "creation_failed", reason=message[:2000])
@@ -95,7 +101,7 @@ class ConstellationWork:
             return
         self.constellation = constellations[-1]
         self.agent = read("agent", "id = %s", self.constellation["agent_id"])[0]
-        self.live = LiveGraph(self.constellation, self.dispatch.ready)
+        self.live = LiveGraph(self.constellation, self._wait_or_ready)
         key = self.constellation["id"]
         self.live.load(read("task", "constellation_id = %s", key), read("dependency", "constellation_id = %s", key))
         self._sessions = len(read("edit", "constellation_id = %s AND author = 'planner'", key))
@@ -110,6 +116,8 @@ class ConstellationWork:
             agent = read("agent", "id = %s", row["agent_id"])[0]
             self.attempts[row["id"]] = Start(self.live.ids[row["task_id"]], agent, row)
             self.dispatch.holds(row["device_id"])
+        for (device,) in store().execute(cursor(), QUEUES, (self.drive.stream,)).fetchall():
+            self.dispatch.queues(device)
 
     def _wait_or_ready(self, node: Node) -> None:
         if node.row["retry_at"] is not None:
@@ -139,6 +147,7 @@ class ConstellationWork:
             self._give_up(turn)
             return False
         more = self.dispatch.offer(turn, left, draining=self.drive.draining)
+        self._look_at = now + DEVICE_LOOK_S if self.dispatch.waits_for_a_device else None
         if not self.live.open and not self.live.news:
             self._close(turn, now)
         return more or (left <= 0 and bool(self.drive.outcomes))
@@ -218,10 +227,14 @@ class ConstellationWork:
                 continue
             if kind == "deadline":
                 self._cancel_task(turn, node, "deadline")
-            elif node.row["state"] == "PENDING" and node.row["retry_at"] is not None:
+            elif self._retry_is_due(node, now):
                 turn.record("retry_due", set={"task": {str(key): {"retry_at": None}}}, task_id=node.key)
                 node.row["retry_at"] = None
                 self.dispatch.ready(node)
+
+    def _retry_is_due(self, node: Node, now: float) -> bool:
+        at = node.row["retry_at"]
+        return node.row["state"] == "PENDING" and at is not None and from_iso(at) <= now
 
     # --- editing mode
 
@@ -241,14 +254,14 @@ class ConstellationWork:
             self._apply(turn, proposal)
         turn.transition(
             CONSTELLATION_AGENT, "agent", self.agent, "edited", reason="; ".join(p.rule for p in proposals)[:500],
-            also={"constellation": {str(self.constellation["id"]): {"fired": dict(self.constellation["fired"])}}},
+            also={"constellation": {str(self.constellation["id"]): {"fired": self.constellation["fired"]}}},
         )  # fmt: skip
 
     def _apply(self, turn: Turn, proposal: planner.Proposal) -> None:
         assert self.live is not None
-        fired = self.constellation["fired"]
-        fired[proposal.rule] = fired.get(proposal.rule, 0) + 1
-        identity = {"id": turn.take(), "edit_id": f"rule:{proposal.rule}:{fired[proposal.rule]}", "at": turn.at}
+        count = self.constellation["fired"].get(proposal.rule, 0) + 1
+        self.constellation["fired"] = {**self.constellation["fired"], proposal.rule: count}
+        identity = {"id": turn.take(), "edit_id": f"rule:{proposal.rule}:{count}", "at": turn.at}
         devices = {row["name"]: row for row in self.drive.devices.values()}
         try:
             changes = editing.apply(self.live.snapshot(), proposal.operations, devices)
@@ -324,6 +337,7 @@ class ConstellationWork:
         if self.live is None:
             return True
         turn.by = f"agent:{self.agent['id']}"
+        self.live.settle_dirty(turn)
         self._take_outcomes(turn, turn.ts, len(self.drive.outcomes))
         self.dispatch.leave_queues(turn)
         return not self.attempts
@@ -333,7 +347,10 @@ class ConstellationWork:
 
     def approve(self, turn: Turn, item: Fields) -> bool:
         """Let a task go on (or, `approved: false`, cancel it) that lost its attempt under `on_lost: ask`."""
-        node = self.live.nodes.get(str(item["payload"].get("task"))) if self.live is not None else None
+        if self.live is None:
+            return False
+        self.live.settle_dirty(turn)
+        node = self.live.nodes.get(str(item["payload"].get("task")))
         if node is None or node.row["state"] != "PENDING" or node.row["reason"] != ASKS:
             return False
         if item["payload"].get("approved", True):
@@ -342,7 +359,6 @@ class ConstellationWork:
             self.dispatch.ready(node)
         else:
             turn.transition(TASK, "task", node.row, "cancel", reason="cancelled: rejected", by=item["by"], ended_at=turn.at)
-            assert self.live is not None
             self.live.ended(turn, node)
         return True
 
@@ -370,7 +386,8 @@ class ConstellationWork:
         return set(self.attempts)
 
     def wake_at(self) -> float | None:
-        return self._timers[0][0] if self._timers else None
+        times = (self._timers[0][0] if self._timers else None, self._look_at)
+        return min((time for time in times if time is not None), default=None)
 
 
 def backoff(first_s: float, made: int, key: int) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agents.models import Device
-from agents.records import apply, events_since
+from agents.replay import apply, events_since
 
 Event = dict[str, Any]
 Row = dict[str, Any]

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 
-from agents import records, services, storage
+from agents import replay, services, storage
 from agents.engine.runner import Runner
 from agents.verification import verify
 from constellations.models import Constellation
@@ -155,4 +155,4 @@ def migrated_dump(transactional_db):
 
 def rows_of(session_id: int) -> dict:
     """The session's rows as records hold them."""
-    return records.read_rows(session_id)
+    return replay.read_rows(session_id)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from agents.clock import from_iso
 from agents.engine.registry import handler
 from agents.machines import ACTOR
-from agents.records import Fields, Turn
+from agents.tables import Fields
+from agents.turns import Turn
 
 if TYPE_CHECKING:
     from agents.engine.drive import Drive
@@ -33,6 +34,8 @@ class ActorPart:
 
     def decide(self, turn: Turn, now: float) -> bool:
         """One turn: commands first, then the order of interactions, then the work itself."""
+        if self.drive.fault:
+            self._fault(turn, self.drive.fault)
         for item in self.drive.inbox("queued"):
             if item["kind"] != "interaction":
                 COMMANDS[item["kind"]](self, turn, item)
@@ -40,6 +43,23 @@ class ActorPart:
         more = self._work(turn, now)
         self._inactivity(turn, now)
         return more
+
+    def _fault(self, turn: Turn, reason: str) -> None:
+        """The actor itself is broken: it ends in Error, and what it worked on with it."""
+        actor, interaction = self.row(), self.drive.interaction()
+        self.drive.fault = ""
+        if self.drive.work is not None:
+            self.drive.work.end(turn, "the agent broke")
+        if interaction is not None:
+            self._end_interaction(turn, interaction, "failed", reason)
+        if actor is not None:
+            self._move(turn, actor, "Fault", reason=reason[:500], pausing=False)
+            turn.record("stopped", reason=reason, partial_response="", terminal=True)
+
+    def _end_interaction(self, turn: Turn, item: Fields, outcome: str, reason: str) -> None:
+        self._set_inbox(
+            turn, "interaction_ended", item, state="done", outcome=outcome, result={"summary": reason}, ended_at=turn.at
+        )
 
     # --- interactions
 
@@ -170,10 +190,7 @@ class ActorPart:
         work = self.drive.work
         if work is not None:
             work.end(turn, reason)
-            self._set_inbox(
-                turn, "interaction_ended", work.interaction, state="done", outcome="cancelled",
-                result={"summary": reason}, ended_at=turn.at,
-            )  # fmt: skip
+            self._end_interaction(turn, work.interaction, "cancelled", reason)
         for waiting in self.drive.inbox("queued") + self.drive.inbox("running"):
             if waiting is not item and waiting["id"] < item["id"]:
                 self._set_inbox(turn, "command_done", waiting, state="refused", outcome="cancelled", ended_at=turn.at)
@@ -208,6 +225,9 @@ class ActorPart:
         actor = self.row()
         limit = None if actor is None else self._limit(actor)
         if actor is not None and limit is not None and now >= limit:
+            if self.drive.work is not None:  # of a paused actor
+                self.drive.work.end(turn, "inactivity")
+                self._end_interaction(turn, self.drive.work.interaction, "cancelled", "inactivity")
             self._move(turn, actor, "InactivityTimeout", reason="inactivity")
             turn.record("stopped", reason="inactivity", partial_response="", terminal=True)
 

@@ -17,23 +17,20 @@ from agents.engine.actor import ActorPart
 from agents.engine.leases import Leased
 from agents.engine.registry import Work, handler
 from agents.engine.tools import Call, Outcome
-from agents.records import (
-    TABLES,
-    Batch,
-    Draft,
-    Fields,
-    Turn,
-    Want,
-    consistent_read,
-    events_since,
-)
+from agents.replay import consistent_read, events_since
 from agents.storage import cursor, store
+from agents.tables import TABLES, Fields
+from agents.turns import Batch, Draft, Turn, Want
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 REFILL = 1024
 """Row numbers a busy session keeps ahead."""
+FAULTS = 3
+"""Bugs that one lease survives: after the first the session is read anew, after the others its actor ends in Error."""
+LOADED_FAULTS = 2
+"""After more the work in hand is not even read."""
 EVENTS_BEHIND = 10_000
 """A session that missed more than this is read anew instead of followed."""
 
@@ -56,6 +53,8 @@ class Drive:
         self.stale = True
         self.draining = False
         self.woken = True
+        self.fault = ""
+        self._faults = 0
         self._taken_over = True
         self._consumed: list[int] = []
         self._kept: list[Draft] = []
@@ -84,7 +83,9 @@ class Drive:
                       self.stream, self.stream)  # fmt: skip
             self.read("inbox", "session_id = %s AND state IN ('queued', 'running')", self.stream)
             running = self.interaction()
-            self.work = handler().load(self, running) if running is not None else None
+            self.work = None
+            if running is not None and self._faults <= LOADED_FAULTS:
+                self.work = handler().load(self, running)
         self._kept, self._kept_frees, self._kept_wants = [], {}, {}
         self._consumed.clear()
         self._interrupts.clear()
@@ -185,6 +186,13 @@ class Drive:
         calls = self.work.settled(batch) if self.work is not None else []
         self.actor.settled()
         return calls, interrupts
+
+    def broke(self, error: Exception) -> bool:
+        """Something here raised: forget what is in memory; False when there is nothing left to try."""
+        self.busy, self.stale, self._taken_over = False, True, True
+        self._faults += 1
+        self.fault = f"{type(error).__name__}: {error}"[:2000] if self._faults > 1 else ""
+        return self._faults <= FAULTS
 
     def refused(self, batch: Batch) -> None:
         """Nothing of the batch is written: keep what still holds, or forget everything."""

@@ -13,18 +13,22 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
+import psycopg
 from django.db import connection
 
 from agents import nudges
 from agents.clock import now_iso
-from agents.records import WAKE, Batch, write
+from agents.records import WAKE, write
 from agents.storage import cursor, own, store
+from agents.turns import Batch
 
 RETRY_S = 0.0005
 """Between two attempts to begin while another process writes: SQLite's own back-off is unfair to short waits.
 
 Nothing is left idle between two commits of ours: the time a turn takes to decide is gap enough for other writers."""
 RECORDS_A_COMMIT = 1000
+FATAL = (sqlite3.OperationalError, psycopg.OperationalError)
+"""The database itself is in trouble: no session is to blame, and the runner ends."""
 PREPARE_AFTER = 3
 """Uses of a statement after which PostgreSQL keeps its plan."""
 
@@ -86,7 +90,7 @@ class Journal:
             async with self.transaction() as own_cursor:
                 written, refused = write(self._store, own_cursor, batches, wait=len(batches) == 1)
                 woken = {session for batch in written for session in batch.woken}
-                for session in woken:
+                for session in sorted(woken):  # in order, as everybody locks leases
                     self._store.execute(own_cursor, WAKE, (self._store.time(now_iso()), session))
                 heads = {batch.stream: batch.head + len(batch.written()) for batch in written}
                 nudges.announce(own_cursor, dict.fromkeys(woken, 0) | heads)

@@ -109,7 +109,10 @@ class Leases:
     async def renew(self) -> bool:
         """Say that this runner is alive; True when it is told to stop."""
         async with self._journal.transaction() as cursor:
-            self._store.execute(cursor, "UPDATE agents_runner SET renewed_at = %s WHERE id = %s", (self._now(), self._runner))
+            # One that was taken for dead and is not has lost its leases, not its life.
+            self._store.execute(
+                cursor, "UPDATE agents_runner SET renewed_at = %s, state = 'LIVE' WHERE id = %s", (self._now(), self._runner)
+            )
             self._store.execute(cursor, "SELECT stop_wanted FROM agents_runner WHERE id = %s", (self._runner,))
             row = cursor.fetchone()
         self._renewed = time.monotonic()
@@ -129,7 +132,7 @@ class Leases:
     async def seen(self, streams: list[int]) -> None:
         """Forget that these sessions of ours wanted a look; call it before reading them."""
         async with self._journal.transaction() as cursor:
-            for stream in streams:
+            for stream in sorted(streams):
                 self._store.execute(
                     cursor,
                     "UPDATE agents_lease SET wake_at = NULL WHERE stream_id = %s AND runner_id = %s",
@@ -140,7 +143,7 @@ class Leases:
         """Become the owner of those of `streams` that are still nobody's."""
         async with self._journal.transaction() as cursor:
             self._store.lock(cursor, streams, wait=True)
-            taken = [self._take(cursor, stream) for stream in streams]
+            taken = [self._take(cursor, stream) for stream in sorted(streams)]
         return [leased for leased in taken if leased is not None]
 
     def _take(self, cursor, stream: int) -> Leased | None:
@@ -176,6 +179,25 @@ class Leases:
                 (wake, stream, self._runner),
             )
         return True
+
+    async def release(self) -> None:
+        """Let go of all leases at once; whoever looks first takes the sessions up."""
+        async with self._journal.transaction() as cursor:
+            self._store.execute(
+                cursor,
+                "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE runner_id = %s",
+                (self._now(), self._runner),
+            )
+
+    async def leave(self, streams: list[int]) -> None:
+        """Let go of these sessions; nobody looks at them until somebody records something there."""
+        async with self._journal.transaction() as cursor:
+            for stream in sorted(streams):
+                self._store.execute(
+                    cursor,
+                    "UPDATE agents_lease SET runner_id = NULL, wake_at = NULL WHERE stream_id = %s AND runner_id = %s",
+                    (stream, self._runner),
+                )
 
     async def bury(self) -> list[int]:
         """Take the leases of dead runners from them; returns those runners."""

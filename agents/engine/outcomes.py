@@ -45,6 +45,9 @@ class OutcomeFile:
 
     def close(self) -> None:
         os.close(self._file)
+
+    def remove(self) -> None:
+        """Everything in it is durable, and nobody needs it any more."""
         self.path.unlink(missing_ok=True)
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from agents.engine.drive import Drive
     from agents.engine.tools import Call
-    from agents.records import Batch, Fields, Turn
+    from agents.tables import Fields
+    from agents.turns import Batch, Turn
 
 
 class Work(Protocol):

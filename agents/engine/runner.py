@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import heapq
 import logging
+import math
 import os
 import signal
 import time
@@ -23,14 +24,17 @@ from agents import nudges, runtime
 from agents.devices.processes import end_attempts
 from agents.engine import commands, outcomes
 from agents.engine.drive import Drive
-from agents.engine.journal import RECORDS_A_COMMIT, Journal
+from agents.engine.journal import FATAL, RECORDS_A_COMMIT, Journal
 from agents.engine.leases import RENEW_S, Leased, Leases, Locked
 from agents.engine.outputs import FLUSH_S, Outputs
 from agents.engine.registry import handler
 from agents.engine.tools import Bodies, Call, Outcome
+from agents.errors import AgentsError
+from agents.models import Lease
 from agents.models import Runner as RunnerRow
-from agents.records import TABLES, Batch, Fields
 from agents.storage import cursor, store
+from agents.tables import TABLES, Fields
+from agents.turns import Batch
 
 DRAIN_S = float(os.environ.get("ORRERY_DRAIN_S", "30"))
 """Running steps may end for so long once the runner is told to stop."""
@@ -72,7 +76,9 @@ class Runner:
         self._devices: dict[int, Fields] = {}
         self._bodies = Bodies(self._body_ended)
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="reader")
-        self._hydrating: set[int] = set()
+        self._hydrating: set[Drive] = set()
+        self._noted: dict[int, float] = {}
+        self._left: list[int] = []
         self._tasks: set[asyncio.Task] = set()
         self._stop_at: float | None = None
         self._flush_wanted = False
@@ -83,11 +89,14 @@ class Runner:
         forget_old_outcomes(self._folder)
         try:
             asyncio.run(self._main())
+            self._outcomes.remove()
         finally:
             self._reader.submit(connections.close_all).result()
             self._reader.shutdown()
             self.journal.close()
-            RunnerRow.objects.filter(pk=self.row.pk).update(state="ENDED", renewed_at=timezone.now())
+            with transaction.atomic():  # whoever looks for the leases of the dead does not look at one that has ended
+                Lease.objects.filter(runner=self.row).update(runner=None, wake_at=timezone.now())
+                RunnerRow.objects.filter(pk=self.row.pk).update(state="ENDED", renewed_at=timezone.now())
             self._outcomes.close()
             self._locked.close()
 
@@ -112,10 +121,10 @@ class Runner:
         """Wait for something to do, then one turn of every session that has something to decide."""
         if not self._ready:
             await self._sleep()
-        await self._chores()
-        if self._leases.fenced:
+        if self._leases.fenced:  # asked before the chores renew the leases
             await self._fenced()
             return
+        await self._chores()
         batches = self._turns()
         self._flush_outcomes()
         if batches:
@@ -143,9 +152,13 @@ class Runner:
                 break
             del self._ready[stream]
             drive = self.drives.get(stream)
-            if drive is None or drive.busy or stream in self._hydrating or not self._prepared(drive):
+            if drive is None or drive.busy or drive in self._hydrating or not self._prepared(drive):
                 continue
-            batch, more = drive.turn(now)
+            try:
+                batch, more = drive.turn(now)
+            except Exception as error:  # a bug in one session must not end the others
+                self._broke(drive, error)
+                continue
             if more:
                 self._ready[stream] = None
             if batch is None:
@@ -156,7 +169,13 @@ class Runner:
         return batches
 
     async def _commit(self, batches: list[Batch]) -> None:
-        written, refused = await self.journal.commit(batches)
+        try:
+            written, refused = await self.journal.commit(batches)
+        except FATAL:
+            raise
+        except Exception as error:  # what one session wants recorded cannot be: the others must not suffer for it
+            await self._commit_apart(batches, error)
+            return
         for batch in refused:
             await self._refused(batch)
         for batch in written:
@@ -164,9 +183,20 @@ class Runner:
         if not self._unrecorded():
             self._outcomes.settled()
 
+    async def _commit_apart(self, batches: list[Batch], error: Exception) -> None:
+        if len(batches) == 1:
+            self._broke(self.drives[batches[0].stream], error)
+        else:
+            for batch in batches:
+                await self._commit([batch])
+
     def _written(self, batch: Batch) -> None:
         drive = self.drives[batch.stream]
-        calls, interrupts = drive.written(batch)
+        try:
+            calls, interrupts = drive.written(batch)
+        except Exception as error:  # as in `_turns`
+            self._broke(drive, error)
+            return
         for device in batch.free:
             self._devices[device]["used"] = self._devices[device]["max_concurrent"] - batch.free[device]
         for call in calls:
@@ -178,16 +208,35 @@ class Runner:
 
     async def _refused(self, batch: Batch) -> None:
         drive = self.drives[batch.stream]
-        drive.refused(batch)
-        await self._after_follow(drive)
+        try:
+            drive.refused(batch)
+        except Exception as error:  # as in `_turns`
+            self._broke(drive, error)
+        else:
+            self._after_follow(drive)
 
-    async def _after_follow(self, drive: Drive) -> None:
+    def _after_follow(self, drive: Drive) -> None:
         if drive.lost:
-            await self._drop(drive)
+            self._drop(drive)
         elif drive.stale:
-            self._spawn(self._hydrate(drive))
+            self._read_anew(drive)
         else:
             self._ready[drive.stream] = None
+
+    def _broke(self, drive: Drive, error: Exception) -> None:
+        """A bug in one session. It is read anew; then its actor ends in Error; then nobody drives it until it moves."""
+        log.error("session %s broke", drive.stream, exc_info=error)
+        if drive.broke(error):
+            self._read_anew(drive)
+        else:
+            self._drop(drive)
+            self._left.append(drive.stream)
+
+    def _read_anew(self, drive: Drive) -> None:
+        if drive not in self._hydrating:
+            self._hydrating.add(drive)  # at once: no turn may come before the reading begins
+            self._idle_since.pop(drive.stream, None)
+            self._spawn(self._hydrate(drive))
 
     def _unrecorded(self) -> bool:
         return any(drive.outcomes for drive in self.drives.values())
@@ -202,7 +251,8 @@ class Runner:
             return  # cancelled: the end of its body changes nothing any more
         if printed:
             drive.note("output_ended", attempt_id=call.attempt, characters=printed)
-        self._outcomes.add(call.attempt, outcome)
+        if outcome.outcome != "cancelled":  # an interrupted body's end is decided already, or it is lost
+            self._outcomes.add(call.attempt, outcome)
         drive.outcomes[call.attempt] = outcome
         self._ready[call.session] = None
         if not self._flush_wanted:
@@ -236,16 +286,23 @@ class Runner:
             self._spawn(self._follow(drive))
 
     async def _follow(self, drive: Drive) -> None:
-        if drive.stream in self._hydrating or drive.busy:
+        if drive in self._hydrating or drive.busy or self.drives.get(drive.stream) is not drive:
             return
-        drive.follow()
-        await self._after_follow(drive)
+        try:
+            drive.follow()
+        except FATAL:
+            raise
+        except Exception as error:  # as in `_turns`
+            self._broke(drive, error)
+        else:
+            self._after_follow(drive)
         self._wake.set()
 
     def _rest(self, drive: Drive) -> None:
         """Nothing to decide now: note when it has, and since when it is idle."""
         wake = drive.wake_at()
-        if wake is not None:
+        if wake is not None and wake < self._noted.get(drive.stream, math.inf):
+            self._noted[drive.stream] = wake
             heapq.heappush(self._timers, (wake, drive.stream))
         if drive.is_idle():
             self._idle_since.setdefault(drive.stream, self._loop.time())
@@ -256,28 +313,36 @@ class Runner:
         item = drive.actor.wants_preparation()
         if item is None:
             return True
-        self._hydrating.add(drive.stream)
+        self._hydrating.add(drive)
         self._spawn(self._prepare(drive, item))
         return False
 
     async def _prepare(self, drive: Drive, item: Fields) -> None:
-        drive.prepared[item["id"]] = await self._in_thread(handler().prepare, item["payload"])
-        self._hydrating.discard(drive.stream)
-        self._ready[drive.stream] = None
+        try:
+            drive.prepared[item["id"]] = await self._in_thread(handler().prepare, item["payload"])
+        except Exception as error:  # the interaction's creation fails with it
+            log.error("session %s: its request cannot be prepared", drive.stream, exc_info=error)
+            drive.prepared[item["id"]] = AgentsError(f"{type(error).__name__}: {error}")
+        await self._read(drive)
+
+    async def _read(self, drive: Drive) -> None:
+        """The reading has ended: what was recorded meanwhile, and nudged in vain, is followed now."""
+        self._hydrating.discard(drive)
         self._wake.set()
+        await self._follow(drive)
 
     async def _hydrate(self, drive: Drive) -> None:
         """Read a session's rows (again); after a take-over end what an earlier owner left running."""
-        self._hydrating.add(drive.stream)
         try:
             await self._in_thread(drive.hydrate)
             orphans = {attempt for attempt in drive.orphans() if attempt not in self._bodies and attempt not in drive.outcomes}
             if orphans:
                 await self._in_thread(self._end_orphans, drive, orphans)
-        finally:
-            self._hydrating.discard(drive.stream)
-        self._ready[drive.stream] = None
-        self._wake.set()
+        except Exception as error:  # as in `_turns`
+            self._hydrating.discard(drive)
+            self._broke(drive, error)
+            return
+        await self._read(drive)
 
     def _end_orphans(self, drive: Drive, orphans: set[int]) -> None:
         """Their processes are ended first; then what they left in an outcome file counts, and the others are lost."""
@@ -296,9 +361,10 @@ class Runner:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _drop(self, drive: Drive) -> None:
+    def _drop(self, drive: Drive) -> None:
         """The session is somebody else's: end what runs for it here and forget it."""
         self.drives.pop(drive.stream, None)
+        self._noted.pop(drive.stream, None)
         self._ready.pop(drive.stream, None)
         self._idle_since.pop(drive.stream, None)
         for attempt in drive.work.running() if drive.work is not None else ():
@@ -330,6 +396,9 @@ class Runner:
             self._next["bury"] = now + BURY_S
             if buried := await self._leases.bury():
                 log.warning("runner %s takes over from %s", self.row.pk, buried)
+        if self._left:
+            left, self._left = self._left, []
+            await self._leases.leave(left)
         mine, nobodys = self._leases.due()
         if mine:
             await self._leases.seen(mine)
@@ -344,12 +413,15 @@ class Runner:
 
     def _take_up(self, leased: Leased) -> None:
         drive = self.drives[leased.stream] = Drive(leased, self._devices)
-        self._spawn(self._hydrate(drive))
+        drive.draining = self._stop_at is not None
+        self._read_anew(drive)
 
     def _fire_timers(self) -> None:
         now = time.time()
         while self._timers and self._timers[0][0] <= now:
-            _, stream = heapq.heappop(self._timers)
+            at, stream = heapq.heappop(self._timers)
+            if self._noted.get(stream) == at:
+                del self._noted[stream]
             if stream in self.drives:
                 self._ready[stream] = None
 
@@ -368,6 +440,7 @@ class Runner:
         wake = time.time() if drive.draining else drive.wake_at()
         if await self._leases.give_back(drive.stream, drive.head, drive.token, drive.unused(), wake):
             self.drives.pop(drive.stream, None)
+            self._noted.pop(drive.stream, None)
         else:
             await self._follow(drive)
 
@@ -427,7 +500,8 @@ class Runner:
         log.error("runner %s could not renew its leases and lets go of everything", self.row.pk)
         await self._bodies.interrupt_all()
         for drive in list(self.drives.values()):
-            await self._drop(drive)
+            self._drop(drive)
+        await self._leases.release()
         await self._leases.renew()
 
 

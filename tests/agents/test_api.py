@@ -7,7 +7,7 @@ from agents.machines import MACHINES
 from agents.models import Event, InboxItem, Session
 from agents.parsers import BODY_BYTES
 from agents.permissions import groups_of
-from agents.records import snapshot
+from agents.replay import snapshot
 from tests.agents.conftest import PLAN, Rest, add_actor, add_agents, add_interaction, record
 
 pytestmark = pytest.mark.django_db

@@ -62,4 +62,3 @@ def test_the_safety_net_asks_for_as_many_as_are_missing(settings):
 def test_the_canary_leaves_its_word():
     jobs.canary("n1")
     assert (runtime.runtime_dir() / "canary").read_text().startswith("n1 ")
-

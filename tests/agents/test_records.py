@@ -5,10 +5,12 @@ import threading
 import pytest
 from django.db import connections, transaction
 
-from agents import ids, records, services, storage
+from agents import ids, services, storage, tables
 from agents.errors import NoSuchSession, StreamFull
 from agents.models import Device, Event, InboxItem, Session, Stream, Transition
-from agents.records import Batch, Draft, FoldError, Turn, door, events_since, fold, read_rows, snapshot, write
+from agents.records import door, write
+from agents.replay import FoldError, events_since, fold, read_rows, snapshot
+from agents.turns import Batch, Draft, Turn
 from agents.verification import verify
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -223,7 +225,7 @@ def records_machine():
 
 
 def test_register_table_knows_the_kinds_of_columns():
-    kinds = records.TABLES["task"].kinds
+    kinds = tables.TABLES["task"].kinds
     assert (kinds["id"], kinds["confirm"], kinds["phases"], kinds["started_at"], kinds["timeout"]) == (
         "int", "bool", "json", "time", "float",
     )  # fmt: skip

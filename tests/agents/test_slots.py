@@ -3,10 +3,10 @@
 import pytest
 from django.db import transaction
 
-from agents import records, services, storage
+from agents import records, replay, services, storage
 from agents.models import Device, SlotRequest
-from agents.records import Batch, Draft, Want
 from agents.slots import Place, share
+from agents.turns import Batch, Draft, Want
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,7 +19,7 @@ def sessions(operator):
 def settle(session, device, starts=0, frees=0, want=None) -> Batch:
     """One commit of a session that starts and ends attempts on the device."""
     drafts = [Draft("started", {}, "system", "2026-01-01T00:00:00.000000Z") for _ in range(starts)]
-    head = records.head(session.pk)
+    head = replay.head(session.pk)
     batch = Batch(session.pk, head, frees={device.pk: frees} if frees else {}, starts={device.pk: drafts} if starts else {})
     if want is not None:
         batch.wants = {device.pk: want}
@@ -46,7 +46,7 @@ def test_only_as_many_start_as_there_are_slots_and_the_rest_queues(sessions, dev
     assert batch.admitted == {device.pk: 4}
     assert used(device) == (4, 1)
     assert SlotRequest.objects.get().wanted == 2
-    assert records.head(sessions[0].pk) == 5
+    assert replay.head(sessions[0].pk) == 5
 
 
 def test_a_freed_slot_is_granted_to_the_first_in_the_queue_and_stays_counted(sessions, device):

@@ -10,7 +10,7 @@ from django.db import OperationalError, connection
 
 from agents import nudges, services
 from agents import tail as tails
-from agents.records import head
+from agents.replay import head
 from agents.tail import Encoded, Memory, Tail, read_events, tail
 from tests.agents.conftest import record
 

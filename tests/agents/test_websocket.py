@@ -19,7 +19,7 @@ from django.test import Client
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from agents import consumers, records, services
+from agents import consumers, replay, services
 from agents.consumers import Closed, Window, acknowledged_by, since_of
 from agents.models import Token
 from project.asgi import application
@@ -153,19 +153,19 @@ async def live(session, token="", since=None, headers=(), **more):
 async def test_a_snapshot_comes_first_and_then_every_event(session, token):
     await write(session, 3)
     async with live(session, token) as client:
-        assert await client.message() == {"type": "snapshot", **await sync_to_async(records.snapshot)(session.pk)}
+        assert await client.message() == {"type": "snapshot", **await sync_to_async(replay.snapshot)(session.pk)}
         await client.acknowledge(4)
         await write(session, 2, note="x")
         events = await client.events(6)
-        assert events == await sync_to_async(records.events_since)(session.pk, 4)
+        assert events == await sync_to_async(replay.events_since)(session.pk, 4)
 
 
 async def test_folding_what_comes_gives_the_rows(session, token):
     async with live(session, token) as client:
         rows = (await client.message())["rows"]
         await sync_to_async(services.command_submit)(session.pk, "ping", "p", {}, by="system")
-        rows = records.fold(await client.events(2), rows)
-        assert rows == await sync_to_async(records.read_rows)(session.pk)
+        rows = replay.fold(await client.events(2), rows)
+        assert rows == await sync_to_async(replay.read_rows)(session.pk)
 
 
 @pytest.mark.parametrize("since", [0, 1, 700, 1499, 1500])

@@ -138,6 +138,13 @@ def test_a_replan_rule_edits_the_running_graph_once(engine, device):
     assert Transition.objects.filter(machine="constellation_agent", event="edited").count() == 1
 
 
+def test_a_rule_that_fired_in_one_constellation_fires_in_the_next_one_too(engine, device):
+    rule = {"name": "more", "when": {"event": "task_completed", "task": "a"}, "edit": [{"add_task": noop("b")}]}
+    for _ in range(2):
+        found = engine.carry_out({"tasks": [noop("a")], "replan": [rule]})
+        assert states(found) == {"a": "COMPLETED", "b": "COMPLETED"}
+
+
 def test_no_more_tasks_run_at_once_than_the_device_has_slots(engine, device):
     engine.carry_out({"tasks": [command(f"t{n}", "sleep", "0.05") for n in range(12)]})
     marks = []
