@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from pathlib import Path
 
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext
@@ -24,6 +25,7 @@ from starlette.applications import Starlette  # noqa: E402
 from starlette.routing import Mount  # noqa: E402
 from starlette.staticfiles import StaticFiles  # noqa: E402
 
+from agents import sse  # noqa: E402
 from agents.consumers import SessionConsumer  # noqa: E402
 from agents.logins import own_origin  # noqa: E402
 
@@ -86,9 +88,17 @@ routes = [
 live = own_origin(URLRouter(routes))
 
 
+STREAM = re.compile(r"/api/sessions/([0-9]{1,15})/stream/?")
+
+
 async def http(scope, receive, send) -> None:
-    """Static files first: they need no Django."""
-    await (static if scope["path"].startswith(settings.STATIC_URL) else requests)(scope, receive, send)
+    """Static files first: they need no Django. A stream of events lasts, so it takes none of the requests' threads."""
+    if scope["path"].startswith(settings.STATIC_URL):
+        await static(scope, receive, send)
+    elif found := STREAM.fullmatch(scope["path"]):
+        await sse.application({**scope, "session_id": int(found[1])}, receive, send)
+    else:
+        await requests(scope, receive, send)
 
 
 async def lifespan(scope, receive, send) -> None:
