@@ -1,0 +1,74 @@
+"""Digests of what calls were given and what they said, equal when the difference does not matter."""
+
+import hashlib
+import json
+import re
+from typing import Any
+
+DIGEST_LENGTH = 16
+"""Hexadecimal digits kept: 64 bits tell the few hundred things an agent's memory holds apart."""
+TEXT_LIMIT = 20_000
+"""Characters of an error that are looked at; what follows does not change what kind of error it is."""
+
+_NAMED = "pid|process|thread|port|request|req|nonce|token|id|session|job|run|attempt"
+_VOLATILE = tuple(
+    (re.compile(pattern, re.IGNORECASE), put)
+    for pattern, put in (
+        (r"\x1b\[[0-9;]*[A-Za-z]", ""),
+        (r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<id>"),
+        (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?", "<time>"),
+        (r"\b\d{4}[-/]\d\d[-/]\d\d\b", "<time>"),
+        (r"\b\d{1,2}:\d\d(:\d\d)?([.,]\d+)?( ?[ap]m)?\b", "<time>"),
+        (r"\b\d+(\.\d+)?\s?(ns|µs|us|ms|s|secs?|seconds?|mins?|minutes?|h|hours?)\b", "<duration>"),
+        (r"(/private)?(/var)?/(tmp|folders|run)/[^\s'\":,;)\]]*/", "<temporary>/"),
+        (r"(/private)?(/var)?/tmp/[^\s'\":,;)\]]+", "<temporary>"),
+        (r"\b[a-z]:\\users\\[^\\\s]+\\", "<home>/"),
+        (r"(/home|/Users)/[^/\s'\":]+/", "<home>/"),
+        (r"\b0x[0-9a-f]+\b", "<id>"),
+        (rf"\b({_NAMED})([-_ ]?id)?\s?[:=# ]\s?[\w-]*\d[\w-]*", r"\1 <id>"),
+        (r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b", "<id>"),
+        (r"\b\d{9,}\b", "<id>"),
+        (r":\d+:\d+\b", ":<place>"),
+        (r"\s+", " "),
+    )
+)  # fmt: skip
+
+
+def digest(text: str) -> str:
+    """A short stable digest of a text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_LENGTH]
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys: equal for equal arguments in any order. Raises TypeError for what JSON cannot say."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def arguments_digest(arguments: Any) -> str:
+    """The digest of a call's canonical arguments; spaces around texts do not count."""
+    return digest(canonical(_trimmed(arguments)))
+
+
+def _trimmed(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, dict):
+        return {str(key): _trimmed(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_trimmed(part) for part in value]
+    return value
+
+
+def normalised_error(text: str, target: str = "") -> str:
+    """The error without its times, durations, ids, nonces and volatile paths, and with its own target called `<target>`."""
+    text = text[:TEXT_LIMIT]
+    if len(target) > 2:
+        text = text.replace(target, "<target>")
+    for pattern, put in _VOLATILE:
+        text = pattern.sub(put, text)
+    return text.strip().casefold()
+
+
+def error_digest(text: str, target: str = "") -> str:
+    """The digest of a normalised error; empty for no error."""
+    return digest(normalised_error(text, target)) if text.strip() else ""

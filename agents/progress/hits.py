@@ -1,0 +1,67 @@
+"""What a rule finds: a loop with a name that stays the same as long as it is the same loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from agents.progress.digests import digest
+from agents.progress.evidence import Evidence
+from agents.progress.memory import CHANGE, Action, State
+from agents.progress.settings import Settings
+
+ROWS_SHOWN = 32
+"""Evidence rows a verdict names at most, the latest."""
+TEXT_SHOWN = 160
+"""Characters of an error or a target in a sentence."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A rule's finding: `identity` names the loop, `rows` are indices of observed items from 1, `sentence` is for people."""
+
+    rule: str
+    identity: str
+    rows: tuple[int, ...]
+    sentence: str
+
+
+Rule = Callable[[State, Evidence, Settings], Hit | None]
+"""Judges a state just after `item` was remembered, so that the last action is the item's."""
+
+
+def identity_of(rule: str, *parts: str) -> str:
+    return f"{rule}:{digest(chr(0).join(parts))}"
+
+
+def hit(rule: str, identity: str, rows: Iterable[int], sentence: str) -> Hit:
+    return Hit(rule, identity, tuple(rows)[-ROWS_SHOWN:], sentence)
+
+
+def fresh(state: State, identity: str, index: int) -> bool:
+    """Whether a row is younger than the last steer about this loop: told once, an agent is judged by what it does then."""
+    return index > state.steered.get(identity, 0)
+
+
+def since_change(state: State) -> tuple[Action, ...]:
+    """The window's actions after the last new file state or better test result."""
+    for place in range(len(state.actions) - 1, -1, -1):
+        if state.actions[place].gain == CHANGE:
+            return state.actions[place + 1 :]
+    return state.actions
+
+
+def last_action(state: State) -> Action | None:
+    """The action just remembered; None when it was a poll with nothing new, which stays out of the window."""
+    return state.actions[-1] if state.actions and state.actions[-1].index == state.observed else None
+
+
+def shown(text: str) -> str:
+    """A text as a sentence quotes it: one line, not too long."""
+    line = " ".join(text.split())
+    return f"“{line[: TEXT_SHOWN - 1]}…”" if len(line) > TEXT_SHOWN else f"“{line}”"
+
+
+def called(item: Evidence) -> str:
+    """A call as a sentence names it."""
+    return f"{item.tool} {shown(item.target)}" if item.target else item.tool

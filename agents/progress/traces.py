@@ -1,0 +1,108 @@
+"""Recorded traces of agents' actions, and how well the rules judge them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median_low
+from typing import Any
+
+from agents.progress.calls import is_infrastructure, kind_of_call
+from agents.progress.digests import error_digest
+from agents.progress.evidence import UNKNOWN, Control, Evidence, Item
+from agents.progress.memory import State
+from agents.progress.rules import hits
+from agents.progress.settings import Settings
+from agents.progress.tracker import DEFAULTS, remember
+
+CONTROLS = ("user", "nudge", "phase", "compaction")
+_INFRASTRUCTURE = re.compile(
+    r"\b429\b|\b50[0234]\b (internal|bad gateway|service|gateway)|rate.?limit|too many requests|service unavailable|bad gateway"
+    r"|connection (was )?(reset|lost|aborted)|ECONNRESET|overloaded",
+    re.IGNORECASE,
+)
+"""A trace does not hold the kind of a fault; the live system knows it and never looks at the text."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One trace judged: `index` is the item at which a rule fired first (`eval: final`: the last item); None: not stuck."""
+
+    name: str
+    expected: bool
+    detect_by: int | None
+    index: int | None
+    rule: str
+
+    @property
+    def right(self) -> bool:
+        return self.expected == (self.index is not None)
+
+
+def items_of(trace: Mapping[str, Any], settings: Settings = DEFAULTS) -> list[Item]:
+    """The trace's actions as items; raises KeyError for an action without kind, tool or target."""
+    settings = replace(settings, poll_tools=(*settings.poll_tools, *trace.get("poll_tools", ())))
+    return [item_of(action, settings) for action in trace["actions"]]
+
+
+def item_of(action: Mapping[str, Any], settings: Settings) -> Item:
+    """One action of a trace (its `content_hash` is a file's state after a change, else the digest of the result)."""
+    kind, tool, target = action["kind"], action["tool"], action["target"] or ""
+    if kind in CONTROLS:
+        return Control(kind)
+    changes = action.get("pre_hash") is not None or tool in settings.change_tools
+    error = action.get("error") or ""
+    return Evidence(
+        tool=tool, target=target, call=action["args_digest"], success=action["success"],
+        error=error_digest(error, target), raw_error=error, error_kind="server_error" if _INFRASTRUCTURE.search(error) else "",
+        outcome=action.get("content_hash"), before=(action.get("pre_hash") or UNKNOWN) if changes else None,
+        kind=kind_of_call(tool, target, settings) if kind == "tool" else kind,
+    )  # fmt: skip
+
+
+def judge(trace: Mapping[str, Any], settings: Settings = DEFAULTS) -> Judgement:
+    """`eval: any` is stuck when a rule fires after any prefix; `final` when one does after the last action."""
+    state, index, rule = State(), None, ""
+    for place, item in enumerate(items_of(trace, settings), 1):
+        state = remember(state, item, settings)
+        found = _found(state, item, settings)
+        if trace["eval"] == "final":
+            index, rule = (place, found) if found else (None, "")
+        elif found:
+            index, rule = place, found
+            break
+    return Judgement(trace["name"], trace["expected_stuck"], trace["detect_by"], index, rule)
+
+
+def _found(state: State, item: Item, settings: Settings) -> str:
+    if isinstance(item, Control) or is_infrastructure(item.error_kind):
+        return ""
+    return next((hit.rule for hit in hits(state, item, settings)), "")
+
+
+@dataclass(frozen=True)
+class Score:
+    """`latency` is the median, over the stuck traces caught, of the actions past `detect_by` (0: in time)."""
+
+    precision: float
+    recall: float
+    f1: float
+    latency: int
+    misjudged: Sequence[Judgement]
+
+
+def score(judgements: Iterable[Judgement]) -> Score:
+    judged = list(judgements)
+    caught = [one for one in judged if one.expected and one.index is not None]
+    fired = sum(one.index is not None for one in judged)
+    expected = sum(one.expected for one in judged)
+    late = [max(0, (one.index or 0) - one.detect_by) for one in caught if one.detect_by is not None]
+    precision, recall = _share(len(caught), fired), _share(len(caught), expected)
+    f1 = _share(2 * precision * recall, precision + recall)
+    return Score(precision, recall, f1, median_low(late) if late else 0, [one for one in judged if not one.right])
+
+
+def _share(part: float, whole: float) -> float:
+    """0 of 0 is 0, as nothing was shown."""
+    return part / whole if whole else 0.0

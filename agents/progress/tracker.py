@@ -1,0 +1,89 @@
+"""The tracker: what an agent does goes in one by one, a verdict comes out when it is stuck (machines, section Progress)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from agents.progress.calls import is_infrastructure
+from agents.progress.evidence import Control, Item
+from agents.progress.hits import Hit
+from agents.progress.memory import STEERED_LIMIT, State, remembered
+from agents.progress.remembering import acted, controlled, said
+from agents.progress.rules import hits
+from agents.progress.settings import Settings
+
+DEFAULTS = Settings()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An agent is stuck. `action` is what follows: steer (ErrorRecovery, with `sentence` as the message) or halt (Halted).
+
+    `rows` are indices of observed items, from 1 in the order of `observe`. `first` is true once per identity: OnStuck fires.
+    """
+
+    rule: str
+    identity: str
+    rows: tuple[int, ...]
+    sentence: str
+    action: Literal["steer", "halt"]
+    first: bool
+
+    @property
+    def reason(self) -> str:
+        """As a failed task gives it."""
+        return f"stuck:{self.rule}"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What OnProgress carries."""
+
+    files_modified: int
+    recent_successes: int
+    recent_failures: int
+    consecutive_errors: int
+
+
+def observe(state: State, item: Item, settings: Settings = DEFAULTS) -> tuple[State, Verdict | None]:
+    """The state after `item`, and a verdict when the agent is stuck with it; faults of the infrastructure are no evidence."""
+    state = remember(state, item, settings)
+    if isinstance(item, Control) or not settings.enable or is_infrastructure(item.error_kind):
+        return state, None
+    found = hits(state, item, settings)
+    return _ladder(state, found, settings) if found else (state, None)
+
+
+def remember(state: State, item: Item, settings: Settings = DEFAULTS) -> State:
+    """The state after `item`, without a judgement."""
+    if isinstance(item, Control):
+        return controlled(state, item)
+    if is_infrastructure(item.error_kind):
+        return replace(state, observed=state.observed + 1)
+    return said(state, item, settings) if item.kind == "message" else acted(state, item, settings)
+
+
+def _ladder(state: State, found: list[Hit], settings: Settings) -> tuple[State, Verdict]:
+    """A loop found for the first time is steered, within the budget; one found again halts."""
+    again = [one for one in found if one.identity in state.steered]
+    hit = (again or found)[0]
+    halts = bool(again) or state.steers >= settings.steer_budget
+    verdict = Verdict(hit.rule, hit.identity, hit.rows, hit.sentence, "halt" if halts else "steer", first=not again)
+    steered = remembered(state.steered, hit.identity, state.observed, STEERED_LIMIT)
+    return replace(state, steered=steered, steers=state.steers + (not halts)), verdict
+
+
+def accept(state: State, identity: str) -> State:
+    """A person says "go on anyway": this loop is none from now on."""
+    return replace(state, accepted=remembered(state.accepted, identity, True, STEERED_LIMIT))
+
+
+def progress_due(state: State, settings: Settings = DEFAULTS) -> bool:
+    """Whether OnProgress fires now: every progress_check_interval calls."""
+    return bool(settings.progress_check_interval and state.calls and state.calls % settings.progress_check_interval == 0)
+
+
+def progress(state: State) -> Progress:
+    well = sum(action.success for action in state.actions)
+    return Progress(len(state.files), well, len(state.actions) - well, state.consecutive_errors)

@@ -1,0 +1,87 @@
+"""`manage.py stuck_eval FILE` on the shared traces, and on files that are not right."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from agents.progress.traces import Judgement, judge, score
+
+TRACES = Path(__file__).with_name("stuck_traces.json")
+
+
+def evaluated(path: Path) -> list[str]:
+    out = StringIO()
+    call_command("stuck_eval", str(path), stdout=out)
+    return out.getvalue().splitlines()
+
+
+def action(**fields) -> dict:
+    return {"kind": "tool", "tool": "bash", "target": "ls", "args_digest": "a", "error": None, "content_hash": "c",
+            "success": True} | fields  # fmt: skip
+
+
+def trace(name: str, expected: bool, actions: list[dict], **fields) -> dict:
+    return {"name": name, "expected_stuck": expected, "detect_by": 4 if expected else None, "eval": "any",
+            "actions": actions} | fields  # fmt: skip
+
+
+def test_the_shared_traces_are_judged_with_an_f1_of_at_least_95_percent():
+    result = score(judge(trace) for trace in json.loads(TRACES.read_text()))
+    assert result.f1 >= 0.95
+    assert result.latency == 0
+
+
+def test_it_prints_one_figure_a_line_and_then_the_misjudged(tmp_path):
+    path = tmp_path / "traces.json"
+    repeated = [action()] * 5
+    path.write_text(
+        json.dumps([trace("caught", True, repeated), trace("missed", True, [action()]), trace("wronged", False, repeated)])
+    )
+    assert evaluated(path) == [
+        "precision 0.50",
+        "recall 0.50",
+        "f1 0.50",
+        "latency_median 0",
+        "missed expected stuck, no rule fired",
+        "wronged expected not stuck, exact_repeat fired at 4",
+    ]
+
+
+def test_only_the_last_verdict_counts_where_the_trace_says_so():
+    recovered = [action()] * 4 + [action(target="pwd", args_digest="b", content_hash="d")]
+    assert judge(trace("recovered", False, recovered, eval="final")).right
+    assert not judge(trace("recovered", False, recovered)).right
+
+
+def test_tools_a_trace_names_as_polling_may_wait():
+    asked = [action(tool="job", target="7")] * 12
+    assert judge(trace("asked", False, asked, poll_tools=["job"])).right
+    assert not judge(trace("asked", False, asked)).right
+
+
+def test_lateness_is_counted_past_the_action_by_which_it_should_be_found():
+    late = [Judgement(str(index), True, 4, index, "r") for index in (3, 6, 9)]
+    assert score(late).latency == 2
+
+
+def test_nothing_to_score_is_scored_nought(tmp_path):
+    path = tmp_path / "none.json"
+    path.write_text("[]")
+    assert evaluated(path) == ["precision 0.00", "recall 0.00", "f1 0.00", "latency_median 0"]
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '[{"name": "x"}]', "[1]"])
+def test_a_file_that_holds_no_traces_is_refused(tmp_path, text):
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    with pytest.raises(CommandError):
+        evaluated(path)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(CommandError, match="cannot be read"):
+        evaluated(tmp_path / "absent.json")
