@@ -40,7 +40,7 @@ class ConditionUnknown(ConstellationsError):
 
 
 class PlanRejected(ConstellationsError):
-    """The plan has problems, each {"line": int or None, "key": "tasks[0].conditon", "message": "..."}."""
+    """The plan has problems, each {"line": int or None, "key": "tasks[0].conditon", "message": "..."}, maybe a "column"."""
 
     code = "plan_rejected"
 
@@ -71,6 +71,7 @@ def in_short(lines: Sequence[str]) -> str:
 
 def _plan_line(problem: Mapping[str, Any]) -> str:
     where = [f"line {problem['line']}"] if problem.get("line") else []
+    where += [f"column {problem['column']}"] if problem.get("column") else []
     where += [problem["key"]] if problem["key"] else []
     return f"{', '.join(where)}: {problem['message']}" if where else problem["message"]
 

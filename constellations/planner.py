@@ -12,7 +12,7 @@ from typing import Any
 from agents.errors import PayloadRejected
 from agents.models import Device
 from agents.tables import Fields
-from constellations import editing, plans, rules
+from constellations import editing, plain_text, plans, rules
 from constellations.errors import PlanRejected
 from constellations.graph import Graph
 from constellations.live import LiveGraph
@@ -45,13 +45,15 @@ def prepare(payload: Fields) -> Prepared:
 
 
 def _plan(payload: Fields) -> plans.Plan:
-    text = payload.get("plan")
-    if not isinstance(text, str):
-        raise PayloadRejected(
-            "free text needs a language model, and none is configured: submit a plan",
-            [{"key": "request", "message": "free text needs a language model"}],
-        )
-    plan = plans.parse(text)
+    plan, request = payload.get("plan"), payload.get("request")
+    if isinstance(plan, str):
+        return _runnable(plans.parse(plan))
+    if isinstance(request, str):
+        return plain_text.parse(request, dict(Device.objects.values_list("name", "recipes")))
+    raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])
+
+
+def _runnable(plan: plans.Plan) -> plans.Plan:
     problems = [
         {"key": f"tasks.{task['task_id']}.{key}", "message": f"task {task['task_id']} {why}"}
         for task in plan.tasks

@@ -11,10 +11,10 @@ ROOT = Path(__file__).resolve().parent.parent
 APPS = ("agents", "constellations", "frontend", "project")
 """From the innermost to the composition root: a room may import those before it."""
 PURE = {
-    "agents": ("machines", "progress", "ids", "errors"),
+    "agents": ("machines", "progress", "devices/recipes", "ids", "errors"),
     "constellations": (
         "machines", "graph", "conditions", "editing", "rules", "plans", "errors", "operations", "steps", "drafts", "forms",
-        "documents", "values",
+        "documents", "values", "clauses", "plain_text",
     ),
 }  # fmt: skip
 """Modules without Django, clock, randomness or I/O."""

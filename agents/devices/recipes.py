@@ -1,0 +1,219 @@
+"""Recipes: named commands with parameters in a device's profile (constellations, "Planner without a language model"). Pure.
+
+    {"train": {
+        "command": ["python", "train.py", "--out", "{model}", "--epochs={epochs}"],
+        "parameters": {"model": {}, "epochs": {"type": "integer", "default": 30, "description": "Passes over the data."}},
+        "description": "Train a classifier."}}
+
+A parameter without a default is required; its type is one of TYPES, "string" unless given. A `{name}` in the command stands
+for a parameter's value, as a whole argument or as a part of one and never as several; `{{name}}` stands for `{name}` itself;
+other braces are just braces. No shell sees any of it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+MAX_RECIPES = 100
+MAX_PARAMETERS = 50
+MAX_WORDS = 200
+"""Words of a recipe's command."""
+MAX_TEXT = 4_000
+"""Characters of a word of a command, of a default, of a description."""
+MAX_SHOWN = 40
+"""Characters of a value that a message repeats."""
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,79}")
+PLACEHOLDER = re.compile(rf"\{{\{{({NAME.pattern})\}}\}}|\{{({NAME.pattern})\}}")
+RECIPE_KEYS = ("command", "parameters", "description")
+PARAMETER_KEYS = ("type", "default", "description")
+
+WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
+REAL = re.compile(r"[-+]?([0-9]{1,18}\.?[0-9]{0,18}|\.[0-9]{1,18})([eE][-+]?[0-9]{1,3})?")
+TYPES = {
+    "string": (str, re.compile(r"[^\0]*"), "text"),
+    "integer": (int, WHOLE, "a whole number"),
+    "number": (int | float, REAL, "a number"),
+    "boolean": (bool, re.compile(r"true|false"), "true or false"),
+}
+"""What a default is in JSON, how a value is written, what a message calls it."""
+
+Problem = dict[str, str]
+"""{"key": "train.command[1]", "message": "..."}"""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """`default` is None when a value must be given. `leads` says that its value begins an argument somewhere."""
+
+    type: str
+    default: str | None
+    leads: bool
+
+    def problem(self, value: str) -> str:
+        """What keeps the text `value` from being this parameter's, or nothing."""
+        _, pattern, called = TYPES[self.type]
+        if not pattern.fullmatch(value):
+            return f"must be {called}, not '{_shown(value)}'"
+        if self.type == "number" and not math.isfinite(float(value)):
+            return f"is not a number that can be told apart from infinity: '{_shown(value)}'"
+        if self.type == "string" and self.leads and value.startswith("-"):
+            return f"'{_shown(value)}' would be read as an option, because it begins with -"
+        return ""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A named command whose parameters are waiting for values."""
+
+    name: str
+    command: tuple[str, ...]
+    parameters: Mapping[str, Parameter]
+    description: str = ""
+
+    def missing(self, given: Mapping[str, str]) -> list[str]:
+        """Names of the parameters that have neither a value nor a default."""
+        return [name for name, one in self.parameters.items() if one.default is None and name not in given]
+
+    def argv(self, given: Mapping[str, str]) -> list[str]:
+        """The argument list; of as many words as the command, whatever the values are."""
+        defaults = {name: one.default or "" for name, one in self.parameters.items()}
+        values = {**defaults, **given}
+        return [
+            PLACEHOLDER.sub(lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]], word) for word in self.command
+        ]
+
+    def usage(self) -> str:
+        """As a message shows it: `train model=... epochs=30`."""
+        shown = [f"{name}={'...' if one.default is None else _shown(one.default)}" for name, one in self.parameters.items()]
+        return " ".join([self.name, *shown])
+
+
+def read(name: str, written: Any) -> Recipe | None:
+    """The recipe, or None when it has problems."""
+    if next(_recipe_problems(name, written), None):
+        return None
+    command = tuple(written["command"])
+    parameters = {
+        name: Parameter(one.get("type", "string"), _text(one["default"]) if "default" in one else None, _leads(name, command))
+        for name, one in written.get("parameters", {}).items()
+    }
+    return Recipe(name, command, parameters, written.get("description", ""))
+
+
+def problems(written: Any) -> list[Problem]:
+    """What is wrong with the recipes of a device's profile; nothing when they are well."""
+    return [{"key": key, "message": message} for key, message in _problems(written)]
+
+
+def _text(default: Any) -> str:
+    if isinstance(default, bool):
+        return "true" if default else "false"
+    return str(default)
+
+
+def _leads(name: str, command: tuple[str, ...]) -> bool:
+    return any(word.startswith(f"{{{name}}}") for word in command)
+
+
+def _shown(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
+def _kind(value: Any) -> str:
+    kinds = {str: "text", bool: "true or false", type(None): "nothing", list: "a list", dict: "an object"}
+    return kinds.get(type(value), "a number")
+
+
+Found = Iterator[tuple[str, str]]
+
+
+def _problems(written: Any) -> Found:
+    if not isinstance(written, Mapping):
+        yield "", f"recipes are an object (name: recipe), not {_kind(written)}"
+    elif len(written) > MAX_RECIPES:
+        yield "", f"there are {len(written)} recipes; {MAX_RECIPES} are allowed"
+    else:
+        for name, recipe in written.items():
+            yield from _recipe_problems(name, recipe)
+
+
+def _recipe_problems(name: Any, written: Any) -> Found:
+    key = _shown(name)
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        yield key, "a recipe's name begins with a letter and has letters, digits, _ and - only, at most 80"
+        return
+    if not isinstance(written, Mapping):
+        yield key, f"a recipe is an object with a command, not {_kind(written)}"
+        return
+    yield from _strange_keys(key, written, RECIPE_KEYS)
+    yield from _text_problems(f"{key}.description", written.get("description", ""))
+    parameters = written.get("parameters", {})
+    if not isinstance(parameters, Mapping) or len(parameters) > MAX_PARAMETERS:
+        yield f"{key}.parameters", f"must be an object (name: parameter) of at most {MAX_PARAMETERS}, not {_kind(parameters)}"
+        return
+    for each, parameter in parameters.items():
+        yield from _parameter_problems(f"{key}.parameters.{_shown(each)}", each, parameter)
+    yield from _command_problems(f"{key}.command", written.get("command"), parameters)
+
+
+def _parameter_problems(key: str, name: Any, written: Any) -> Found:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        yield key, "a parameter's name begins with a letter and has letters, digits, _ and - only, at most 80"
+        return
+    if not isinstance(written, Mapping):
+        yield key, f"a parameter is an object ({', '.join(PARAMETER_KEYS)}; {{}} will do), not {_kind(written)}"
+        return
+    yield from _strange_keys(key, written, PARAMETER_KEYS)
+    yield from _text_problems(f"{key}.description", written.get("description", ""))
+    kind = written.get("type", "string")
+    if not isinstance(kind, str) or kind not in TYPES:
+        yield f"{key}.type", f"must be one of {', '.join(TYPES)}, not {_shown(kind)}"
+    elif "default" in written:
+        yield from _default_problems(f"{key}.default", written["default"], kind)
+
+
+def _default_problems(key: str, default: Any, kind: str) -> Found:
+    wanted, pattern, called = TYPES[kind]
+    fits = isinstance(default, wanted) and (kind == "boolean" or not isinstance(default, bool))
+    if not fits or not pattern.fullmatch(_text(default)):
+        yield key, f"must be {called}, not {_kind(default)}: {_shown(default)}"
+    elif kind == "string":
+        yield from _text_problems(key, default)
+
+
+def _command_problems(key: str, command: Any, parameters: Mapping[str, Any]) -> Found:
+    if not isinstance(command, list | tuple) or not 1 <= len(command) <= MAX_WORDS:
+        yield key, f"must be a list of 1 to {MAX_WORDS} words, not {_kind(command)}"
+        return
+    wrong = [found for place, word in enumerate(command) for found in _text_problems(f"{key}[{place}]", word)]
+    yield from wrong
+    if wrong:
+        return
+    if not command[0] or any(found[2] for found in PLACEHOLDER.finditer(command[0])):
+        yield f"{key}[0]", "must name the program itself, without a placeholder"
+    used = {found[2]: place for place, word in enumerate(command) for found in PLACEHOLDER.finditer(word) if found[2]}
+    for name in used.keys() - parameters.keys():
+        yield f"{key}[{used[name]}]", f"there is no parameter {name}; to have the braces themselves, write {{{{{name}}}}}"
+    for name in parameters:
+        if name not in used:
+            yield key, f"the parameter {_shown(name)} stands nowhere in the command"
+
+
+def _text_problems(key: str, value: Any) -> Found:
+    if not isinstance(value, str):
+        yield key, f"must be text, not {_kind(value)}"
+    elif len(value) > MAX_TEXT:
+        yield key, f"has {len(value)} characters; {MAX_TEXT} are allowed"
+    elif "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        yield key, "may hold neither the character NUL nor half a character"
+
+
+def _strange_keys(key: str, written: Mapping[Any, Any], known: tuple[str, ...]) -> Found:
+    for strange in [each for each in written if each not in known]:
+        yield f"{key}.{_shown(strange)}", f"there is no such key; known are {', '.join(known)}"
