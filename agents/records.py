@@ -152,7 +152,7 @@ def door(stream: int, by: str, request_id: str = "") -> Iterator[Door]:
 
     Raises NoSuchSession where there is no such stream. An exception inside writes nothing.
     """
-    with transaction.atomic(), connection.wrap_database_errors:
+    with storage.writing(), connection.wrap_database_errors:
         cursor, statements = storage.cursor(), store()
         found = statements.lock(cursor, [stream], wait=True).get(stream)
         if found is None:

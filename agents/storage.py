@@ -6,18 +6,25 @@ floats, text, JSON values, times as `agents.clock` writes them. See docs/decisio
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 import orjson
 import psycopg
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 
 Row = Sequence[Any]
 Columns = tuple[tuple[str, str], ...]
 ALL = 1 << 62
+BUSY_S = 20.0
+"""A service waits so long for SQLite's one lock..."""
+RETRY_S = 0.001
+"""...asking at this pace: the database's own back-off lets a busy runner pass again and again."""
 
 POSTGRES_TYPES = {
     "int": "bigint", "float": "double precision", "bool": "boolean", "text": "text", "time": "timestamptz", "json": "jsonb",
@@ -62,7 +69,7 @@ class Sqlite:
     def insert(self, cursor, table: str, columns: Columns, rows: Iterable[Row]) -> None:
         cursor.executemany(_sqlite_insert(table, columns), self._encoded(columns, rows))
 
-    def update(self, cursor, table: str, columns: Columns, rows: Iterable[Row]) -> None:
+    def update(self, cursor, table: str, columns: Columns, rows: Sequence[Row]) -> None:
         """Rows hold the columns' values and, last, the id."""
         cursor.executemany(_sqlite_update(table, columns), self._encoded((*columns, ("id", "int")), rows))
 
@@ -147,8 +154,10 @@ class Postgres:
     def insert(self, cursor, table: str, columns: Columns, rows: Iterable[Row]) -> None:
         cursor.execute(_postgres_insert(table, columns), (self._records(columns, rows),))
 
-    def update(self, cursor, table: str, columns: Columns, rows: Iterable[Row]) -> None:
-        cursor.execute(_postgres_update(table, columns), (self._records((*columns, ("id", "int")), rows),))
+    def update(self, cursor, table: str, columns: Columns, rows: Sequence[Row]) -> None:
+        # The ids a second time: a join with JSON alone is planned as a scan of the whole table.
+        records = self._records((*columns, ("id", "int")), rows)
+        cursor.execute(_postgres_update(table, columns), (records, [row[-1] for row in rows]))
 
     def delete(self, cursor, table: str, ids: Iterable[int]) -> None:
         cursor.execute(f"DELETE FROM {table} WHERE id = ANY(%s)", (list(ids),))
@@ -196,7 +205,7 @@ def _postgres_insert(table: str, columns: Columns) -> str:
 def _postgres_update(table: str, columns: Columns) -> str:
     values = ", ".join(f'"{name}" = {_json_null(name, kind, "r.")}' for name, kind in columns)
     shape = _postgres_shape((*columns, ("id", "int")))
-    return f"UPDATE {table} AS t SET {values} FROM jsonb_to_recordset(%s::jsonb) AS r({shape}) WHERE t.id = r.id"
+    return f"UPDATE {table} AS t SET {values} FROM jsonb_to_recordset(%s::jsonb) AS r({shape}) WHERE t.id = r.id AND t.id = ANY(%s)"
 
 
 _OWN = threading.local()
@@ -214,6 +223,41 @@ def cursor() -> Any:
         connection.ensure_connection()
         raw = connection.connection
     return raw.cursor() if connection.vendor == "sqlite" else psycopg.Cursor(raw)
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """A Django transaction that is about to write. On SQLite its lock is asked for at an even pace."""
+    transaction_of_ours = transaction.atomic()
+    if connection.vendor != "sqlite" or connection.in_atomic_block:
+        with transaction_of_ours:
+            yield
+        return
+    _enter_patiently(transaction_of_ours)
+    try:
+        yield
+    except BaseException:
+        if not transaction_of_ours.__exit__(*sys.exc_info()):
+            raise
+    else:
+        transaction_of_ours.__exit__(None, None, None)
+
+
+def _enter_patiently(block: transaction.Atomic) -> None:
+    connection.ensure_connection()
+    raw, until = connection.connection, time.monotonic() + BUSY_S
+    raw.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                block.__enter__()
+                return
+            except OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise
+            time.sleep(RETRY_S)
+    finally:
+        raw.execute(f"PRAGMA busy_timeout = {int(BUSY_S * 1000)}")
 
 
 SQLITE, POSTGRES = Sqlite(), Postgres()
