@@ -1,0 +1,91 @@
+"""Plans to carry out, and a runner that ends when it has carried them out."""
+
+import json
+import random
+import time
+
+from django.contrib.auth.models import User
+
+from agents import services
+from agents.engine.drive import Drive
+from agents.engine.runner import Runner
+from benchmarks.inside import tools  # noqa: F401 (registers the bodies)
+from benchmarks.inside.furniture import DEVICE
+
+WIDTH = 50
+"""Tasks in a layer."""
+UPSTREAMS = 2
+"""Edges into a task, from the layer above."""
+SEED = 1
+
+Plan = dict
+
+
+def layered(tasks: int, tool: str = "noop") -> Plan:
+    """A random graph in layers, always the same one. Short names: a plan's text may have one million bytes."""
+    chance = random.Random(SEED)
+    rows = []
+    for number in range(tasks):
+        row = {"task_id": str(number), "device": DEVICE, "tool": tool}
+        above = number // WIDTH * WIDTH - WIDTH
+        if above >= 0:
+            row["after"] = [str(upstream) for upstream in sorted(chance.sample(range(above, above + WIDTH), UPSTREAMS))]
+        rows.append(row)
+    return {"tasks": rows}
+
+
+def chain(tasks: int, tool: str = "noop", **arguments) -> Plan:
+    """One task after the other."""
+    rows = [{"task_id": str(number), "device": DEVICE, "tool": tool, "arguments": arguments} for number in range(tasks)]
+    for number, row in enumerate(rows[1:]):
+        row["after"] = [str(number)]
+    return {"tasks": rows}
+
+
+def by() -> str:
+    return f"user:{User.objects.get().pk}"
+
+
+def session() -> int:
+    return services.session_create(User.objects.get(), by=by()).pk
+
+
+def submit(plan: Plan, into: int | None = None) -> int:
+    """Post an interaction into a session, a new one unless one is given; returns the session."""
+    into = into or session()
+    services.command_submit(into, "interaction", "", payload(plan), by=by())
+    return into
+
+
+def payload(plan: Plan) -> dict:
+    return {"plan": json.dumps(plan, separators=(",", ":"))}
+
+
+class Measured(Runner):
+    """The real runner, which stops once `sessions` sessions have done what they were asked; it says when that was.
+
+    It looks only at sessions that have nothing to decide, so that it costs nothing while they work.
+    """
+
+    def __init__(self, sessions: int = 1):
+        super().__init__()
+        self._sessions = sessions
+        self._rested: set[int] = set()
+        self.began_at = self.ended_at = self.began_cpu = self.ended_cpu = 0.0
+
+    def _written(self, batch) -> None:
+        if not self.began_cpu and batch.starts:
+            self.began_cpu = time.process_time()
+        super()._written(batch)
+
+    def _rest(self, drive: Drive) -> None:
+        super()._rest(drive)
+        if drive.work is None and not drive.inbox("queued"):
+            self._rested.add(drive.stream)
+        if len(self._rested) == self._sessions and not self.ended_at:
+            self.ended_at, self.ended_cpu = time.time(), time.process_time()
+            self.stop()
+
+    def run(self) -> None:
+        self.began_at = time.time()
+        super().run()

@@ -1,0 +1,70 @@
+"""Rows of results, what they should be, and the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.table import Table
+
+TARGETS = {
+    # name: (SQLite, PostgreSQL), quality.md's goals in the row's unit
+    "layered": (6_000, 3_000),
+    "chain": (0.3, 1.0),
+    "pauses": (0.45, 0.5),
+    "one agent": (5_000, 900),
+    "many agents": (25_000, 12_000),
+    "post, alive": (50, 50),
+    "post, asleep": (300, 300),
+    "websocket": (20, 5),
+    "foreign, loss": (15, 20),
+    "foreign, wait": (50, 50),
+    "kill, again": (0, 0),
+    "kill, first": (0.6, 0.7),
+    "memory, runner": (150, 150),
+    "memory, web": (110, 110),
+}
+RATES = ("/s",)
+"""Units in which more is better."""
+
+
+@dataclass
+class Row:
+    """One measured number. `limits` are raw ones of the same run, in the row's unit; `target` names a goal of TARGETS."""
+
+    database: str
+    what: str
+    value: float
+    unit: str
+    target: str = ""
+    limits: dict[str, float] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def goal(self) -> float | None:
+        return TARGETS[self.target][self.database != "sqlite"] if self.target else None
+
+    def ratios(self) -> dict[str, float]:
+        """How near to each limit: 1 is as fast as it."""
+        more = self.unit.endswith(RATES)
+        return {name: self.value / limit if more else limit / self.value for name, limit in self.limits.items()}
+
+    def as_json(self) -> dict:
+        return {**vars(self), "goal": self.goal, "ratios": self.ratios()}
+
+
+def show(rows: list[Row], console: Console) -> None:
+    table = Table()
+    for heading, justify in (("", "left"), ("database", "left"), ("measured", "right"), ("goal", "right")):
+        table.add_column(heading, justify=justify)
+    table.add_column("of the raw limit")
+    table.add_column("beside")
+    for row in rows:
+        goal = "" if row.goal is None else number(row.goal)
+        ratios = ", ".join(f"{ratio:.3f} {name}" for name, ratio in row.ratios().items())
+        table.add_row(row.what, row.database, f"{number(row.value)} {row.unit}", goal, ratios, row.note)
+    console.print(table)
+
+
+def number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 or value == int(value) else f"{value:.3g}"

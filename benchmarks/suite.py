@@ -1,0 +1,222 @@
+"""The benchmarks: each is a function from a run to rows. What each measures: docs/benchmarks.md."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from benchmarks.machine import memory
+from benchmarks.places import Ground, Place
+from benchmarks.report import Row
+
+SETTLE_S = 1.0
+"""A web server is called idle so long after it has started."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of everything."""
+
+    runs: int
+    layered: tuple[int, ...]
+    raw: int
+    chain: int
+    pauses: int
+    transitions: int
+    agents: int
+    sessions: int
+    trials: int
+    commits: int
+    kill: int
+
+
+FULL = Size(3, (1000, 10_000), 10_000, 200, 40, 10_000, 200, 200, 40, 200, 1000)
+SMOKE = Size(1, (300,), 1000, 30, 5, 300, 20, 10, 4, 20, 300)
+
+
+class Run:
+    """All benchmarks of one database: where, how much, and the raw limits, measured once when first asked for."""
+
+    def __init__(self, ground: Ground, size: Size):
+        self.ground, self.size, self.database = ground, size, ground.database
+
+    def row(self, what: str, value: float, unit: str, **more: Any) -> Row:
+        return Row(self.database, what, value, unit, **more)
+
+    def median(self, function: str, by: str, settings: dict[str, str] | None = None, **arguments: Any) -> dict:
+        """The median run by one of its numbers; each in a place and a process of its own."""
+        results = []
+        for _ in range(self.size.runs):
+            with self.ground.place(**(settings or {})) as place:
+                results.append(place.call(function, **arguments))
+        return sorted(results, key=lambda result: result[by])[len(results) // 2]
+
+    @cached_property
+    def limits(self) -> dict[str, float]:
+        """Two workers that only write: tasks/s with two commits a task and grouped, seconds of a hop."""
+        with self.ground.place() as place:
+            return place.call("raw.measure", tasks=self.size.raw)
+
+    @cached_property
+    def same_rows(self) -> float:
+        """Tasks/s of one raw writer that writes the rows which the engine wrote."""
+        with self.ground.place() as place:
+            place.call("graphs.layered", tasks=self.size.layered[-1])
+            with self.ground.place(like=place) as copy:
+                return copy.call("replay.tasks")["rate"]
+
+    @cached_property
+    def same_transitions(self) -> dict[str, float]:
+        """Transitions/s of one raw writer, a commit each and a commit for all agents."""
+        with self.ground.place() as place:
+            return place.call("transitions.raw", count=self.size.transitions, group=self.size.agents)
+
+
+def limits(run: Run) -> Iterator[Row]:
+    yield run.row("raw: two woken workers, two commits a task", run.limits["single"], "tasks/s")
+    yield run.row("raw: the same, grouped by 64", run.limits["grouped"], "tasks/s")
+    yield run.row("raw: one writer, the engine's own rows", run.same_rows, "tasks/s")
+    yield run.row("raw: a hop from worker to worker, with a commit", run.limits["hop"] * 1000, "ms")
+    yield run.row("raw: one writer, transitions, a commit each", run.same_transitions["single"], "transitions/s")
+    yield run.row("raw: the same, grouped", run.same_transitions["grouped"], "transitions/s")
+
+
+def layered(run: Run) -> Iterator[Row]:
+    bounds = {"two commits": run.limits["single"], "grouped": run.limits["grouped"], "same rows": run.same_rows}
+    for tasks in run.size.layered:
+        found = run.median("graphs.layered", "wall", tasks=tasks)
+        note = (
+            f"{found['records']:.1f} records and {found['bytes']:,.0f} bytes a task, {found['commits']} commits,"
+            f" {found['cpu'] / tasks * 1000:.3f} ms CPU a task"
+        )
+        yield run.row(
+            f"layered, {tasks:,} no-ops", tasks / found["wall"], "tasks/s", target="layered", limits=bounds, note=note
+        )
+        yield run.row(f"layered, {tasks:,} no-ops, posting, reading and building included", tasks / found["whole"], "tasks/s")
+    tasks = run.size.layered[0]
+    found = run.median("graphs.layered", "wall", {"ORRERY_POWER_SAFE": "1"}, tasks=tasks)
+    yield run.row(f"layered, {tasks:,} no-ops, power-safe", tasks / found["wall"], "tasks/s")
+
+
+def chain(run: Run) -> Iterator[Row]:
+    found = run.median("graphs.chain", "median", tasks=run.size.chain)
+    bound = {"hop": run.limits["hop"] * 1000}
+    note = f"p95 {found['p95'] * 1000:.2f} ms, wall a task {found['hop'] * 1000:.2f} ms"
+    what = f"chain of {run.size.chain} no-ops, median gap from body to body"
+    yield run.row(what, found["median"] * 1000, "ms", target="chain", limits=bound, note=note)
+
+
+def pauses(run: Run) -> Iterator[Row]:
+    found = run.median("graphs.pauses", "wall", tasks=run.size.pauses, seconds=0.01)
+    yield run.row(f"chain of {run.size.pauses} tasks of 10 ms", found["wall"], "s", target="pauses" if run.size is FULL else "")
+
+
+def transitions(run: Run) -> Iterator[Row]:
+    size, bound = run.size, run.same_transitions
+    one = run.median("transitions.measure", "rate", agents=1, rounds=size.transitions)
+    what = f"one agent, {size.transitions:,} transitions, a commit each"
+    yield run.row(what, one["rate"], "transitions/s", target="one agent", limits={"same rows": bound["single"]})
+    rounds = max(1, 5 * size.transitions // size.agents)
+    many = run.median("transitions.measure", "rate", agents=size.agents, rounds=rounds)
+    what = f"{size.agents} agents at once"
+    yield run.row(what, many["rate"], "transitions/s", target="many agents", limits={"same rows": bound["grouped"]})
+    whole = run.median("graphs.sessions", "rate", count=size.sessions, tasks=10)
+    yield run.row(f"{size.sessions} sessions at once, the whole engine", whole["rate"], "transitions/s")
+
+
+def post(run: Run) -> Iterator[Row]:
+    trials = run.size.trials
+    with run.ground.place() as place, place.process("runners.serve") as runner:
+        runner.read()
+        yield _latency(run, "post > first task, session held", place.call("wakeups.alive", trials=trials), "post, alive")
+        yield _latency(
+            run, "post > first task, session given back", place.call("wakeups.asleep", trials=trials), "post, asleep"
+        )
+        with place.web() as (port, _):
+            times = place.call("wakeups.over_http", trials=trials, port=port, token=place.furniture["token"])
+        yield _latency(run, "post > first task, over HTTP", times, "post, alive")
+
+
+def websocket(run: Run) -> Iterator[Row]:
+    with run.ground.place() as place, place.web() as (port, _):
+        arguments = {"count": run.size.commits, "port": port, "token": place.furniture["token"]}
+        yield _latency(run, "commit > websocket, idle", place.call("live.commits", **arguments), "websocket")
+        with place.process("runners.serve") as runner:
+            runner.read()
+            place.call("graphs.prepare", tasks=run.size.layered[-1])
+            yield _latency(run, "commit > websocket, beside a run", place.call("live.commits", **arguments), "websocket")
+
+
+def _latency(run: Run, what: str, seconds: list[float], target: str) -> Row:
+    times = [one * 1000 for one in seconds]
+    p95 = statistics.quantiles(times, n=20, method="inclusive")[-1]
+    note = f"p50 {statistics.median(times):.1f}, most {max(times):.1f} ms, of {len(times)}"
+    return run.row(f"{what}, p95", p95, "ms", target=target, note=note)
+
+
+def foreign(run: Run) -> Iterator[Row]:
+    """With and without another writer in turn, so that both meet the same machine."""
+    tasks, alone, beside, waits = run.size.layered[-1], [], [], []
+    for _ in range(run.size.runs):
+        with run.ground.place() as place:
+            alone.append(place.call("graphs.layered", tasks=tasks)["wall"])
+        with run.ground.place() as place:
+            session = place.call("graphs.prepare", tasks=tasks)
+            with place.process("foreign.pings", session=session) as writer:
+                writer.read()
+                beside.append(place.call("graphs.layered", tasks=tasks, session=session)["wall"])
+                waits += writer.read()
+    loss = (1 - statistics.median(alone) / statistics.median(beside)) * 100
+    note = f"{len(waits)} commands in {len(beside)} runs"
+    yield run.row("20 foreign commits/s during a run: loss of tasks/s", loss, "%", target="foreign, loss", note=note)
+    longest = max(waits, default=0.0) * 1000
+    yield run.row("20 foreign commits/s during a run: longest wait", longest, "ms", target="foreign, wait", note=note)
+
+
+def kill(run: Run) -> Iterator[Row]:
+    for runners, what in ((2, "another runner lives"), (1, "a new one is started")):
+        with run.ground.place() as place:
+            found = place.call("kills.measure", tasks=run.size.kill, runners=runners)
+        note = f"after {found['before']} of {run.size.kill} bodies; {found['twice']} bodies ran twice; {_verified(found)}"
+        yield run.row(f"kill -9, {what}: first body after it", found["first"], "s", target="kill, first", note=note)
+        yield run.row(f"kill -9, {what}: finished tasks run again", found["again"], "tasks", target="kill, again")
+
+
+def _verified(found: dict) -> str:
+    return f"verify: {'; '.join(found['findings'])}" if found["findings"] else "verify finds nothing"
+
+
+def memory_taken(run: Run) -> Iterator[Row]:
+    tasks = run.size.layered[-1]
+    with run.ground.place() as place:
+        with place.process("runners.serve") as runner:
+            runner.read()
+            found = place.call("memory.watch", pid=runner.pid, tasks=tasks)
+        note = f"proportional {found['pss']:.0f} MB"
+        yield run.row(f"memory of a runner, {tasks:,} tasks, peak", found["rss"], "MB", target="memory, runner", note=note)
+        yield _idle_web(run, place)
+
+
+def _idle_web(run: Run, place: Place) -> Row:
+    with place.web() as (_, pid):
+        time.sleep(SETTLE_S)
+        rss, pss = memory(pid)
+    return run.row("memory of an idle web process", rss, "MB", target="memory, web", note=f"proportional {pss:.0f} MB")
+
+
+BENCHMARKS: dict[str, Callable[[Run], Iterator[Row]]] = {
+    "limits": limits,
+    "layered": layered,
+    "chain": chain,
+    "pauses": pauses,
+    "transitions": transitions,
+    "post": post,
+    "websocket": websocket,
+    "foreign": foreign,
+    "kill": kill,
+    "memory": memory_taken,
+}
