@@ -32,6 +32,7 @@ from agents.pagination import parameter
 from agents.parsers import StrictJson
 from agents.permissions import actor_name
 from agents.schema import ProblemSchema
+from agents.storage import writing
 from agents.tail import read_events
 
 EVENTS_LIMIT = 1_000
@@ -114,11 +115,17 @@ class SessionViews(mixins.ListModelMixin, Api):
             raise NotFound("there is no such session, or it is not yours to see")
         return found
 
-    @extend_schema(request=forms.SessionBody, responses={201: forms.SessionDetail})
+    @extend_schema(request=forms.SessionBody, responses={201: forms.SessionMade})
     def create(self, request: Request) -> Response:
         body = self.body(forms.SessionBody)
-        made = services.session_create(request.user, body["title"], by=actor_name(request))
-        return Response(self._detail(self.get_queryset().get(pk=made.pk)), status=201)
+        payload, interaction = forms.asked_for(body), None
+        if payload:
+            services.check_payload(payload)
+        with writing():
+            made = services.session_create(request.user, body["title"], by=actor_name(request))
+            if payload:
+                interaction = self._submit(made.pk, "interaction", body.get("client_id", ""), payload)[0].pk
+        return Response({**self._detail(self.get_queryset().get(pk=made.pk)), "interaction": interaction}, status=201)
 
     @extend_schema(parameters=[SNAPSHOT], responses=forms.SessionDetail)
     def retrieve(self, request: Request, pk: str) -> Response:
@@ -148,7 +155,7 @@ class SessionViews(mixins.ListModelMixin, Api):
 
     def _submit_interaction(self, session: int) -> Response:
         body = self.body(forms.InteractionBody)
-        payload: dict[str, Any] = {key: body[key] for key in ("plan", "request") if key in body}
+        payload = forms.asked_for(body)
         seq = head_of(session)  # before the request, so that whoever follows from here misses nothing of it
         item, created = self._submit(session, "interaction", body.get("client_id", ""), payload)
         ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}

@@ -1,9 +1,13 @@
 """The live view of a session: a snapshot, then its events as they are committed.
 
 Server to client: {"type": "snapshot", "seq", "rows"}, {"type": "events", "events": [...]}, {"type": "resume", "from": seq},
-{"type": "error", "code", "message"}. Client to server: {"type": "ack", "seq"}. A client that does not acknowledge is told
-to resume and closed after a grace: it comes back with ?since=. Closes: 4400 malformed, 4401 who are you, 4403 not
-allowed, 4404 no such session, 4408 no acknowledgement, 1011 our fault.
+{"type": "error", "code", "message"}. A large snapshot comes in several messages, all but the last with "more": true, and
+what is larger than a message may be comes in {"type": "part", "text", "more"} (agents.pieces). Client to server:
+{"type": "ack", "seq"}, of a snapshot when all of it is there. A client that does not acknowledge is told to resume and
+closed after a grace: it comes back with ?since=.
+
+Closes: 4400 malformed, 4401 who are you, 4403 not allowed, 4404 no such session: these are for good. 4408 no
+acknowledgement, 4500 our fault (applications may not send 1011): try again after a while.
 """
 
 from __future__ import annotations
@@ -15,7 +19,6 @@ from collections import deque
 from typing import Any
 from urllib.parse import parse_qs
 
-import orjson
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from rest_framework.exceptions import AuthenticationFailed
@@ -24,15 +27,18 @@ from agents import tail
 from agents.logins import Login, login_of
 from agents.models import Session, Stream
 from agents.permissions import refusal
+from agents.pieces import PIECE_BYTES, frames, snapshot_messages
 from agents.replay import snapshot
 
 WINDOW_EVENTS = 1_000
 WINDOW_BYTES = 1_000_000
-"""How far the server goes ahead of the last acknowledgement."""
+"""How far the server goes ahead of the last acknowledgement; a snapshot and a single event may be larger."""
 BEHIND_EVENTS = 10_000
 """A client further behind gets a snapshot instead."""
 GRACE_S = 30
-"""Seconds after `resume` within which an acknowledgement must come."""
+"""Seconds after `resume` within which an acknowledgement must come..."""
+SLOWEST_BYTES_S = 50_000
+"""...and as many more as it takes at this rate to receive what was sent."""
 RECHECK_S = 60
 """Seconds after which login and visibility are looked at again."""
 MESSAGE_LENGTH = 1_000
@@ -51,17 +57,17 @@ class Closed(Exception):
 
 
 class Window:
-    """What was sent and not yet acknowledged."""
+    """What was sent and not yet acknowledged: `size` bytes."""
 
     def __init__(self, seq: int):
         self.sent = self.acknowledged = seq
-        self._size = 0
+        self.size = 0
         self._waiting: deque[tuple[int, int]] = deque()
 
     def add(self, seq: int, size: int) -> None:
         """`size` bytes were sent, up to and including `seq`."""
         self.sent = seq
-        self._size += size
+        self.size += size
         self._waiting.append((seq, size))
 
     def acknowledge(self, seq: int) -> None:
@@ -70,11 +76,11 @@ class Window:
             raise Closed(4400, f"ack of {seq}, but {self.sent} was the last sent")
         self.acknowledged = max(self.acknowledged, seq)
         while self._waiting and self._waiting[0][0] <= seq:
-            self._size -= self._waiting.popleft()[1]
+            self.size -= self._waiting.popleft()[1]
 
     def room(self) -> tuple[int, int]:
         """Events and bytes that may still be sent; (0, 0) when the client must acknowledge first."""
-        events, size = WINDOW_EVENTS - (self.sent - self.acknowledged), WINDOW_BYTES - self._size
+        events, size = WINDOW_EVENTS - (self.sent - self.acknowledged), WINDOW_BYTES - self.size
         return (events, size) if events > 0 and size > 0 else (0, 0)
 
 
@@ -118,9 +124,10 @@ def admit(login: Login, session: int) -> int:
 
 
 @database_sync_to_async
-def snapshot_message(session: int) -> tuple[int, bytes]:
+def read_snapshot(session: int) -> tuple[int, list[bytes]]:
+    """(seq, messages)"""
     found = snapshot(session)
-    return found["seq"], orjson.dumps({"type": "snapshot", **found})
+    return found["seq"], snapshot_messages(found)
 
 
 class SessionConsumer(AsyncWebsocketConsumer):
@@ -178,7 +185,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
             await self._refuse(closed)
         except Exception:
             log.exception("the live view of session %s broke", self.session)
-            await self._refuse(Closed(1011, "something broke on our side; come back with since"))
+            await self._refuse(Closed(4500, "something broke on our side; come back with since"))
 
     async def _refuse(self, closed: Closed) -> None:
         self._cancel()
@@ -189,29 +196,36 @@ class SessionConsumer(AsyncWebsocketConsumer):
 
     async def _feed(self, head: int, fresh: bool) -> None:
         if fresh:
-            head, message = await snapshot_message(self.session)
+            head, messages = await read_snapshot(self.session)
             self.window = Window(head)
-            await self.send(message.decode())
-            self.window.add(head, len(message))
+            self.window.add(head, sum(map(len, messages)))  # before it is sent: the answer may come at once
+            for message in messages:
+                await self._send_whole(message)
         with tail.tail().follow(self.session, head):
             while True:
                 await self._send_next()
 
     async def _send_next(self) -> None:
         events, size = self.window.room()
-        batch = await tail.tail().after(self.session, self.window.sent, max(events, 1), max(size, 1))
+        batch = await tail.tail().after(self.session, self.window.sent, max(events, 1), max(1, min(size, PIECE_BYTES)))
         if not events:
             await self._wait_for_room()
             return
         joined = b",".join(event.json for event in batch)
         self.window.add(batch[-1].seq, len(joined))
-        await self.send(f'{{"type":"events","events":[{joined.decode()}]}}')
+        await self._send_whole(b'{"type":"events","events":[' + joined + b"]}")
+
+    async def _send_whole(self, message: bytes) -> None:
+        for frame in frames(message):
+            await self.send(frame)
 
     async def _wait_for_room(self) -> None:
         """There is more, and the client has not acknowledged enough: say so once, and wait for it, not forever."""
+        if self.window.room()[0]:
+            return  # it has, since that was asked
         await self.send(json.dumps({"type": "resume", "from": self.window.sent}))
         try:
-            async with asyncio.timeout(GRACE_S):
+            async with asyncio.timeout(GRACE_S + self.window.size / SLOWEST_BYTES_S):
                 while not self.window.room()[0]:
                     self.acknowledgement.clear()
                     await self.acknowledgement.wait()

@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
+from agents.devices import recipes as cookbook
 from agents.models import Actor, Agent, Device, InboxItem, Session, Token, Transition
 from agents.models.access import SCOPES
 from agents.pagination import LARGEST
@@ -19,6 +20,9 @@ REASON_LENGTH = 500
 LIST_LENGTH = 100
 """Entries of a list in a body."""
 TOKEN_DAYS = 365
+ASKED = ({"required": ["plan"]}, {"required": ["request"]})
+"""What an interaction's body holds, as JSON schemas."""
+NOT_ASKED = {"not": {"anyOf": [*ASKED, {"required": ["client_id"]}]}}
 COMMANDS = ("pause", "resume", "cancel", "ping", "approve")
 
 
@@ -64,21 +68,41 @@ class ClientId(serializers.RegexField):
         return super().to_internal_value(data)
 
 
-class SessionBody(Body):
-    title = Text(max_length=200, required=False, allow_blank=True, default="")
+def asked_for(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The payload of an interaction, from a body that may hold one."""
+    return {key: body[key] for key in ("plan", "request") if key in body}
 
 
-class InteractionBody(Body):
-    """Exactly one of `plan` (YAML or JSON text) and `request` (words)."""
-
-    also = {**Body.also, "oneOf": [{"required": ["plan"]}, {"required": ["request"]}]}
+class Asking(Body):
+    """What an interaction asks for: `plan` (YAML or JSON text) or `request` (words)."""
 
     client_id = ClientId()
     plan = Text(max_length=PLAN_LENGTH, required=False, trim_whitespace=False)
     request = Text(max_length=REQUEST_LENGTH, required=False, trim_whitespace=False)
 
+
+class SessionBody(Asking):
+    """A session, and with `plan` or `request` its first interaction: both are made, or neither."""
+
+    also = {**Body.also, "oneOf": [*ASKED, NOT_ASKED]}
+
+    title = Text(max_length=200, required=False, allow_blank=True, default="")
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if ("plan" in attrs) == ("request" in attrs):
+        if "plan" in attrs and "request" in attrs:
+            raise serializers.ValidationError("give at most one of plan and request")
+        if "client_id" in attrs and not asked_for(attrs):
+            raise serializers.ValidationError({"client_id": "it is an interaction's: give a plan or a request with it"})
+        return attrs
+
+
+class InteractionBody(Asking):
+    """Exactly one of `plan` (YAML or JSON text) and `request` (words)."""
+
+    also = {**Body.also, "oneOf": [*ASKED]}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if len(asked_for(attrs)) != 1:
             raise serializers.ValidationError("give exactly one of plan and request")
         return attrs
 
@@ -108,6 +132,14 @@ class DeviceBody(Body):
     limits = serializers.DictField(child=Whole(min_value=1, max_value=LARGEST), default=dict, help_text="By name.")
     max_concurrent = Whole(min_value=1, max_value=1000, default=4)
 
+    def validate_recipes(self, recipes: dict[str, Any]) -> dict[str, Any]:
+        wrong: dict[str, list[str]] = {}
+        for each in cookbook.problems(recipes):
+            wrong.setdefault(each["key"], []).append(each["message"])
+        if wrong:
+            raise serializers.ValidationError(wrong)
+        return recipes
+
 
 class TokenBody(Body):
     name = Text(max_length=80, allow_blank=True, default="")
@@ -135,6 +167,7 @@ class CommandAccepted(serializers.Serializer):
 class ProblemPlace(serializers.Serializer):
     key = serializers.CharField(required=False)
     line = serializers.IntegerField(required=False)
+    column = serializers.IntegerField(required=False)
     message = serializers.CharField()
 
 
@@ -193,6 +226,13 @@ class SessionDetail(SessionRow):
 
     class Meta(SessionRow.Meta):
         fields = (*SessionRow.Meta.fields, "actors", "head", "snapshot")
+
+
+class SessionMade(SessionDetail):
+    interaction = serializers.IntegerField(allow_null=True, help_text="Id of the first one; null when nothing was asked.")
+
+    class Meta(SessionDetail.Meta):
+        fields = (*SessionDetail.Meta.fields, "interaction")
 
 
 class InteractionRow(serializers.ModelSerializer):

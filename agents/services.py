@@ -7,16 +7,17 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
 from django.utils import timezone
 
 from agents import jobs
+from agents.devices import recipes as cookbook
 from agents.engine.leases import LEASE_S
 from agents.engine.registry import handler
 from agents.errors import ActorEnded, AgentsError, InboxFull, NoSuchSession
 from agents.machines import ACTOR
 from agents.models import Actor, Device, InboxItem, Lease, Runner, Session, Token
 from agents.records import Door, door, new_stream, system_stream
+from agents.storage import writing
 
 INBOX_LIMIT = 100
 """Requests that may wait in one session."""
@@ -31,7 +32,7 @@ class DeviceRejected(AgentsError):
 
 def session_create(owner, title: str = "", *, by: str) -> Session:
     """A new session of `owner`, with nobody at work in it yet."""
-    with transaction.atomic():
+    with writing():
         stream = new_stream("session")
         with door(stream, by) as opened:
             row = {"id": stream, "owner_id": owner.pk, "title": title, "created_at": opened.turn.at}
@@ -101,10 +102,11 @@ def device_create(
     limits: dict[str, Any] | None = None,
     max_concurrent: int = 4,
 ) -> Device:
-    """Register a device; raises DeviceRejected when the name is taken or the numbers make no sense."""
+    """Register a device; raises DeviceRejected when the name is taken or the numbers or recipes make no sense."""
+    _check_recipes(name, {} if recipes is None else recipes)
     if max_concurrent < 1:
         raise DeviceRejected(f"max_concurrent of {name} must be at least 1, not {max_concurrent}")
-    with transaction.atomic():
+    with writing():
         if Device.objects.filter(name=name).exists():
             raise DeviceRejected(f"there is a device called {name} already")
         stream = new_stream("device")
@@ -119,12 +121,21 @@ def device_create(
 
 
 def device_change(device_id: int, *, by: str, **fields: Any) -> Device:
-    """Change a device's profile or state."""
-    if not Device.objects.filter(pk=device_id).exists():
+    """Change a device's profile or state; raises DeviceRejected when its recipes make no sense."""
+    name = Device.objects.filter(pk=device_id).values_list("name", flat=True).first()
+    if name is None:
         raise NoSuchSession(f"there is no device {device_id}")
+    _check_recipes(name, fields.get("recipes", {}))
     with door(device_id, by) as opened:
         opened.turn.record("device_changed", set={"device": {str(device_id): fields}})
     return Device.objects.get(pk=device_id)
+
+
+def _check_recipes(name: str, recipes: Any) -> None:
+    """Raises DeviceRejected with the place of everything that is wrong with a device's recipes."""
+    problems = [{**each, "key": f"recipes.{each['key']}".rstrip(".")} for each in cookbook.problems(recipes)]
+    if problems:
+        raise DeviceRejected(f"device {name}: {problems[0]['key']}: {problems[0]['message']}", problems)
 
 
 def token_create(user, name: str, scopes: Iterable[str], lifetime: timedelta, *, by: str) -> tuple[Token, str]:

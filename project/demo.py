@@ -17,12 +17,45 @@ from project.progress import Progress
 
 USER = "demo"
 GROUPS = ("operator", "admin")
+MODEL = {"model": {"description": "Name given to the training."}}
+RECIPES: dict[str, dict[str, Any]] = {
+    "fetch": {
+        "command": ["python", "-m", "examples.digits.fetch"],
+        "description": "Check the digit images by checksum and part them for training and test.",
+    },
+    "train": {
+        "command": [
+            "python", "-m", "examples.digits.train", "--out", "{model}", "--epochs", "{epochs}", "--hidden", "{hidden}",
+            "--learning-rate", "{rate}", "--decay", "{decay}", "--batch", "{batch}",
+        ],
+        "parameters": {
+            "model": {"default": "model-1", "description": "Name of the model."},
+            "epochs": {"type": "integer", "default": 30},
+            "hidden": {"type": "integer", "default": 0, "description": "Hidden units; 0 is softmax regression."},
+            "rate": {"type": "number", "default": 0.01, "description": "Learning rate of the first epoch."},
+            "decay": {"type": "number", "default": 1, "description": "What is left of the rate after the last epoch."},
+            "batch": {"type": "integer", "default": 32, "description": "Images a step."},
+        },
+        "description": "Train a classifier on the training images.",
+    },
+    "evaluate": {
+        "command": ["python", "-m", "examples.digits.evaluate", "--model", "{model}"],
+        "parameters": MODEL,
+        "description": "Measure a model on the test images.",
+    },
+    "deploy": {
+        "command": ["python", "-m", "examples.digits.deploy", "--model", "{model}"],
+        "parameters": MODEL,
+        "description": "Put a model and its measured accuracy into this device's workspace.",
+    },
+}  # fmt: skip
 DEVICES: dict[str, dict[str, Any]] = {
     "laptop": {"type": "laptop", "capabilities": ["fetch"]},
     "gpu_server": {"type": "gpu", "capabilities": ["train"]},
     "test_server": {"type": "server", "capabilities": ["evaluate"]},
     "prod_server": {"type": "server", "capabilities": ["deploy"]},
 }
+"""Each has the recipes that its capabilities name."""
 EXIT_CODES = {"completed": 0, "partially_failed": 3}
 FAILED = 1
 INTERRUPTED = 130
@@ -45,10 +78,11 @@ def demo_devices() -> None:
     limits = {"env": {"PYTHONPATH": str(settings.BASE_DIR)}}
     known = {device.name: device for device in Device.objects.filter(name__in=DEVICES)}
     for name, profile in DEVICES.items():
+        wanted: dict[str, Any] = {"limits": limits, "recipes": {key: RECIPES[key] for key in profile["capabilities"]}}
         if name not in known:
-            device_create(name, by="system", limits=limits, **profile)
-        elif known[name].limits != limits:  # the project was moved
-            device_change(known[name].pk, by="system", limits=limits)
+            device_create(name, by="system", **wanted, **profile)
+        elif any(getattr(known[name], key) != value for key, value in wanted.items()):  # moved, or of an earlier version
+            device_change(known[name].pk, by="system", **wanted)
 
 
 class Demo:
@@ -84,7 +118,11 @@ class Demo:
         self._run, self._inbox_id = Following(session.pk), item.pk
         self._deadline = time.monotonic() + RUN_S
         self._progress.say(f"{self._plan.name} runs as session {session.pk}.")
-        self._progress.say(f"Watch it: {login_link(user, self._address)}  (works once)")
+        self._progress.say(f"Watch it: {self._link(session.pk)}  (works once)")
+
+    def _link(self, session: int) -> str:
+        """Logs in once and opens the run."""
+        return login_link(demo_user(), self._address, f"/sessions/{session}/")
 
     def _follow(self, run: Following) -> None:
         for event in run.news():
@@ -104,7 +142,7 @@ class Demo:
         for line in result_lines(run, request):
             self._progress.say(line)
         self._progress.say(f"Dashboard: {self._address}")
-        self._progress.say(f"One-time login: {login_link(demo_user(), self._address)}")
+        self._progress.say(f"One-time login: {self._link(run.session_id)}")
         if self._stays:
             self._progress.say("Orrery goes on serving. Ctrl-C stops it.")
         self.code = EXIT_CODES.get(request["outcome"], FAILED)

@@ -19,11 +19,12 @@ from django.test import Client
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from agents import consumers, replay, services
+from agents import consumers, pieces, replay, services
 from agents.consumers import Closed, Window, acknowledged_by, since_of
 from agents.models import Token
+from agents.pieces import frames, snapshot_messages
 from project.asgi import application
-from tests.agents.conftest import make_token, record
+from tests.agents.conftest import NOW, NUMBERS, add_rows, make_token, record
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.usefixtures("closed_connections")
@@ -86,6 +87,33 @@ def test_since_is_a_seq_or_absent():
             since_of({"query_string": text})
 
 
+def test_a_small_snapshot_is_one_message():
+    given = {"seq": 4, "rows": {"session": {"1": {"id": 1}}, "task": {}}}
+    assert [json.loads(message) for message in snapshot_messages(given)] == [{"type": "snapshot", **given}]
+
+
+def test_a_large_snapshot_is_cut_between_rows_and_names_every_table():
+    rows = {str(key): {"id": key, "text": "x" * (key % 90) * 1000} for key in range(1, 100)}
+    given = {"seq": 9, "rows": {"agent": {}, "task": rows, "dependency": rows, "edit": {}}}
+    sent = snapshot_messages(given)
+    assert all(len(message) <= pieces.FRAME_BYTES for message in sent)
+    assert len(sent) < 2 * sum(map(len, sent)) / pieces.PIECE_BYTES
+    messages = [json.loads(message) for message in sent]
+    assert [message.get("more", False) for message in messages] == [True] * (len(messages) - 1) + [False]
+    assert whole(messages) == given
+
+
+@pytest.mark.parametrize("text", ["x", '"', "\\", "\n", "\u20ac", "\U0001f30d"])
+def test_parts_stay_within_a_message_whatever_they_hold(text):
+    message = json.dumps({"type": "events", "events": [text * 300_000]}, ensure_ascii=False).encode()
+    sent = list(frames(message))
+    assert len(sent) > 1
+    assert all(len(frame.encode()) <= pieces.FRAME_BYTES for frame in sent)
+    found = [json.loads(frame) for frame in sent]
+    assert [frame.get("more", False) for frame in found] == [True] * (len(found) - 1) + [False]
+    assert joined(found) == json.loads(message)
+
+
 # connections
 
 
@@ -111,11 +139,42 @@ def cookie_of(user):
     return (b"cookie", f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}".encode())
 
 
+def joined(frames):
+    """The message that consecutive frames make."""
+    return json.loads("".join(frame["text"] for frame in frames)) if frames[0]["type"] == "part" else frames[0]
+
+
+def whole(messages):
+    """The snapshot that messages make; each row must be in one of them only."""
+    rows = {}
+    for message in messages:
+        assert (message["type"], message["seq"]) == ("snapshot", messages[0]["seq"])
+        for table, more in message["rows"].items():
+            assert not rows.get(table, {}).keys() & more.keys()
+            rows.setdefault(table, {}).update(more)
+    return {"seq": messages[0]["seq"], "rows": rows}
+
+
 class Live(WebsocketCommunicator):
     """A client of the live view."""
 
     async def message(self):
-        return json.loads(await self.receive_from(timeout=DEADLINE_S))
+        """The next one, from its parts where it came in parts."""
+        return joined([frame async for frame in self._frames()])
+
+    async def _frames(self):
+        more = True
+        while more:
+            frame = json.loads(await self.receive_from(timeout=DEADLINE_S))
+            more = frame["type"] == "part" and frame.get("more", False)
+            yield frame
+
+    async def snapshot(self):
+        """{"seq", "rows"} from all its messages."""
+        messages = [await self.message()]
+        while messages[-1].get("more"):
+            messages.append(await self.message())
+        return whole(messages)
 
     async def events(self, until):
         """Events from here to `until`, each batch acknowledged."""
@@ -218,6 +277,64 @@ async def test_the_window_counts_bytes_too(session, token, monkeypatch):
             sent += len(json.dumps(message))
         assert message["type"] == "resume"
         assert sent < 8_000
+
+
+def add_notes(session, count, size):
+    """Rows of about `size` bytes each."""
+    row = {
+        "session_id": session.pk, "kind": "interaction", "by": "system", "created_at": NOW, "payload": {"plan": "x" * size},
+    }  # fmt: skip
+    add_rows(session.pk, "inbox", [{**row, "client_id": f"note-{next(NUMBERS)}"} for _ in range(count)])
+
+
+async def test_a_large_snapshot_comes_in_pieces_and_is_followed_by_the_events(session, token, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 20_000)
+    monkeypatch.setattr(consumers, "WINDOW_BYTES", 30_000)
+    await sync_to_async(add_notes)(session, 100, 1_000)
+    expected = await sync_to_async(replay.snapshot)(session.pk)
+    async with live(session, token) as client:
+        assert await client.snapshot() == expected
+        await write(session, 3)
+        assert await client.message() == {"type": "resume", "from": expected["seq"]}
+        await client.acknowledge(expected["seq"])
+        assert [event["seq"] for event in await client.events(expected["seq"] + 3)][-1] == expected["seq"] + 3
+
+
+async def test_the_snapshot_alone_never_waits_for_an_acknowledgement(session, token, monkeypatch):
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 1_000)
+    monkeypatch.setattr(consumers, "WINDOW_BYTES", 2_000)
+    monkeypatch.setattr(consumers, "GRACE_S", 0)
+    await sync_to_async(add_notes)(session, 50, 500)
+    async with live(session, token) as client:
+        snapshot = await client.snapshot()
+        assert len(snapshot["rows"]["inbox"]) == 50
+        assert await client.receive_nothing(0.1)
+        monkeypatch.setattr(consumers, "GRACE_S", DEADLINE_S)
+        await client.acknowledge(snapshot["seq"])
+        await write(session)
+        assert len(await client.events(snapshot["seq"] + 1)) == 1
+
+
+async def test_a_batch_of_events_stays_within_a_message(session, token):
+    await write(session, 6, text="x" * 100_000)
+    async with live(session, token, 1) as client:
+        got = []
+        while len(got) < 6:
+            text = await client.receive_from(timeout=DEADLINE_S)
+            assert len(text) < pieces.FRAME_BYTES
+            got += json.loads(text)["events"]
+            await client.acknowledge(got[-1]["seq"])
+    assert [event["seq"] for event in got] == [2, 3, 4, 5, 6, 7]
+
+
+async def test_an_event_larger_than_a_message_comes_in_parts(session, token):
+    text = '"\\\n\u20ac\U0001f30d' * 200_000
+    await write(session, 1, text=text)
+    await write(session, 1, text="short")
+    async with live(session, token, 1) as client:
+        first, second = await client.events(3)
+    assert first["data"]["text"] == text
+    assert second["data"]["text"] == "short"
 
 
 async def test_an_event_larger_than_the_window_is_sent_alone(session, token, monkeypatch):
@@ -324,13 +441,13 @@ async def test_a_logout_ends_the_connection(session, operator, monkeypatch):
         assert await client.closed() == 4401
 
 
-async def test_a_fault_of_ours_closes_with_1011(session, token, monkeypatch):
+async def test_a_fault_of_ours_closes_with_4500(session, token, monkeypatch):
     def broken(stream):
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(consumers, "snapshot", broken)
     async with live(session, token) as client:
-        assert await client.closed() == 1011
+        assert await client.closed() == 4500
 
 
 async def test_a_connection_that_ends_leaves_no_task_behind(session, token):
@@ -390,19 +507,34 @@ def database_url():
     return f"postgresql://{described['USER']}:{described['PASSWORD']}@{place}/{described['NAME']}"
 
 
+def read_message(client):
+    frames = [json.loads(client.recv(START_S))]
+    while frames[-1]["type"] == "part" and frames[-1].get("more"):
+        frames.append(json.loads(client.recv(START_S)))
+    return joined(frames)
+
+
+def read_snapshot(client):
+    messages = [read_message(client)]
+    while messages[-1].get("more"):
+        messages.append(read_message(client))
+    client.send(json.dumps({"type": "ack", "seq": messages[0]["seq"]}))
+    return whole(messages)
+
+
 def read_events(client, until):
     found = []
     while not found or found[-1]["seq"] < until:
-        message = json.loads(client.recv(START_S))
+        message = read_message(client)
         found += message.get("events", [])
-        client.send(json.dumps({"type": "ack", "seq": found[-1]["seq"] if found else message["seq"]}))
+        client.send(json.dumps({"type": "ack", "seq": found[-1]["seq"] if found else message["from"]}))
     return found
 
 
 def test_on_daphne_events_of_another_process_come_and_are_resumed_without_a_gap(daphne, session, token):
     address, login = f"{daphne}/ws/sessions/{session.pk}/", {"Authorization": f"Bearer {token}"}
     with connect(address, additional_headers=login, open_timeout=START_S) as client:
-        assert json.loads(client.recv(START_S))["type"] == "snapshot"
+        assert read_snapshot(client)["seq"] == 1
         for number in range(60):
             record(session.pk, number=number)
         first = read_events(client, 61)
@@ -412,6 +544,21 @@ def test_on_daphne_events_of_another_process_come_and_are_resumed_without_a_gap(
         record(session.pk, number=40)
         later = read_events(client, 102)
     assert [event["seq"] for event in first + later] == list(range(2, 103))
+
+
+def test_on_daphne_more_comes_than_it_sends_in_one_message(daphne, session, token):
+    add_notes(session, 5_000, 800)
+    add_notes(session, 1, 1_500_000)
+    address, login = f"{daphne}/ws/sessions/{session.pk}/", {"Authorization": f"Bearer {token}"}
+    expected = replay.snapshot(session.pk)
+    with connect(address, additional_headers=login, open_timeout=START_S) as client:
+        assert read_snapshot(client) == expected
+        record(session.pk, text="\u20ac" * 1_500_000)
+        record(session.pk, text="after it")
+        seq = expected["seq"]
+        assert [len(event["data"]["text"]) for event in read_events(client, seq + 2)] == [1_500_000, len("after it")]
+    with connect(f"{address}?since=1", additional_headers=login, open_timeout=START_S) as client:
+        assert [event["seq"] for event in read_events(client, seq + 2)] == list(range(2, seq + 3))
 
 
 def test_on_daphne_a_client_learns_why_it_is_refused(daphne, session):

@@ -26,12 +26,13 @@ from django.contrib.auth.models import Group, User
 from agents.services import device_create
 ann = User.objects.create_user("ann", password="ann-secret")
 ann.groups.add(Group.objects.get(name="operator"))
+User.objects.create_superuser("root", password="root-secret")
 device_create("laptop", by="system")
 """
 
 
 class Installation:
-    """A migrated database with an operator `ann` and a device `laptop`, served by `up`."""
+    """A migrated database with an operator `ann`, a superuser `root` and a device `laptop`, served by `up`."""
 
     def __init__(self, folder: Path):
         with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -67,8 +68,8 @@ class Installation:
         self._up.send_signal(signal.SIGINT)
         self._up.wait(STOP_S)
 
-    def login_link(self) -> str:
-        return self.manage("login_link", "ann", "--base-url", self.address)
+    def login_link(self, user: str = "ann") -> str:
+        return self.manage("login_link", user, "--base-url", self.address)
 
 
 @pytest.fixture(scope="package")
@@ -92,11 +93,12 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def anonymous(installation, chromium) -> Iterator[Page]:
-    """A page of somebody who is not logged in; the test fails when a script of ours broke."""
+    """A page of somebody who is not logged in; the test fails when a script of ours broke, or the policy forbade something."""
     context = chromium.new_context(base_url=installation.address, viewport={"width": 1280, "height": 800})
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda said: errors.append(said.text) if "Content Security Policy" in said.text else None)
     yield page
     context.close()
     assert errors == []

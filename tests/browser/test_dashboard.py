@@ -141,6 +141,14 @@ def test_what_a_plan_has_wrong_is_shown_with_its_line_and_key(page):
     expect(page.locator(".gutter [data-bad]")).to_have_count(0)
 
 
+def test_a_plan_that_is_refused_leaves_no_session_behind(page):
+    submit(page, BROKEN, "never made")
+    expect(page.locator(".problems li")).to_have_count(1)
+    page.reload()
+    expect(page.get_by_role("heading", name="Sessions", exact=True)).to_be_visible()
+    expect(page.locator("#sessions")).not_to_contain_text("never made")
+
+
 def test_an_example_fills_the_request_box(page):
     page.get_by_label("Example").select_option("digits")
     expect(page.get_by_label("Plan (YAML or JSON)")).to_have_value(re.compile("^name: digits$", re.MULTILINE))
@@ -173,7 +181,8 @@ def test_cancelling_from_the_page_ends_what_runs(page):
     expect(page.locator("#actor").get_by_role("button", name="Pause")).to_be_hidden()
 
 
-def test_a_lost_connection_is_resumed_where_it_broke_off(page):
+@pytest.mark.parametrize("code", [4000, 4408, 4500])
+def test_a_lost_connection_is_resumed_where_it_broke_off(page, code):
     opened: list[WebSocketRoute] = []
 
     def through(route: WebSocketRoute) -> None:
@@ -184,7 +193,7 @@ def test_a_lost_connection_is_resumed_where_it_broke_off(page):
     submit(page, PLAN)
     expect(node(page, "first")).to_be_visible(timeout=PATIENCE_MS)
     page.evaluate("window.marker = 'the same page'")
-    opened[0].close(code=4000)
+    opened[0].close(code=code)
     expect(page.locator("#connection")).to_have_attribute("data-state", "live", timeout=PATIENCE_MS)
     wait_for_the_end(page)
     expect(node(page, "second")).to_have_attribute("data-state", "COMPLETED")

@@ -1,5 +1,6 @@
 """The headers of every answer."""
 
+import pytest
 from django.http import HttpResponse
 from django.test import RequestFactory
 
@@ -25,3 +26,10 @@ def test_behind_tls_the_sockets_are_secure_too():
 
 def test_a_view_may_have_a_policy_of_its_own():
     assert policy_of(RequestFactory().get("/"), **{"Content-Security-Policy": "default-src 'none'"}) == "default-src 'none'"
+
+
+@pytest.mark.parametrize("path", ["/", "/login/", "/admin/", "/api/docs/", "/api/sessions/", "/nothing/", "/health/"])
+def test_every_answer_has_a_policy(client, operator, path):
+    client.force_login(operator)
+    assert "default-src 'self'" in client.get(path)["Content-Security-Policy"]
+    assert "'unsafe-inline'" not in client.get(path)["Content-Security-Policy"].split("style-src")[0]

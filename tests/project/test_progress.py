@@ -1,6 +1,7 @@
 """What a terminal shows of a run."""
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -147,10 +148,10 @@ class TestDemo:
         assert set(demo_user().groups.values_list("name", flat=True)) == {"operator", "admin"}
         assert set(Device.objects.values_list("name", flat=True)) == {"laptop", "gpu_server", "test_server", "prod_server"}
 
-    def test_nothing_is_submitted_before_everything_is_ready(self, settings):
+    def test_nothing_is_submitted_before_everything_is_ready(self, settings, client):
         from agents.models import Session
 
-        console = Console(file=io.StringIO())
+        console = Console(file=io.StringIO(), width=400)
         ready: list[bool] = []
         demo_devices()
         plan = settings.BASE_DIR / "examples" / "digits.yaml"
@@ -159,5 +160,8 @@ class TestDemo:
         assert not Session.objects.exists()
         ready.append(True)
         assert demo.step() is None
-        assert Session.objects.get().title == "digits"
-        assert "http://127.0.0.1:1/login/link/" in console.file.getvalue()
+        session = Session.objects.get()
+        assert session.title == "digits"
+        link = re.search(r"http://127\.0\.0\.1:1(/login/link/\S+)", console.file.getvalue())[1]
+        assert client.get(link)["Location"] == f"/sessions/{session.pk}/"
+        assert client.get(f"/sessions/{session.pk}/").status_code == 200

@@ -12,8 +12,9 @@ export class Refused extends Error {
   }
 }
 
-export function createSession(title) {
-  return call("POST", "/api/sessions/", { title });
+// A session and its first request: both are made, or neither.
+export function createSession(title, payload) {
+  return call("POST", "/api/sessions/", { title, client_id: clientId(), ...payload });
 }
 
 export function submitRequest(session, payload) {

@@ -1,7 +1,7 @@
 // A session's stream over a websocket: a snapshot, then events, handed over once per animation frame and acknowledged.
 //
 // The connection is resumed from the last event that was applied, after growing pauses; where an event is missing it starts
-// again from that same place.
+// again from that same place. However it ends, it is tried again, unless the server said why it will not be (`error`).
 
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 10_000;
@@ -12,6 +12,7 @@ export class Connection {
   #pause = FIRST_PAUSE_MS;
   #timer = 0;
   #queue = [];
+  #parts = [];
   #scheduled = false;
   #closed = false;
 
@@ -29,6 +30,7 @@ export class Connection {
     const socket = new WebSocket(this.url(this.seq));
     this.#socket = socket;
     this.#queue = [];
+    this.#parts = [];
     socket.onopen = () => this.onState("live");
     socket.onmessage = ({ data }) => this.#receive(socket, JSON.parse(data));
     socket.onclose = () => this.#lost(socket);
@@ -43,6 +45,7 @@ export class Connection {
   #receive(socket, message) {
     if (socket !== this.#socket) return;
     this.#pause = FIRST_PAUSE_MS;
+    if (message.type === "part") return this.#part(socket, message);
     if (message.type === "error") return this.#refused(message);
     if (message.type === "snapshot") this.#queue = [this.#joined(message)];
     else if (message.type === "events") this.#queue.push(message);
@@ -50,12 +53,22 @@ export class Connection {
     this.#schedule();
   }
 
+  // What is too large for one message comes as parts of its text.
+  #part(socket, { text, more }) {
+    this.#parts.push(text);
+    if (more) return;
+    const whole = this.#parts.join("");
+    this.#parts = [];
+    this.#receive(socket, JSON.parse(whole));
+  }
+
   // A large snapshot comes in pieces, all but the last with `more`: nothing is shown before it is whole.
   #joined(message) {
     const [begun] = this.#queue;
     if (!begun?.more) return message;
-    for (const [table, rows] of Object.entries(message.rows)) begun.rows[table] = { ...begun.rows[table], ...rows };
-    return { ...begun, more: message.more };
+    for (const [table, rows] of Object.entries(message.rows)) Object.assign((begun.rows[table] ??= {}), rows);
+    begun.more = message.more;
+    return begun;
   }
 
   #refused({ code, message }) {

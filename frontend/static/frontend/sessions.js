@@ -1,6 +1,6 @@
 // The page of all sessions: the request box, and the list kept fresh.
 
-import { createSession, submitRequest } from "./api.js";
+import { createSession } from "./api.js";
 import { pageData } from "./dom.js";
 import { ago } from "./format.js";
 import { PlanBox } from "./plan_box.js";
@@ -10,12 +10,9 @@ const REFRESH_MS = 4000;
 const form = document.querySelector("form.request");
 if (form) new PlanBox(form, pageData("examples"), start);
 
-let session = null; // of an attempt that the server refused: the next one uses it, so that no empty session is left behind
-
 async function start(text, title) {
-  session ??= (await createSession(title)).id;
-  await submitRequest(session, { plan: text });
-  location.assign(`/sessions/${session}/`);
+  const { id } = await createSession(title, { plan: text });
+  location.assign(`/sessions/${id}/`);
 }
 
 // The same page again, of which the list is taken over: one template makes it, here and at first.
