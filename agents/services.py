@@ -47,13 +47,14 @@ def check_payload(payload: dict[str, Any]) -> None:
 
 
 def command_submit(
-    session_id: int, kind: str, client_id: str, payload: dict[str, Any], *, by: str, request_id: str = ""
+    session_id: int, kind: str, client_id: str, payload: dict[str, Any], *, by: str, request_id: str = "", checked: bool = False
 ) -> tuple[InboxItem, bool]:
     """Put a request into the session's inbox: (the row, whether it is new). The same client_id again is the same request.
 
-    Raises NoSuchSession, InboxFull, ActorEnded, and for interactions PayloadRejected.
+    `checked`: the caller has asked `check_payload` already, outside a transaction of its own. Raises NoSuchSession,
+    InboxFull, ActorEnded, and for interactions PayloadRejected.
     """
-    if kind == "interaction":
+    if kind == "interaction" and not checked:
         check_payload(payload)
     client_id = client_id or secrets.token_hex(8)
     with door(session_id, by, request_id) as opened:

@@ -205,7 +205,8 @@ def _postgres_insert(table: str, columns: Columns) -> str:
 def _postgres_update(table: str, columns: Columns) -> str:
     values = ", ".join(f'"{name}" = {_json_null(name, kind, "r.")}' for name, kind in columns)
     shape = _postgres_shape((*columns, ("id", "int")))
-    return f"UPDATE {table} AS t SET {values} FROM jsonb_to_recordset(%s::jsonb) AS r({shape}) WHERE t.id = r.id AND t.id = ANY(%s)"
+    source = f"jsonb_to_recordset(%s::jsonb) AS r({shape})"
+    return f"UPDATE {table} AS t SET {values} FROM {source} WHERE t.id = r.id AND t.id = ANY(%s)"
 
 
 _OWN = threading.local()
@@ -228,19 +229,17 @@ def cursor() -> Any:
 @contextmanager
 def writing() -> Iterator[None]:
     """A Django transaction that is about to write. On SQLite its lock is asked for at an even pace."""
-    transaction_of_ours = transaction.atomic()
+    block = transaction.atomic()
     if connection.vendor != "sqlite" or connection.in_atomic_block:
-        with transaction_of_ours:
-            yield
-        return
-    _enter_patiently(transaction_of_ours)
+        block.__enter__()
+    else:
+        _enter_patiently(block)
     try:
         yield
     except BaseException:
-        if not transaction_of_ours.__exit__(*sys.exc_info()):
-            raise
-    else:
-        transaction_of_ours.__exit__(None, None, None)
+        block.__exit__(*sys.exc_info())
+        raise
+    block.__exit__(None, None, None)
 
 
 def _enter_patiently(block: transaction.Atomic) -> None:

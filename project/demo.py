@@ -85,6 +85,16 @@ def demo_devices() -> None:
             device_change(known[name].pk, by="system", **wanted)
 
 
+def furnish() -> User | None:
+    """What a new installation needs to be of use: devices on this host, where there are none at all, and somebody to log in.
+
+    Returns that person as long as nobody has ever logged in.
+    """
+    if not Device.objects.exists():
+        demo_devices()
+    return None if User.objects.filter(last_login__isnull=False).exists() else demo_user()
+
+
 class Demo:
     """Submits a plan once everything is ready and follows it; `step` is called again and again.
 

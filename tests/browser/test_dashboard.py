@@ -149,6 +149,17 @@ def test_a_plan_that_is_refused_leaves_no_session_behind(page):
     expect(page.locator("#sessions")).not_to_contain_text("never made")
 
 
+def test_a_request_in_words_becomes_a_constellation(page):
+    submit(page, "`echo one` on laptop, then `echo two` on laptop")
+    wait_for_the_end(page)
+    expect(node(page, "task_002")).to_have_attribute("data-state", "COMPLETED", timeout=PATIENCE_MS)
+
+
+def test_words_that_nobody_understands_are_refused_with_their_place(page):
+    submit(page, "please do something nice on laptop")
+    expect(page.locator(".problems li").first).to_contain_text("language model")
+
+
 def test_an_example_fills_the_request_box(page):
     page.get_by_label("Example").select_option("digits")
     expect(page.get_by_label("Plan (YAML or JSON)")).to_have_value(re.compile("^name: digits$", re.MULTILINE))

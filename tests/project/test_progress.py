@@ -4,9 +4,10 @@ import io
 import re
 
 import pytest
+from django.utils import timezone
 from rich.console import Console
 
-from project.demo import Demo, demo_devices, demo_user, result_lines
+from project.demo import Demo, demo_devices, demo_user, furnish, result_lines
 from project.following import Following
 from project.progress import Progress, elapsed_text
 
@@ -165,3 +166,25 @@ class TestDemo:
         link = re.search(r"http://127\.0\.0\.1:1(/login/link/\S+)", console.file.getvalue())[1]
         assert client.get(link)["Location"] == f"/sessions/{session.pk}/"
         assert client.get(f"/sessions/{session.pk}/").status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("roles")
+class TestFirstStart:
+    def test_a_new_installation_gets_devices_and_somebody_to_log_in(self):
+        from agents.models import Device
+
+        newcomer = furnish()
+        assert newcomer is not None
+        assert newcomer.username == "demo"
+        assert set(Device.objects.values_list("name", flat=True)) == {"laptop", "gpu_server", "test_server", "prod_server"}
+
+    def test_one_that_has_devices_and_people_is_left_as_it_is(self, operator):
+        from agents.models import Device
+        from agents.services import device_create
+
+        device_create("mine", by="system")
+        operator.last_login = timezone.now()
+        operator.save()
+        assert furnish() is None
+        assert list(Device.objects.values_list("name", flat=True)) == ["mine"]

@@ -6,6 +6,11 @@ import { element, setText } from "./dom.js";
 const MAX_NUMBERED_LINES = 5000;
 const MAX_FILE_BYTES = 5_000_000;
 
+// What a text asks for: a plan (JSON, or YAML with a line `tasks:`), else a request in words.
+export function payloadOf(text) {
+  return /^\s*\{/.test(text) || /^tasks\s*:/m.test(text) ? { plan: text } : { request: text };
+}
+
 export class PlanBox {
   // `submit(text, title)` resolves when the request was taken.
   constructor(form, examples, submit) {
@@ -69,7 +74,7 @@ export class PlanBox {
 
   async #submit(event) {
     event.preventDefault();
-    if (!this.text.value.trim()) return this.#show([{ message: "There is nothing to do yet: write a plan, or choose an example." }]);
+    if (!this.text.value.trim()) return this.#show([{ message: "There is nothing to do yet: write a plan or a request, or choose an example." }]);
     this.button.disabled = true;
     this.#show([]);
     try {
@@ -90,8 +95,9 @@ export class PlanBox {
     if (problems[0]?.line) this.#goTo(problems[0].line, false);
   }
 
-  #problem({ line, key, message }) {
-    const place = line ? element("button", { type: "button", class: "link" }, `line ${line}`) : null;
+  #problem({ line, column, key, message }) {
+    const named = column ? `line ${line}, column ${column}` : `line ${line}`;
+    const place = line ? element("button", { type: "button", class: "link" }, named) : null;
     place?.addEventListener("click", () => this.#goTo(line, true));
     return element("li", {}, place, key ? element("code", {}, key) : null, element("span", {}, message));
   }

@@ -8,7 +8,7 @@ import { Feed } from "./feed.js";
 import { Changes, Fold } from "./fold.js";
 import { Graph } from "./graph.js";
 import { drawActor, drawAgents, drawCounters, drawDevices, drawProgress, drawRequests, newest, tally } from "./panels.js";
-import { PlanBox } from "./plan_box.js";
+import { payloadOf, PlanBox } from "./plan_box.js";
 import { isSkipped } from "./states.js";
 
 const PANELS_MS = 200; // the panels are read, not watched: this often is enough under a flood
@@ -242,7 +242,7 @@ function listen() {
   const form = at("form.request");
   if (form) {
     const box = new PlanBox(form, pageData("examples"), async (text) => {
-      await api.submitRequest(config.session, { plan: text });
+      await api.submitRequest(config.session, payloadOf(text));
       box.clear();
       form.closest("details").open = false;
       chosen = false;

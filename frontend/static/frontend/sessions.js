@@ -3,7 +3,7 @@
 import { createSession } from "./api.js";
 import { pageData } from "./dom.js";
 import { ago } from "./format.js";
-import { PlanBox } from "./plan_box.js";
+import { payloadOf, PlanBox } from "./plan_box.js";
 
 const REFRESH_MS = 4000;
 
@@ -11,7 +11,7 @@ const form = document.querySelector("form.request");
 if (form) new PlanBox(form, pageData("examples"), start);
 
 async function start(text, title) {
-  const { id } = await createSession(title, { plan: text });
+  const { id } = await createSession(title, payloadOf(text));
   location.assign(`/sessions/${id}/`);
 }
 

@@ -3,10 +3,13 @@
 from argparse import ArgumentParser
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from frontend.login_links import login_link
+from project.demo import furnish
 from project.instance import AlreadyUp
 from project.supervisor import ChildBroken, PortTaken, Supervisor, supervised
 
@@ -26,7 +29,7 @@ class Command(BaseCommand):
         try:
             with supervised(options["host"], options["port"], options["runners"], self._say, replace=options["replace"]) as up:
                 self._say(f"Orrery starts at {up.address} (output in {settings.STATE_DIR / 'logs'})")
-                up.run(Greeting(up, self._say).each)
+                up.run(Greeting(up, furnish(), self._say).each)
         except (AlreadyUp, PortTaken, ChildBroken, TimeoutError) as error:
             raise CommandError(str(error)) from error
 
@@ -38,13 +41,15 @@ class Command(BaseCommand):
 class Greeting:
     """Says once that everything works."""
 
-    def __init__(self, up: Supervisor, say):
-        self._up, self._say, self._said = up, say, False
+    def __init__(self, up: Supervisor, newcomer: User | None, say):
+        self._up, self._newcomer, self._say, self._said = up, newcomer, say, False
 
     def each(self) -> None:
         if not self._said and self._up.is_ready:
             self._said = True
             self._say(f"Orrery is up: {self._up.address}  Ctrl-C stops it.")
+            if self._newcomer is not None:
+                self._say(f"Nobody has logged in yet. One-time login: {login_link(self._newcomer, self._up.address)}")
 
 
 def add_serving_arguments(parser: ArgumentParser) -> None:
