@@ -45,13 +45,18 @@ class ActorPart:
         return more
 
     def _fault(self, turn: Turn, reason: str) -> None:
-        """The actor itself is broken: it ends in Error, and what it worked on with it."""
-        actor, interaction = self.row(), self.drive.interaction()
+        """The actor itself is broken: it ends in Error, and what it worked on, or was about to, with it."""
+        queued = self.drive.inbox("queued")
+        interaction = self.drive.interaction() or next((item for item in queued if item["kind"] == "interaction"), None)
+        actor = self.row() or (self._spawn(turn) if queued else None)
         self.drive.fault = ""
         if self.drive.work is not None:
             self.drive.work.end(turn, "the agent broke")
         if interaction is not None:
             self._end_interaction(turn, interaction, "failed", reason)
+        for item in queued + self.drive.inbox("running"):
+            if item["kind"] != "interaction":
+                self._set_inbox(turn, "command_done", item, state="refused", outcome="failed", ended_at=turn.at)
         if actor is not None:
             self._move(turn, actor, "Fault", reason=reason[:500], pausing=False)
             turn.record("stopped", reason=reason, partial_response="", terminal=True)

@@ -53,6 +53,7 @@ class Drive:
         self.stale = True
         self.draining = False
         self.woken = True
+        self.is_new = True
         self.fault = ""
         self._faults = 0
         self._taken_over = True
@@ -83,9 +84,8 @@ class Drive:
                       self.stream, self.stream)  # fmt: skip
             self.read("inbox", "session_id = %s AND state IN ('queued', 'running')", self.stream)
             running = self.interaction()
-            self.work = None
-            if running is not None and self._faults <= LOADED_FAULTS:
-                self.work = handler().load(self, running)
+            loads = self._faults <= LOADED_FAULTS
+            self.work = handler().load(self, running) if running is not None and loads else None
         self._kept, self._kept_frees, self._kept_wants = [], {}, {}
         self._consumed.clear()
         self._interrupts.clear()

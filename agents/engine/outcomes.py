@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,15 @@ class OutcomeFile:
         self._pending: list[bytes] = []
         self._size = 0
 
-    def add(self, attempt: int, outcome: Outcome) -> None:
-        self._pending.append(orjson.dumps({"attempt": attempt, **outcome.as_json()}))
+    def add(self, attempt: int, outcome: Outcome) -> Outcome:
+        """Take up an outcome; what it is after all, as one whose result cannot be written is a failure."""
+        try:
+            line = orjson.dumps({"attempt": attempt, **outcome.as_json()})
+        except TypeError as error:
+            outcome = Outcome("failed", error=f"its result cannot be stored: {error}", exit_code=outcome.exit_code)
+            line = orjson.dumps({"attempt": attempt, **outcome.as_json()})
+        self._pending.append(line)
+        return outcome
 
     def flush(self) -> None:
         """Write what was added; after it, a killed process no longer loses it."""
@@ -52,13 +60,15 @@ class OutcomeFile:
 
 
 def read(path: Path) -> dict[int, Outcome]:
-    """Outcomes by attempt; a last line that was cut off is no outcome."""
+    """Outcomes by attempt; a line that was cut off is no outcome."""
     found: dict[int, Outcome] = {}
     try:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
         return found
     for line in lines[:-1]:
-        entry: dict[str, Any] = orjson.loads(line)
-        found[entry.pop("attempt")] = Outcome(**entry)
+        with contextlib.suppress(orjson.JSONDecodeError):
+            entry: dict[str, Any] = orjson.loads(line)
+            attempt = entry.pop("attempt")
+            found[attempt] = Outcome(**entry)
     return found

@@ -89,7 +89,8 @@ class Runner:
         forget_old_outcomes(self._folder)
         try:
             asyncio.run(self._main())
-            self._outcomes.remove()
+            if not self._unrecorded():
+                self._outcomes.remove()
         finally:
             self._reader.submit(connections.close_all).result()
             self._reader.shutdown()
@@ -252,7 +253,7 @@ class Runner:
         if printed:
             drive.note("output_ended", attempt_id=call.attempt, characters=printed)
         if outcome.outcome != "cancelled":  # an interrupted body's end is decided already, or it is lost
-            self._outcomes.add(call.attempt, outcome)
+            outcome = self._outcomes.add(call.attempt, outcome)
         drive.outcomes[call.attempt] = outcome
         self._ready[call.session] = None
         if not self._flush_wanted:
@@ -335,8 +336,13 @@ class Runner:
         """Read a session's rows (again); after a take-over end what an earlier owner left running."""
         try:
             await self._in_thread(drive.hydrate)
-            orphans = {attempt for attempt in drive.orphans() if attempt not in self._bodies and attempt not in drive.outcomes}
+            orphans = drive.orphans() - drive.outcomes.keys()
+            if drive.is_new:  # what of it runs here runs under a lease that was lost
+                await self._bodies.interrupt_all(orphans)
+                drive.is_new = False
+            orphans = {attempt for attempt in orphans if attempt not in self._bodies}
             if orphans:
+                self._flush_outcomes()
                 await self._in_thread(self._end_orphans, drive, orphans)
         except Exception as error:  # as in `_turns`
             self._hydrating.discard(drive)
@@ -412,6 +418,8 @@ class Runner:
         await self._give_back_idle()
 
     def _take_up(self, leased: Leased) -> None:
+        if leased.stream in self.drives:  # lost to somebody who is gone, and nobody noticed
+            self._drop(self.drives[leased.stream])
         drive = self.drives[leased.stream] = Drive(leased, self._devices)
         drive.draining = self._stop_at is not None
         self._read_anew(drive)
@@ -485,10 +493,12 @@ class Runner:
                     drive.outcomes[attempt] = Outcome("lost", error="its runner was told to stop")
         self._outcomes.flush()
         for _ in range(len(self.drives) + 10):
-            batches = self._turns()
-            if not batches:
+            if batches := self._turns():
+                await self._commit(batches)
+            elif self._hydrating:
+                await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            else:
                 break
-            await self._commit(batches)
         if self._outputs:
             await self._outputs.flush()
         for drive in list(self.drives.values()):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -101,8 +101,9 @@ class Bodies:
         task = self._tasks.get(attempt)
         return task is not None and task.cancel()
 
-    async def interrupt_all(self) -> None:
-        tasks = list(self._tasks.values())
+    async def interrupt_all(self, attempts: Container[int] | None = None) -> None:
+        """Cancel all calls, or those of `attempts`, and wait until they have ended."""
+        tasks = [task for attempt, task in self._tasks.items() if attempts is None or attempt in attempts]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
