@@ -26,6 +26,11 @@ def row_range(stream: int) -> tuple[int, int]:
     return stream << BITS, (stream + 1) << BITS
 
 
+def stream_of(row: int) -> int:
+    """The stream that a row or event belongs to."""
+    return row >> BITS
+
+
 def transition_id(event: int, part: int) -> int:
     """The key of the transition at place `part` of an event."""
     return event << PART_BITS | part

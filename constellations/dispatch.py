@@ -155,7 +155,8 @@ class Dispatch:
         profile = drive.devices[device]
         agent = {
             "id": turn.take(), "session_id": drive.stream, "interaction_id": self._work.interaction["id"],
-            "parent_id": self._work.agent["id"], "machine": DEVICE_AGENT.name, "name": f"{row['task_id']} on {profile['name']}"[:200],
+            "parent_id": self._work.agent["id"], "machine": DEVICE_AGENT.name,
+            "name": f"{row['task_id']} on {profile['name']}"[:200],
             "platform": profile["platform"], "device_id": device, "state": DEVICE_AGENT.initial,
             "created_at": turn.at, "entered_at": turn.at,
         }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,7 @@ class ConstellationWork:
         for event in ("validated", "start"):
             turn.transition(CONSTELLATION, "constellation", self.constellation, event)
         turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "created")
-        self._set_deadlines()
+        self._set_deadlines(self.live.nodes)
 
     def _new_agent(self, turn: Turn) -> int:
         self.agent = {
@@ -108,7 +109,7 @@ class ConstellationWork:
         self._load_attempts(read)
         for node in self.live.waiting():
             self._wait_or_ready(node)
-        self._set_deadlines()
+        self._set_deadlines(self.live.nodes)
 
     def _load_attempts(self, read) -> None:
         assert self.live is not None
@@ -125,10 +126,10 @@ class ConstellationWork:
         elif node.row["reason"] != ASKS:
             self.dispatch.ready(node)
 
-    def _set_deadlines(self) -> None:
+    def _set_deadlines(self, keys: Iterable[str]) -> None:
         assert self.live is not None
         start = from_iso(self.constellation["created_at"])
-        for node in self.live.nodes.values():
+        for node in (self.live.nodes[key] for key in keys):
             if node.row["deadline"] is not None and not node.ended:
                 heappush(self._timers, (start + node.row["deadline"], node.row["id"], "deadline"))
 
@@ -183,6 +184,8 @@ class ConstellationWork:
             turn.transition(TASK, "task", node.row, "succeed", also=also, ended_at=turn.at, **fields)
         elif outcome.outcome == "lost":
             self._lost(turn, node, also, outcome)
+        elif outcome.outcome == "cancelled":
+            self._interrupted(turn, node, also)
         else:
             self._failed(turn, now, node, also, outcome)
         assert self.live is not None
@@ -213,6 +216,12 @@ class ConstellationWork:
         turn.transition(TASK, "task", node.row, "lost", {"on_lost": choice}, reason, also=also, **fields)
         if choice == "retry":
             self.dispatch.ready(node)
+
+    def _interrupted(self, turn: Turn, node: Node, also: Fields) -> None:
+        """A pause (`mode: immediate`) has cut the attempt off: it is made again, and does not count."""
+        fields = {"attempts_before": node.row["attempts_before"] + 1, "device_id": None}
+        turn.transition(TASK, "task", node.row, "lost", {"on_lost": "retry"}, "interrupted", also=also, **fields)
+        self.dispatch.ready(node)
 
     def _free(self, turn: Turn, device: int) -> None:
         turn.frees[device] = turn.frees.get(device, 0) + 1
@@ -269,6 +278,7 @@ class ConstellationWork:
             turn.record("edit_refused", rule=proposal.rule, message=str(error), problems=error.problems)
             return
         self.live.apply(turn, changes, planner.edit_row(self.live, proposal, changes, identity))
+        self._set_deadlines(task["task_id"] for task in changes.added_tasks)
 
     # --- ending
 

@@ -171,6 +171,12 @@ def _family(attempts: dict[Mark, set[int]]) -> tuple[dict[Process, Mark], bool]:
     return {living[pid]: whose for pid, whose in family.items()}, unsure
 
 
+def attempts_at_work(instance: str) -> set[int]:
+    """Attempts of `instance` that have processes on this host."""
+    carried = (mark(pid) for pid in pids())
+    return {found.attempt_id for found in carried if found is not None and found.instance == instance}
+
+
 def end_attempts(instance: str, attempt_ids: Iterable[int], timeout_s: float = 5) -> set[int]:
     """Kill every process on this host that works for one of these attempts of `instance`, and wait until they are gone.
 

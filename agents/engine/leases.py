@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -199,22 +200,27 @@ class Leases:
                     (stream, self._runner),
                 )
 
-    async def bury(self) -> list[int]:
-        """Take the leases of dead runners from them; returns those runners."""
+    def dead(self) -> dict[int, set[int]]:
+        """Runners that are dead and not yet buried, with the sessions whose leases they have."""
         found = self._store.execute(
             self._journal.cursor(),
             f"SELECT id, host, files, {self._store.seconds_since('renewed_at')} FROM agents_runner"
             " WHERE state <> 'ENDED' AND id <> %s",
             (self._runner,),
         )
-        dead = [row[0] for row in found.fetchall() if is_dead(*row)]
-        if dead:
-            async with self._journal.transaction() as cursor:
-                for runner in dead:
-                    self._store.execute(
-                        cursor,
-                        "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE runner_id = %s",
-                        (self._now(), runner),
-                    )
-                    self._store.execute(cursor, "UPDATE agents_runner SET state = 'ENDED' WHERE id = %s", (runner,))
-        return dead
+        return {row[0]: self._sessions_of(row[0]) for row in found.fetchall() if is_dead(*row)}
+
+    def _sessions_of(self, runner: int) -> set[int]:
+        statement = "SELECT stream_id FROM agents_lease WHERE runner_id = %s"
+        return {row[0] for row in self._store.execute(self._journal.cursor(), statement, (runner,)).fetchall()}
+
+    async def bury(self, dead: Iterable[int]) -> None:
+        """Take their leases from dead runners; whoever looks first takes the sessions up."""
+        async with self._journal.transaction() as cursor:
+            for runner in sorted(dead):
+                self._store.execute(
+                    cursor,
+                    "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE runner_id = %s",
+                    (self._now(), runner),
+                )
+                self._store.execute(cursor, "UPDATE agents_runner SET state = 'ENDED' WHERE id = %s", (runner,))

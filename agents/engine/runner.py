@@ -20,8 +20,8 @@ from functools import partial
 from django.db import connections, transaction
 from django.utils import timezone
 
-from agents import nudges, runtime
-from agents.devices.processes import end_attempts
+from agents import ids, nudges, runtime
+from agents.devices.processes import attempts_at_work, end_attempts
 from agents.engine import commands, outcomes
 from agents.engine.drive import Drive
 from agents.engine.journal import FATAL, RECORDS_A_COMMIT, Journal
@@ -400,8 +400,10 @@ class Runner:
         now = self._loop.time()
         if now >= self._next["bury"] and self._stop_at is None:
             self._next["bury"] = now + BURY_S
-            if buried := await self._leases.bury():
-                log.warning("runner %s takes over from %s", self.row.pk, buried)
+            if dead := self._leases.dead():
+                log.warning("runner %s takes over from %s", self.row.pk, sorted(dead))
+                await self._in_thread(end_sessions, set().union(*dead.values()))
+                await self._leases.bury(dead)
         if self._left:
             left, self._left = self._left, []
             await self._leases.leave(left)
@@ -513,6 +515,12 @@ class Runner:
             self._drop(drive)
         await self._leases.release()
         await self._leases.renew()
+
+
+def end_sessions(sessions: set[int]) -> None:
+    """End whatever works on this host for sessions whose runner is dead, also what it had been told to interrupt."""
+    instance = runtime.instance()
+    end_attempts(instance, {attempt for attempt in attempts_at_work(instance) if ids.stream_of(attempt) in sessions})
 
 
 def forget_old_outcomes(folder) -> None:

@@ -240,6 +240,36 @@ def test_pause_lets_the_command_in_flight_end_and_resume_goes_on(engine, device)
     assert events == ["Spawned", "ProcessInteraction", "Pause", "Resume", "ProcessInteraction", "InteractionComplete"]
 
 
+def test_an_immediate_pause_cuts_the_command_off_and_resume_makes_it_again(engine, device):
+    session, item = engine.submit({"tasks": [command("a", "sh", "-c", "test -e again || (touch again; sleep 600)")]})
+    sent = []
+
+    def pause_when_running() -> bool:
+        if not sent and something_runs():
+            sent.append(1)
+            in_thread(services.command_submit, session.pk, "pause", "p1", {"mode": "immediate"}, by="user:1")
+        return bool(sent) and actor_state() == "paused"
+
+    engine.run(until=pause_when_running)
+    assert Task.objects.get().state == "PENDING"
+    services.command_submit(session.pk, "resume", "r1", {}, by="user:1")
+    engine.run()
+    item.refresh_from_db()
+    assert (item.outcome, Task.objects.get().state) == ("completed", "COMPLETED")
+    assert list(Attempt.objects.order_by("number").values_list("outcome", flat=True)) == ["cancelled", "completed"]
+
+
+def test_a_task_added_by_a_rule_has_its_deadline(engine, device):
+    rule = {
+        "name": "more",
+        "when": {"event": "task_completed", "task": "a"},
+        "edit": [{"add_task": command("b", "sleep", "600", deadline=0.3)}],
+    }
+    found = engine.carry_out({"tasks": [noop("a")], "replan": [rule]})
+    assert states(found) == {"a": "COMPLETED", "b": "CANCELLED"}
+    assert "deadline" in Task.objects.get(task_id="b").reason
+
+
 def test_the_same_client_id_is_one_interaction(engine, device):
     session, item = engine.submit({"tasks": [noop("a")]})
     plan = {"plan": '{"tasks": [{"task_id": "other", "tool": "noop"}]}'}

@@ -11,6 +11,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -231,3 +232,47 @@ def test_what_a_killed_up_left_is_ended_by_the_next(serving):
     assert f"Ended {len(left)} processes that an earlier run had left." in serving.said()
     assert [identity for identity in left if is_alive(identity)] == []
     assert serving.health() == 200
+
+
+SUBMIT = """
+import json, sys
+from agents import services
+from project.demo import demo_user
+user = demo_user()
+session = services.session_create(user, "kills", by="system")
+script = 'echo "$ORRERY_ATTEMPT start $(date +%s.%N)" >>"$0"; sleep 0.05; echo "$ORRERY_ATTEMPT end $(date +%s.%N)" >>"$0"'
+devices = ("laptop", "gpu_server", "test_server", "prod_server")
+argv = ["sh", "-c", script, MARKS]
+tasks = [{"task_id": f"t{n}", "device": devices[n % 4], "command": argv, "max_attempts": 3} for n in range(300)]
+services.command_submit(session.pk, "interaction", "kills", {"plan": json.dumps({"tasks": tasks})}, by="system")
+"""
+OPEN = "SELECT count(*) FROM agents_inboxitem WHERE client_id = 'kills' AND state <> 'done'"
+
+
+def test_a_run_of_300_commands_survives_the_death_of_its_clusters_and_of_idle_workers(serving, tmp_path):
+    marks = tmp_path / "marks"
+    marks.touch()
+    send(serving.cluster("jobs")[2], signal.SIGKILL)
+    serving.until(lambda: serving.count("jobs") == 2, REPAIR_S)
+    done = serving.manage("shell", "-v", "0", "-c", SUBMIT.replace("MARKS", repr(str(marks))))
+    assert done.returncode == 0, done.stderr
+    serving.until(lambda: marks.read_text().count(" end ") > 60, START_S)
+    for identity in serving.cluster("runners") + serving.cluster("jobs"):
+        send(identity, signal.SIGKILL)
+    serving.until(lambda: serving.rows(OPEN) == [(0,)], START_S)
+
+    times: dict[int, dict[str, float]] = {}
+    for line in marks.read_text().splitlines():
+        attempt, kind, at = line.split()
+        times.setdefault(int(attempt), {})[kind] = float(at)
+    columns = "id, task_id, outcome FROM constellations_attempt ORDER BY task_id, number"
+    attempts = serving.rows(f"SELECT {columns}")
+    completed = [row for row in attempts if row[2] == "completed"]
+    assert len(completed) == len({row[1] for row in attempts}) == 300
+    assert {row[2] for row in attempts} == {"completed", "lost"}
+    assert all(set(times[row[0]]) == {"start", "end"} for row in completed)
+    for earlier, later in pairwise(attempts):
+        if earlier[1] == later[1] and earlier[0] in times and later[0] in times:
+            assert max(times[earlier[0]].values()) < times[later[0]]["start"]
+    checked = serving.manage("verify")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
