@@ -8,6 +8,8 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
+from agents.devices import processes
+
 
 def instance() -> str:
     """A short name of this database, the same in every process that uses it."""
@@ -33,9 +35,5 @@ def host() -> str:
 
 
 def process_start(pid: int | None = None) -> int:
-    """Start time of a process in clock ticks since boot, 0 when it is not there: with it a pid is unmistakable."""
-    try:
-        stat = Path(f"/proc/{pid or os.getpid()}/stat").read_text()
-    except OSError:
-        return 0
-    return int(stat.rpartition(")")[2].split()[19])
+    """Start time of a process (this one) in clock ticks since boot, 0 when it is gone: with it a pid is unmistakable."""
+    return processes.process_start(pid or os.getpid()) or 0
