@@ -52,8 +52,8 @@ class Row:
 class Machine:
     """A validated table.
 
-    `facts` gives the domain of every fact a guard may read, so that a test can walk through all of them.
-    `round_end` and `subtask_end` are the seeds' columns of a state: the terminal states, unless told otherwise.
+    `facts` gives the domain of every fact a guard may read, so that a test can walk through all of them. The terminal
+    states are those that end a round and a subtask (the seeds' `is_round_end` and `is_subtask_end`).
     """
 
     name: str
