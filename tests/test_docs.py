@@ -1,0 +1,38 @@
+"""What the documents show is what the program takes."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from constellations import plans
+
+ROOT = Path(__file__).resolve().parent.parent
+PLANS = (ROOT / "docs" / "plans.md").read_text()
+
+
+def blocks(text: str) -> list[str]:
+    """Indented blocks of a page, without their indentation."""
+    found = re.findall(r"(?:^    .*\n(?:\n(?=    ))?)+", text, flags=re.MULTILINE)
+    return [re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in found]
+
+
+def test_the_plan_on_the_page_is_a_plan():
+    shown = next(block for block in blocks(PLANS) if block.startswith("name: nightly"))
+    plan = plans.parse(shown)
+    assert [task["task_id"] for task in plan.tasks] == ["build", "test", "publish"]
+    assert len(plan.dependencies) == 2
+
+
+def test_the_rule_on_the_page_is_a_rule():
+    rules = yaml.safe_load(next(block for block in blocks(PLANS) if block.startswith("replan:")))
+    tasks = [{"task_id": name, "tool": "noop"} for name in ("evaluate", "deploy")]
+    assert plans.parse(yaml.safe_dump({"tasks": tasks, **rules})).rules[0]["name"] == "retrain"
+
+
+@pytest.mark.parametrize("page", [*sorted(path.name for path in (ROOT / "docs").glob("*.md")), "../README.md"])
+def test_links_between_pages_lead_somewhere(page):
+    path = ROOT / "docs" / page
+    links = [link for link in re.findall(r"\]\(([^)#]+)", path.read_text()) if "://" not in link]
+    assert [link for link in links if not (path.parent / link).exists()] == []
