@@ -97,7 +97,7 @@ class TestRunner(Runner):
         """No request waits, and no session of ours has anything to do."""
         cursor = storage.cursor()
         cursor.execute("SELECT count(*) FROM agents_inboxitem WHERE state IN ('queued', 'running')")
-        return cursor.fetchone()[0] == 0 and all(drive.is_idle() for drive in self.drives.values())
+        return cursor.fetchone()[0] == 0 and all(drive.is_idle() for drive in self.sessions.drives.values())
 
 
 class Engine:

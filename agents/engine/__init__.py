@@ -6,5 +6,6 @@ outcomes   the file that survives a killed runner
 leases     who owns which session; who is dead
 journal    group commit
 drive      one session in a runner's memory
-runner     the loop
+sessions   all sessions of a runner: turns, commits, bodies, readings
+runner     the loop, its leases, its end
 """

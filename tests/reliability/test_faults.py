@@ -12,6 +12,7 @@ from django.utils import timezone
 from agents import runtime, services, storage
 from agents.engine import actor, leases
 from agents.engine.actor import PAUSED_S
+from agents.engine.sessions import Sessions
 from agents.engine.tools import TOOLS, Call, Outcome
 from agents.models import Actor, Lease, Runner, Stream
 from constellations.models import Attempt, Constellation, Task
@@ -210,7 +211,7 @@ def test_a_runner_that_breaks_leaves_its_sessions_to_the_next(engine, device, mo
         raise ZeroDivisionError("a bug in the loop itself")
 
     with monkeypatch.context() as patched:
-        patched.setattr(TestRunner, "_fire_timers", lambda runner: runner.drives and breaks(runner))
+        patched.setattr(Sessions, "fire_timers", lambda sessions: sessions.drives and breaks(sessions))
         with pytest.raises(ZeroDivisionError):
             engine.run()
     assert not Lease.objects.exclude(runner=None).exists()
@@ -250,7 +251,7 @@ def test_a_paused_session_keeps_no_time_for_its_work(engine, device):
             in_another_process(lambda: services.command_submit(session.pk, "pause", "", {}, by="user:1") and None)
         if not count("SELECT count(*) FROM agents_actor WHERE state = 'paused'"):
             return False
-        wakes.append(runner.drives[session.pk].wake_at())
+        wakes.append(runner.sessions.drives[session.pk].wake_at())
         return True
 
     runner = TestRunner(paused)

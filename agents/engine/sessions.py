@@ -1,0 +1,404 @@
+"""The sessions that one runner owns: their turns and commits, their bodies, what is read for them in a thread.
+
+Everything here happens on the runner's loop, but for `Drive.hydrate`, preparations and the ending of orphans, which run in one
+reading thread. A session that is being read gets no turn; what is recorded meanwhile is followed afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from django.db import connections
+
+from agents import runtime
+from agents.devices.processes import end_attempts
+from agents.engine import outcomes
+from agents.engine.drive import Drive
+from agents.engine.journal import FATAL, RECORDS_A_COMMIT, Journal
+from agents.engine.leases import Leased
+from agents.engine.outputs import FLUSH_S, Outputs
+from agents.engine.registry import handler
+from agents.engine.tools import Bodies, Call, Outcome
+from agents.errors import AgentsError
+from agents.storage import cursor, store
+from agents.tables import TABLES, Fields
+from agents.turns import Batch
+
+log = logging.getLogger(__name__)
+
+
+class Sessions:
+    """Owned sessions by their streams. `wake` lets the runner's loop go round."""
+
+    def __init__(self, journal: Journal, folder: Path, runner: int, wake: Callable[[], None]):
+        self._journal, self._folder, self._wake = journal, folder, wake
+        self.drives: dict[int, Drive] = {}
+        self.devices: dict[int, Fields] = {}
+        self.ready: dict[int, None] = {}
+        self.reading: set[Drive] = set()
+        self._timers: list[tuple[float, int]] = []
+        self._noted: dict[int, float] = {}
+        self._idle_since: dict[int, float] = {}
+        self._left: list[int] = []
+        self._bodies = Bodies(self._body_ended)
+        self._outcomes = outcomes.OutcomeFile(folder, runner)
+        self._outputs = Outputs(journal)
+        self._flush_at = 0.0
+        self._flush_wanted = False
+        self._tasks: set[asyncio.Task] = set()
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="reader")
+
+    # `ready`: sessions with something to decide, first come first; `_noted`: the earliest timer of each; `_left`: sessions
+    # that broke and are driven by nobody until they move.
+
+    def begin(self) -> None:
+        """On the loop, before anything else."""
+        self._loop = asyncio.get_running_loop()
+
+    def end(self) -> None:
+        """On the loop, after everything else."""
+        for task in self._tasks:
+            task.cancel()
+
+    def close(self) -> None:
+        self._reader.submit(connections.close_all).result()
+        self._reader.shutdown()
+        self._outcomes.close()
+
+    # --- turns
+
+    async def turn(self) -> bool:
+        """One turn of every session that has something to decide, and one commit for all; False when none had."""
+        batches = self._turns()
+        self._flush_outcomes()
+        if batches:
+            await self._commit(batches)
+        return bool(batches)
+
+    async def wind_up(self) -> None:
+        """Interrupt what still runs and record how it ended."""
+        await self._bodies.interrupt_all()
+        for drive in self.drives.values():
+            for attempt, outcome in drive.outcomes.items():
+                if outcome.outcome == "cancelled":
+                    drive.outcomes[attempt] = Outcome("lost", error="its runner was told to stop")
+        for _ in range(len(self.drives) + 10):
+            if await self.turn():
+                continue
+            if not self.reading:
+                break
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        if self._outputs:
+            await self._outputs.flush()
+
+    def drain(self) -> None:
+        """Nothing more starts."""
+        for drive in self.drives.values():
+            drive.draining = True
+            self.ready[drive.stream] = None
+
+    def _turns(self) -> list[Batch]:
+        """Batches of the sessions that are ready, up to a commit's size; the others stay ready, first in line."""
+        batches: list[Batch] = []
+        now, records = time.time(), 0
+        for stream in list(self.ready):
+            if records >= RECORDS_A_COMMIT:
+                break
+            del self.ready[stream]
+            drive = self.drives.get(stream)
+            if drive is None or drive.busy or drive in self.reading or not self._prepared(drive):
+                continue
+            try:
+                batch, more = drive.turn(now)
+            except Exception as error:  # a bug in one session must not end the others
+                self._broke(drive, error)
+                continue
+            if more:
+                self.ready[stream] = None
+            if batch is None:
+                self._rest(drive)
+            else:
+                batches.append(batch)
+                records += len(batch.drafts) + sum(map(len, batch.starts.values()))
+        return batches
+
+    async def _commit(self, batches: list[Batch]) -> None:
+        try:
+            written, refused = await self._journal.commit(batches)
+        except FATAL:
+            raise
+        except Exception as error:  # what one session wants recorded cannot be: the others must not suffer for it
+            await self._commit_apart(batches, error)
+            return
+        for batch in refused:
+            await self._refused(batch)
+        for batch in written:
+            self._written(batch)
+        if not self._unrecorded():
+            self._outcomes.settled()
+
+    async def _commit_apart(self, batches: list[Batch], error: Exception) -> None:
+        if len(batches) == 1:
+            self._broke(self.drives[batches[0].stream], error)
+        else:
+            for batch in batches:
+                await self._commit([batch])
+
+    def _written(self, batch: Batch) -> None:
+        drive = self.drives[batch.stream]
+        try:
+            calls, interrupts = drive.written(batch)
+        except Exception as error:  # as in `_turns`
+            self._broke(drive, error)
+            return
+        for device in batch.free:
+            self.devices[device]["used"] = self.devices[device]["max_concurrent"] - batch.free[device]
+        for call in calls:
+            call.on_output = partial(self._printed, call)
+            self._bodies.start(call)
+        for attempt in interrupts:
+            self._bodies.interrupt(attempt)
+        self.ready[batch.stream] = None
+
+    async def _refused(self, batch: Batch) -> None:
+        drive = self.drives[batch.stream]
+        try:
+            drive.refused(batch)
+        except Exception as error:  # as in `_turns`
+            self._broke(drive, error)
+        else:
+            self._after_follow(drive)
+
+    # --- bodies
+
+    def _body_ended(self, call: Call, outcome: Outcome) -> None:
+        """Told for every body, on the loop. The outcome is in the file before anything is decided about it."""
+        printed = self._outputs.end(call.attempt)
+        drive = self.drives.get(call.session)
+        if drive is None or drive.work is None:
+            return  # cancelled: the end of its body changes nothing any more
+        if printed:
+            drive.note("output_ended", attempt_id=call.attempt, characters=printed)
+        if outcome.outcome != "cancelled":  # an interrupted body's end is decided already, or it is lost
+            outcome = self._outcomes.add(call.attempt, outcome)
+        drive.outcomes[call.attempt] = outcome
+        self.ready[call.session] = None
+        if not self._flush_wanted:
+            self._flush_wanted = True
+            self._loop.call_soon(self._flush_outcomes)
+        self._wake()
+
+    def _flush_outcomes(self) -> None:
+        self._flush_wanted = False
+        self._outcomes.flush()
+
+    def _printed(self, call: Call, text: str) -> None:
+        if not self._outputs:
+            self._flush_at = self._loop.time() + FLUSH_S
+            self._wake()
+        if self._outputs.add(call.attempt, text) and call.session in self.drives:
+            self.drives[call.session].note("output_started", attempt_id=call.attempt)
+            self.ready[call.session] = None
+
+    def _unrecorded(self) -> bool:
+        return any(drive.outcomes for drive in self.drives.values())
+
+    def forget_outcomes(self) -> None:
+        """The file is needed no more, unless something in it was never recorded."""
+        if not self._unrecorded():
+            self._outcomes.remove()
+
+    async def flush_outputs(self, now: float) -> None:
+        """Write what bodies have printed, when it is time."""
+        if self._outputs and now >= self._flush_at:
+            await self._outputs.flush()
+
+    # --- what others record, and what breaks
+
+    async def follow(self, drive: Drive) -> None:
+        if drive in self.reading or drive.busy or self.drives.get(drive.stream) is not drive:
+            return
+        try:
+            drive.follow()
+        except FATAL:
+            raise
+        except Exception as error:  # as in `_turns`
+            self._broke(drive, error)
+        else:
+            self._after_follow(drive)
+        self._wake()
+
+    def follow_soon(self, drive: Drive) -> None:
+        self._spawn(self.follow(drive))
+
+    def _after_follow(self, drive: Drive) -> None:
+        if drive.lost:
+            self._drop(drive)
+        elif drive.stale:
+            self._read_anew(drive)
+        else:
+            self.ready[drive.stream] = None
+
+    def _broke(self, drive: Drive, error: Exception) -> None:
+        """A bug in one session. It is read anew; then its actor ends in Error; then nobody drives it until it moves."""
+        log.error("session %s broke", drive.stream, exc_info=error)
+        if drive.broke(error):
+            self._read_anew(drive)
+        else:
+            self._drop(drive)
+            self._left.append(drive.stream)
+
+    def _read_anew(self, drive: Drive) -> None:
+        if drive not in self.reading:
+            self.reading.add(drive)  # at once: no turn may come before the reading begins
+            self._idle_since.pop(drive.stream, None)
+            self._spawn(self._hydrate(drive))
+
+    def _drop(self, drive: Drive) -> None:
+        """The session is somebody else's: end what runs for it here and forget it."""
+        self.forget(drive)
+        for attempt in drive.work.running() if drive.work is not None else ():
+            self._bodies.interrupt(attempt)
+
+    async def drop_all(self) -> None:
+        """Nothing here may go on."""
+        await self._bodies.interrupt_all()
+        for drive in list(self.drives.values()):
+            self._drop(drive)
+
+    def forget(self, drive: Drive) -> None:
+        """The session has been given back."""
+        for known in (self.drives, self._noted, self._idle_since, self.ready):
+            known.pop(drive.stream, None)
+
+    def take_left(self) -> list[int]:
+        """Sessions that broke since it was asked last."""
+        left, self._left = self._left, []
+        return left
+
+    # --- readings
+
+    def take_up(self, leased: Leased, draining: bool) -> None:
+        if leased.stream in self.drives:  # lost to somebody who is gone, and nobody noticed
+            self._drop(self.drives[leased.stream])
+        drive = self.drives[leased.stream] = Drive(leased, self.devices)
+        drive.draining = draining
+        self._read_anew(drive)
+
+    def _prepared(self, drive: Drive) -> bool:
+        """False while the next interaction's plan is read in a thread."""
+        self._idle_since.pop(drive.stream, None)
+        item = drive.actor.wants_preparation()
+        if item is None:
+            return True
+        self.reading.add(drive)
+        self._spawn(self._prepare(drive, item))
+        return False
+
+    async def _prepare(self, drive: Drive, item: Fields) -> None:
+        try:
+            drive.prepared[item["id"]] = await self.in_thread(handler().prepare, item["payload"])
+        except Exception as error:  # the interaction's creation fails with it
+            log.error("session %s: its request cannot be prepared", drive.stream, exc_info=error)
+            drive.prepared[item["id"]] = AgentsError(f"{type(error).__name__}: {error}")
+        await self._read(drive)
+
+    async def _hydrate(self, drive: Drive) -> None:
+        """Read a session's rows (again); after a take-over end what an earlier owner left running."""
+        try:
+            await self.in_thread(drive.hydrate)
+            orphans = drive.orphans() - drive.outcomes.keys()
+            if drive.is_new:  # what of it runs here runs under a lease that was lost
+                await self._bodies.interrupt_all(orphans)
+                drive.is_new = False
+            orphans = {attempt for attempt in orphans if attempt not in self._bodies}
+            if orphans:
+                self._flush_outcomes()
+                await self.in_thread(self._end_orphans, drive, orphans)
+        except Exception as error:  # as in `_turns`
+            self.reading.discard(drive)
+            self._broke(drive, error)
+            return
+        await self._read(drive)
+
+    def _end_orphans(self, drive: Drive, orphans: set[int]) -> None:
+        """Their processes are ended first; then what they left in an outcome file counts, and the others are lost."""
+        end_attempts(runtime.instance(), orphans)
+        left: dict[int, Outcome] = {}
+        for path in self._folder.glob("outcomes-*.jsonl"):
+            left.update(outcomes.read(path))
+        for attempt in orphans:
+            drive.outcomes[attempt] = left.get(attempt) or Outcome("lost", error="its runner ended before it did")
+
+    async def _read(self, drive: Drive) -> None:
+        """The reading has ended: what was recorded meanwhile, and nudged in vain, is followed now."""
+        self.reading.discard(drive)
+        self._wake()
+        await self.follow(drive)
+
+    def read_devices(self) -> None:
+        """All devices; where one is new or has changed, every session looks again at what it can start."""
+        table = TABLES["device"]
+        columns = (*table.columns, ("used", "int"), ("queued", "int"))
+        names = [name for name, _ in columns]
+        changed = False
+        for values in store().select(cursor(), table.db_table, columns, "id > %s", (0,)):
+            row, known = dict(zip(names, values, strict=True)), self.devices.setdefault(values[0], {})
+            changed |= any(known.get(name) != row[name] for name, _ in table.columns)
+            known.update(row)
+        if changed:
+            self.ready.update(dict.fromkeys(self.drives))
+
+    async def in_thread(self, function, *arguments):
+        return await self._loop.run_in_executor(self._reader, function, *arguments)
+
+    def _spawn(self, coroutine) -> None:
+        task = self._loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # --- rest and timers
+
+    def _rest(self, drive: Drive) -> None:
+        """Nothing to decide now: note when it has, and since when it is idle."""
+        wake = drive.wake_at()
+        if wake is not None and wake < self._noted.get(drive.stream, math.inf):
+            self._noted[drive.stream] = wake
+            heapq.heappush(self._timers, (wake, drive.stream))
+        if drive.is_idle():
+            self._idle_since.setdefault(drive.stream, self._loop.time())
+
+    def fire_timers(self) -> None:
+        now = time.time()
+        while self._timers and self._timers[0][0] <= now:
+            at, stream = heapq.heappop(self._timers)
+            if self._noted.get(stream) == at:
+                del self._noted[stream]
+            if stream in self.drives:
+                self.ready[stream] = None
+
+    def next_timer(self) -> float:
+        """When the next timer or flush is due, by the loop's clock; infinity when none is."""
+        timer = self._loop.time() + self._timers[0][0] - time.time() if self._timers else math.inf
+        return min(timer, self._flush_at if self._outputs else math.inf)
+
+    def idle(self, linger_s: float) -> list[Drive]:
+        """Sessions in which nothing is under way for so long, and those that are to go."""
+        long_ago = self._loop.time() - linger_s
+        found = []
+        for stream, since in list(self._idle_since.items()):
+            drive = self.drives.get(stream)
+            if drive is None or not drive.is_idle() or stream in self.ready:
+                del self._idle_since[stream]
+            elif since <= long_ago or drive.draining:
+                del self._idle_since[stream]
+                found.append(drive)
+        return found
