@@ -13,15 +13,22 @@ from agents import jobs
 from agents.devices import recipes as cookbook
 from agents.engine.leases import LEASE_S
 from agents.engine.registry import handler
-from agents.errors import ActorEnded, AgentsError, InboxFull, NoSuchSession
-from agents.machines import ACTOR
-from agents.models import Actor, Device, InboxItem, Lease, Runner, Session, Token
+from agents.errors import ActorEnded, AgentsError, InboxFull
+from agents.machines import ACTOR, DEVICE_AGENT
+from agents.models import Actor, Agent, Device, InboxItem, Lease, Runner, Session, Token
 from agents.records import Door, door, new_stream, system_stream
 from agents.storage import writing
 
 INBOX_LIMIT = 100
 """Requests that may wait in one session."""
 TO_LIVE_ACTORS = ("pause", "resume", "cancel", "ping", "shutdown")
+
+
+class NoSuchDevice(AgentsError):
+    """There is no device {id}."""
+
+    code = "no_such_device"
+    status = 404
 
 
 class DeviceRejected(AgentsError):
@@ -122,14 +129,28 @@ def device_create(
 
 
 def device_change(device_id: int, *, by: str, **fields: Any) -> Device:
-    """Change a device's profile or state; raises DeviceRejected when its recipes make no sense."""
-    name = Device.objects.filter(pk=device_id).values_list("name", flat=True).first()
-    if name is None:
-        raise NoSuchSession(f"there is no device {device_id}")
-    _check_recipes(name, fields.get("recipes", {}))
+    """Change a device's profile or state; raises DeviceRejected when its recipes make no sense.
+
+    A change of state is also told in the streams of the sessions that have work on the device.
+    """
+    before = Device.objects.filter(pk=device_id).first()
+    if before is None:
+        raise NoSuchDevice(f"there is no device {device_id}")
+    _check_recipes(before.name, fields.get("recipes", {}))
     with door(device_id, by) as opened:
         opened.turn.record("device_changed", set={"device": {str(device_id): fields}})
+    if fields.get("state", before.state) != before.state:
+        told = {"device_id": device_id, "name": before.name, "from_state": before.state, "to_state": fields["state"]}
+        for session in sessions_at_work_on(device_id):
+            with door(session, by) as opened:
+                opened.turn.record("device_state_changed", **told)
     return Device.objects.get(pk=device_id)
+
+
+def sessions_at_work_on(device_id: int) -> list[int]:
+    """Sessions with an agent on the device that has not ended."""
+    agents = Agent.objects.filter(device=device_id).exclude(state__in=sorted(DEVICE_AGENT.terminal))
+    return sorted(set(agents.values_list("session_id", flat=True)))
 
 
 def _check_recipes(name: str, recipes: Any) -> None:

@@ -181,6 +181,23 @@ def test_a_device_that_comes_up_during_the_run_gets_the_task_that_waits_for_it(e
     assert Task.objects.get().state == "COMPLETED"
 
 
+def test_a_device_that_drains_tells_the_sessions_with_work_on_it_and_lets_the_work_end(engine, device):
+    session, item = engine.submit({"tasks": [command("a", "sleep", "0.2")]})
+    seen = []
+
+    def drain_when_running() -> bool:
+        if not seen and something_runs():
+            seen.append(1)
+            in_thread(services.device_change, device.pk, state="DRAINING", by="user:1")
+        return bool(seen) and inbox_rests()
+
+    engine.run(until=drain_when_running)
+    told = Event.objects.get(stream=session.pk, type="device_state_changed")
+    assert (told.data["from_state"], told.data["to_state"], told.by) == ("ONLINE", "DRAINING", "user:1")
+    item.refresh_from_db()
+    assert item.outcome == "completed"
+
+
 def test_a_second_interaction_waits_its_turn_in_the_same_actor(engine, device):
     session, first = engine.submit({"tasks": [command("a", "sleep", "0.1")]})
     _, second = engine.submit({"tasks": [noop("b")]}, session)

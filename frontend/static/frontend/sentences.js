@@ -34,6 +34,7 @@ const PLAIN = {
   retry_due: () => ["A failed task is due again"],
   approved: (data) => [`The task ${data.task_id ?? ""} was approved`],
   condition_unknown: (data) => [`A condition could not be decided: ${data.message ?? ""}`],
+  device_state_changed: (data) => [`The device ${data.name} went from ${data.from_state} to ${data.to_state}`],
   stopped: (data) => [`Work stopped${because(data.reason)}`],
 };
 
