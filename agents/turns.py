@@ -72,12 +72,13 @@ class Batch:
 class Turn:
     """Collects the events of one decision. `row` arguments are rows as records hold them, and are changed in place."""
 
-    __slots__ = ("at", "by", "drafts", "frees", "starts", "take", "ts", "wants")
+    __slots__ = ("at", "by", "drafts", "effects", "frees", "starts", "take", "ts", "wants")
 
     def __init__(self, at: str, by: str, take: Callable[[], int]):
         self.at, self.by, self.take = at, by, take
         self.ts = from_iso(at)
         self.drafts: list[Draft] = []
+        self.effects: tuple[str, ...] = ()
         self.starts: dict[int, list[Draft]] = {}
         self.frees: dict[int, int] = {}
         self.wants: dict[int, Want] = {}
@@ -91,9 +92,12 @@ class Turn:
     def step(
         self, machine: Machine, row: Fields, event: str, facts: Fields | None = None, reason: str = "", **fields: Any
     ) -> tuple[Fields, Fields]:
-        """One transition, not yet recorded: what the reader is told, and the fields that change."""
+        """One transition, not yet recorded: what the reader is told, and the fields that change.
+
+        `effects` are then those of its row, for the caller to carry out.
+        """
         source = row["state"]
-        target, _ = step(machine, source, event, facts or {})
+        target, self.effects = step(machine, source, event, facts or {})
         changes: Fields = {"state": target, "entered_at": self.at}
         if reason or row.get("reason"):
             changes["reason"] = reason

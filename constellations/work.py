@@ -175,7 +175,6 @@ class ConstellationWork:
             "error": outcome.error, "exit_code": outcome.exit_code,
         }  # fmt: skip
         told = {name: value for name, value in ended.items() if value not in (None, "")}
-        self._free(turn, attempt["device_id"])
         also = {"attempt": {str(attempt["id"]): told}}
         if outcome.outcome == "completed":
             fields = {} if outcome.result is None else {"result": outcome.result}
@@ -188,6 +187,7 @@ class ConstellationWork:
             self._interrupted(turn, node, also)
         else:
             self._failed(turn, now, node, also, outcome)
+        self._carry_out(turn, attempt)
         assert self.live is not None
         if node.ended:
             self.live.ended(turn, node)
@@ -223,9 +223,19 @@ class ConstellationWork:
         turn.transition(TASK, "task", node.row, "lost", {"on_lost": "retry"}, "interrupted", also=also, **fields)
         self.dispatch.ready(node)
 
-    def _free(self, turn: Turn, device: int) -> None:
+    def _carry_out(self, turn: Turn, attempt: Fields) -> None:
+        """What the task's table says follows from the transition just made."""
+        for effect in turn.effects:
+            EFFECTS[effect](self, turn, attempt)
+
+    def _free_slot(self, turn: Turn, attempt: Fields) -> None:
+        device = attempt["device_id"]
         turn.frees[device] = turn.frees.get(device, 0) + 1
         self.dispatch.freed(device)
+
+    def _kill(self, turn: Turn, attempt: Fields) -> None:
+        """Once the decision is durable."""
+        self.drive.interrupt(attempt["id"])
 
     def _fire_timers(self, turn: Turn, now: float) -> None:
         assert self.live is not None
@@ -334,9 +344,9 @@ class ConstellationWork:
             del self.attempts[attempt["id"]]
             turn.transition(DEVICE_AGENT, "agent", start.agent, "cancel", reason="cancelled")
             also = {"attempt": {str(attempt["id"]): {"outcome": "cancelled", "ended_at": turn.at, "error": reason}}}
-            self._free(turn, attempt["device_id"])
-            self.drive.interrupt(attempt["id"])
         turn.transition(TASK, "task", node.row, "cancel", reason=f"cancelled: {reason}"[:500], also=also, ended_at=turn.at)
+        if start is not None:
+            self._carry_out(turn, start.attempt)
         assert self.live is not None
         if self.constellation["state"] == "EXECUTING" and reason == "deadline":
             self.live.ended(turn, node)
@@ -398,6 +408,10 @@ class ConstellationWork:
     def wake_at(self) -> float | None:
         times = (self._timers[0][0] if self._timers else None, self._look_at)
         return min((time for time in times if time is not None), default=None)
+
+
+EFFECTS = {"free_slot": ConstellationWork._free_slot, "kill": ConstellationWork._kill}
+"""How the effects of the task's table are carried out."""
 
 
 def backoff(first_s: float, made: int, key: int) -> float:

@@ -15,12 +15,12 @@ ACTOR = register(
             Row("idle", "InactivityTimeout", "completed", note="reason `inactivity`"),
             Row("running", "InteractionComplete", "idle", guard={"success": True}),
             Row("running", "InteractionComplete", "error", guard={"success": False}, note="a fault of the agent itself"),
-            Row("running", "Pause", "paused", effects=("freeze",), note="cooperative: the tool call in flight ends first"),
+            Row("running", "Pause", "paused", note="cooperative: the tool call in flight ends first"),
             Row("paused", "ProcessInteraction", "idle", note="the same interaction is dispatched again at once"),
-            Row("paused", "Resume", "idle", effects=("thaw",), note="with work left over it goes on to running"),
+            Row("paused", "Resume", "idle", note="with work left over it goes on to running"),
             Row("paused", "InactivityTimeout", "completed", note="its own limit, 24 h"),
-            Row(ANY, "Fault", "error", effects=("end_work",), note="unrecoverable faults of the actor itself only"),
-            Row(ANY, "Cancel", "cancelled", effects=("end_work",), note="needs a reason; in a terminal state a no-op"),
+            Row(ANY, "Fault", "error", note="unrecoverable faults of the actor itself only"),
+            Row(ANY, "Cancel", "cancelled", note="needs a reason; in a terminal state a no-op"),
         ),
     )
 )

@@ -23,7 +23,7 @@ TASK = register(
         rows=(
             Row("WAITING_DEPENDENCY", "ready", "PENDING", note="an upstream end, or an edit"),
             Row("PENDING", "blocked", "WAITING_DEPENDENCY", note="an edit"),
-            Row("PENDING", "start", "RUNNING", effects=("start_body",), note="slot, attempt + 1, version, fence: one commit"),
+            Row("PENDING", "start", "RUNNING", note="slot, attempt + 1, version, fence: one commit"),
             Row("RUNNING", "succeed", "COMPLETED", effects=("free_slot",)),
             Row("RUNNING", "fail", "PENDING", guard={"attempts_left": True}, effects=("free_slot",), note="with a wake-up"),
             Row("RUNNING", "fail", "FAILED", guard={"attempts_left": False}, effects=("free_slot",)),

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import constellations.machines  # noqa: F401  registers its three
 from agents.machines import MACHINES, Machine, MachineError, Row, TransitionNotAllowed, step
+from constellations.work import EFFECTS
 
 NAMES = ("actor", "constellation_agent", "device_agent", "tool_loop", "task", "constellation")
 TERMINAL = {
@@ -108,6 +108,11 @@ def test_rows_of_the_page(name, state, event, facts, target):
 def test_what_has_no_row_is_refused_by_name(name, state, event, facts):
     with pytest.raises(TransitionNotAllowed, match=f"{name} does not take `{event}` in state {state}"):
         step(MACHINES[name], state, event, facts)
+
+
+def test_the_engine_carries_out_every_effect_that_a_table_names():
+    named = {effect for machine in MACHINES.values() for row in machine.rows for effect in row.effects}
+    assert named == set(EFFECTS)
 
 
 def table(**changes) -> Machine:
