@@ -47,6 +47,9 @@ log = logging.getLogger(__name__)
 class Runner:
     """One process's engine. `run` returns when it was told to stop and everything has been given back."""
 
+    sessions_type = Sessions
+    """Benchmarks put one here that takes notes."""
+
     def __init__(self) -> None:
         self._folder = runtime.runtime_dir()
         self._parent = os.getppid()
@@ -58,7 +61,7 @@ class Runner:
             self._locked = Locked(self._folder, self.row.pk)
         self.journal = Journal()
         self._leases = Leases(self.journal, self.row.pk)
-        self.sessions = Sessions(self.journal, self._folder, self.row.pk, self._wake_up)
+        self.sessions = self.sessions_type(self.journal, self._folder, self.row.pk, self._wake_up)
         self._stop_at: float | None = None
         self._next = dict.fromkeys(("look", "bury", "renew", "devices"), 0.0)
 

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from agents import services
 from agents.engine.drive import Drive
 from agents.engine.runner import Runner
+from agents.engine.sessions import Sessions
 from benchmarks.inside import tools  # noqa: F401 (registers the bodies)
 from benchmarks.inside.furniture import DEVICE
 
@@ -61,28 +62,43 @@ def payload(plan: Plan) -> dict:
     return {"plan": json.dumps(plan, separators=(",", ":"))}
 
 
+class Watched(Sessions):
+    """The real sessions of a runner, which tell it when something starts and when one of them has nothing to decide."""
+
+    measured: "Measured"
+
+    def _written(self, batch) -> None:
+        if batch.starts:
+            self.measured.begun()
+        super()._written(batch)
+
+    def _rest(self, drive: Drive) -> None:
+        super()._rest(drive)
+        if drive.work is None and not drive.inbox("queued"):
+            self.measured.rested(drive.stream)
+
+
 class Measured(Runner):
     """The real runner, which stops once `sessions` sessions have done what they were asked; it says when that was.
 
     It looks only at sessions that have nothing to decide, so that it costs nothing while they work.
     """
 
+    sessions_type = Watched
+
     def __init__(self, sessions: int = 1):
         super().__init__()
-        self._sessions = sessions
+        self.sessions.measured = self
+        self._wanted = sessions
         self._rested: set[int] = set()
         self.began_at = self.ended_at = self.began_cpu = self.ended_cpu = 0.0
 
-    def _written(self, batch) -> None:
-        if not self.began_cpu and batch.starts:
-            self.began_cpu = time.process_time()
-        super()._written(batch)
+    def begun(self) -> None:
+        self.began_cpu = self.began_cpu or time.process_time()
 
-    def _rest(self, drive: Drive) -> None:
-        super()._rest(drive)
-        if drive.work is None and not drive.inbox("queued"):
-            self._rested.add(drive.stream)
-        if len(self._rested) == self._sessions and not self.ended_at:
+    def rested(self, stream: int) -> None:
+        self._rested.add(stream)
+        if len(self._rested) == self._wanted and not self.ended_at:
             self.ended_at, self.ended_cpu = time.time(), time.process_time()
             self.stop()
 
