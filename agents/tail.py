@@ -92,6 +92,10 @@ class Memory:
         while len(self.events) > READ_EVENTS or (self.size > room and len(self.events) > 1):
             self.size -= len(self.events.popleft().json)
         self.head = fresh[-1].seq
+        self.wake()
+
+    def wake(self) -> None:
+        """Let those who wait look again. Never leaves a set event behind: waiting for one would not yield to anybody."""
         self.moved.set()
         self.moved = asyncio.Event()
 
@@ -165,7 +169,7 @@ class Tail:
 
     def _wake_all(self) -> None:
         for memory in self._streams.values():
-            memory.moved.set()
+            memory.wake()
 
     def _on_nudge(self, stream: int, head: int) -> None:
         memory = self._streams.get(stream)

@@ -219,3 +219,16 @@ async def test_followers_of_a_tail_that_breaks_are_told(stream, monkeypatch):
             await within(tail().after(stream, 1))
         task = tail()._task
     assert isinstance(task.exception(), RuntimeError)
+
+
+async def test_one_who_comes_while_the_tail_ends_waits_without_holding_up_the_loop(stream):
+    """The end of a run wakes whoever follows by then: also somebody who has come for the next run."""
+    with tail().follow(stream, 1):
+        tail()._wake_all()
+        assert not tail()._streams[stream].moved.is_set()
+        waiting = asyncio.create_task(tail().after(stream, 1))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await write(stream)
+        assert seqs(await within(waiting)) == [2]
+    await ended()
