@@ -7,7 +7,7 @@ class AgentsConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import jobs
-        from agents.models import Actor, Agent, Device, InboxItem, PhaseRecord, Session
+        from agents.models import Actor, Agent, Approval, Device, Evidence, InboxItem, Loop, PhaseRecord, Policy, Session
         from agents.tables import register_table
 
         register_table("session", Session, own=True)
@@ -15,5 +15,9 @@ class AgentsConfig(AppConfig):
         register_table("actor", Actor)
         register_table("inbox", InboxItem)
         register_table("agent", Agent)
+        register_table("loop", Loop)
+        register_table("evidence", Evidence)
         register_table("phase", PhaseRecord)
+        register_table("approval", Approval)
+        register_table("policy", Policy)
         jobs.connect()

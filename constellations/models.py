@@ -62,7 +62,10 @@ class Task(models.Model):
     max_attempts = models.PositiveIntegerField(default=1)
     backoff = models.FloatField(default=1.0, help_text="Seconds before the second attempt; doubles with each.")
     confirm = models.BooleanField(default=False)
-    phases = models.JSONField(default=list)
+    phases = models.JSONField(default=list, help_text="Of a task in steps: [{description, expected_duration, steps}].")
+    policies = models.JSONField(default=list, help_text="Policies of its own; they can only be stricter than the others.")
+    progress = models.JSONField(default=dict, help_text="Settings of its stuck detection that differ.")
+    accepted = models.JSONField(default=list, help_text="Loop identities with which somebody said to go on anyway.")
     on_lost = models.CharField(max_length=8, default="retry", choices=choices(ON_LOST))
     state = models.CharField(max_length=32, default=TASK.initial)
     reason = models.CharField(max_length=500, blank=True)
@@ -115,7 +118,7 @@ class Dependency(models.Model):
 
 
 class Attempt(models.Model):
-    """One execution of a task by a device agent. It holds a slot of its device until it has an outcome."""
+    """One execution of a task by a device agent. It holds a slot of its device until it waits or has an outcome."""
 
     OUTCOMES = ("completed", "failed", "timeout", "cancelled", "lost")
 
@@ -125,6 +128,8 @@ class Attempt(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="+", db_index=False)
     device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="+", db_index=False)
     fence = models.BigIntegerField(help_text="Token of the lease under which it was started.")
+    holds_slot = models.BooleanField(default=True, help_text="False while it waits, for a person or an event.")
+    ran_s = models.FloatField(default=0.0, help_text="Seconds it held a slot, up to when it last gave it back.")
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     outcome = models.CharField(max_length=16, blank=True, choices=choices(OUTCOMES))

@@ -15,20 +15,32 @@ from typing import Any
 
 @dataclass(slots=True)
 class Outcome:
-    """How an attempt ended: `completed`, `failed`, `timeout`, `cancelled` or `lost`."""
+    """How a body ended: `completed`, `failed`, `timeout`, `cancelled` or `lost`.
+
+    `error_kind` is one of `agents.acting.recovery.KINDS`. `said` is the digest of what it answered, or of the file's state after
+    it, `before` that of the file before a change (agents.progress.evidence). `reason` is what the task's end will say.
+    """
 
     outcome: str
     result: Any = None
     error: str = ""
     exit_code: int | None = None
+    error_kind: str = ""
+    said: str | None = None
+    before: str | None = None
+    reason: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        return {"outcome": self.outcome, "result": self.result, "error": self.error, "exit_code": self.exit_code}
+        return {name: value for name in self.__slots__ if (value := getattr(self, name)) not in ("", None) or name == "outcome"}
 
 
 @dataclass(slots=True)
 class Call:
-    """One call of a tool: everything it may know."""
+    """One call of a tool: everything it may know.
+
+    `key` is the row that its outcome belongs to: the attempt itself, or a row of evidence. `writes` names a file of the workspace
+    whose state before and after is wanted; `blackboard` is what the task's agents share.
+    """
 
     attempt: int
     session: int
@@ -37,7 +49,13 @@ class Call:
     device: Mapping[str, Any]
     timeout: float | None
     scope: str = ""
+    key: int = 0
+    writes: str = ""
+    blackboard: Mapping[str, Any] = field(default_factory=dict)
     on_output: Callable[[str], None] = field(default=lambda text: None)
+
+    def __post_init__(self) -> None:
+        self.key = self.key or self.attempt
 
 
 Tool = Callable[[Call], Outcome | Awaitable[Outcome]]
@@ -70,8 +88,8 @@ class Bodies:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def __contains__(self, attempt: int) -> bool:
-        return attempt in self._tasks
+    def __contains__(self, key: int) -> bool:
+        return key in self._tasks
 
     def start(self, call: Call) -> None:
         """Begin a call. A plain function has ended when this returns."""
@@ -80,7 +98,7 @@ class Bodies:
             known = ", ".join(sorted(TOOLS))
             self._on_end(call, Outcome("failed", error=f"there is no tool called {call.tool}; known: {known}"))
         elif inspect.iscoroutinefunction(function):
-            self._tasks[call.attempt] = asyncio.get_running_loop().create_task(self._follow(function, call))
+            self._tasks[call.key] = asyncio.get_running_loop().create_task(self._follow(function, call))
         else:
             self._on_end(call, _called(function, call))
 
@@ -93,17 +111,17 @@ class Bodies:
             outcome = Outcome("timeout", error=f"stopped after {call.timeout:g} s")
         except Exception as error:  # a broken tool is a failed attempt, never a broken runner
             outcome = Outcome("failed", error=f"{type(error).__name__}: {error}")
-        del self._tasks[call.attempt]
+        del self._tasks[call.key]
         self._on_end(call, outcome)
 
-    def interrupt(self, attempt: int) -> bool:
+    def interrupt(self, key: int) -> bool:
         """Cancel a call; its end is told as any other. False when it is not under way."""
-        task = self._tasks.get(attempt)
+        task = self._tasks.get(key)
         return task is not None and task.cancel()
 
-    async def interrupt_all(self, attempts: Container[int] | None = None) -> None:
-        """Cancel all calls, or those of `attempts`, and wait until they have ended."""
-        tasks = [task for attempt, task in self._tasks.items() if attempts is None or attempt in attempts]
+    async def interrupt_all(self, keys: Container[int] | None = None) -> None:
+        """Cancel all calls, or those with `keys`, and wait until they have ended."""
+        tasks = [task for key, task in self._tasks.items() if keys is None or key in keys]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

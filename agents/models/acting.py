@@ -1,4 +1,4 @@
-"""Sessions, their actors and agents, what they are asked, and their phases of work."""
+"""Sessions, their actors and agents, and what they are asked."""
 
 from django.conf import settings
 from django.db import models
@@ -63,7 +63,7 @@ class Actor(models.Model):
 class InboxItem(models.Model):
     """What a session was asked: an interaction or a command to its actor, once per id of the client's choosing."""
 
-    KINDS = ("interaction", "pause", "resume", "cancel", "ping", "shutdown", "approve")
+    KINDS = ("interaction", "pause", "resume", "cancel", "ping", "shutdown", "go_on")
     STATES = ("queued", "running", "done", "refused")
 
     id = models.BigIntegerField(primary_key=True)
@@ -100,6 +100,7 @@ class Agent(models.Model):
     device = models.ForeignKey("agents.Device", null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     state = models.CharField(max_length=32)
     reason = models.TextField(blank=True)
+    blackboard = models.JSONField(default=dict, help_text="What a host and its app agents share; kept by the host.")
     created_at = models.DateTimeField()
     entered_at = models.DateTimeField()
 
@@ -108,27 +109,3 @@ class Agent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} {self.state}"
-
-
-class PhaseRecord(models.Model):
-    """One phase of an agent's work (design/machines.md, "Phases")."""
-
-    id = models.BigIntegerField(primary_key=True)
-    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="phases")
-    number = models.IntegerField()
-    total = models.IntegerField()
-    description = models.TextField(blank=True)
-    expected_s = models.FloatField(null=True, help_text="Expected duration in seconds.")
-    started_at = models.DateTimeField()
-    ended_at = models.DateTimeField(null=True)
-    outcome = models.CharField(max_length=32, blank=True, help_text="success or completed_with_issues")
-    files_changed = models.JSONField(default=list)
-    tests = models.JSONField(default=list)
-    blockers = models.JSONField(default=list)
-
-    class Meta:
-        ordering = ("id",)
-        constraints = [models.UniqueConstraint(fields=("agent", "number"), name="phase_once")]
-
-    def __str__(self) -> str:
-        return f"phase {self.number}/{self.total} of agent {self.agent_id}"
