@@ -5,16 +5,15 @@ A plan, an edit and a rule say the same things in the same words, so all are rea
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from constellations import conditions
-from constellations.errors import ConditionRejected
+from constellations import call_forms, guard_forms, step_forms
+from constellations.call_forms import COMMAND, MAX_SECONDS, MAX_WORD, argv, condition, prose
+from constellations.step_forms import STEPS
 from constellations.values import (
     MAX_ID,
     Finding,
-    Misfit,
     Reader,
     Row,
     flag,
@@ -34,15 +33,8 @@ TYPES = ("UNCONDITIONAL", "COMPLETION_ONLY", "SUCCESS_ONLY", "CONDITIONAL")
 ON_LOST = ("retry", "fail", "ask")
 
 MAX_NAME = 200
-MAX_WORD = 80
 MAX_DEPENDENCY_ID = 250
 """Characters, as the columns have them."""
-MAX_PROSE = 20_000
-"""Characters of a description, a tip, a reason, a word of a command."""
-MAX_WORDS = 1_000
-"""Words of a command."""
-MAX_SECONDS = 31_536_000
-"""A year: the longest timeout, deadline, back-off, expected duration."""
 MAX_ATTEMPTS = 100
 
 TASK_DEFAULTS: Row = {
@@ -62,9 +54,14 @@ TASK_DEFAULTS: Row = {
     "backoff": 1.0,
     "confirm": False,
     "phases": [],
+    "policies": [],
+    "progress": {},
     "on_lost": "retry",
 }
-"""A task's normal form. `name` becomes its task_id; times are in seconds; priority is a place in PRIORITIES."""
+"""A task's normal form. `name` becomes its task_id; times are in seconds; priority is a place in PRIORITIES.
+
+A task in steps has the tool STEPS, no arguments, and phases: [{description, expected_duration, steps}] (step_keys.DEFAULTS).
+"""
 
 DEPENDENCY_DEFAULTS: Row = {
     "dependency_id": "",
@@ -76,61 +73,11 @@ DEPENDENCY_DEFAULTS: Row = {
 }
 """A dependency's normal form. `dependency_id` becomes from>to."""
 
-COMMAND = "command"
-"""The tool that runs an argument list, `argv`, on its device."""
-
-
-# Values of a task or a dependency
-
-prose = text(MAX_PROSE)
-
 
 def priority(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(PRIORITIES):
         return value
     return PRIORITIES.index(one_of(PRIORITIES)(value))
-
-
-def argv(value: Any) -> list[str]:
-    """A command's words: an argument list, or a text that is split as a shell splits it (no shell runs it)."""
-    if isinstance(value, str):
-        try:
-            value = shlex.split(value)
-        except ValueError as error:
-            raise Misfit(f"cannot be split into words: {str(error).lower()}") from error
-    words = list_of(_word_of_command, MAX_WORDS)(value)
-    if not words or not words[0]:
-        raise Misfit("names no program")
-    return words
-
-
-def _word_of_command(value: Any) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    return prose(value)
-
-
-def phase(value: Any) -> Row:
-    """A phase is its description, or that and its expected duration in seconds."""
-    if isinstance(value, str):
-        value = {"description": value}
-    fields, findings = read_fields(value, {"description": prose, "expected_duration": number(0, MAX_SECONDS, True)})
-    if findings:
-        path, message = findings[0]
-        raise Misfit(message, *path)
-    if not fields.get("description"):
-        raise Misfit("has no description")
-    return {"description": fields["description"], "expected_duration": fields.get("expected_duration")}
-
-
-def condition(value: Any) -> str:
-    prose(value)
-    if value:
-        try:
-            conditions.check(value)
-        except ConditionRejected as error:
-            raise Misfit(str(error)) from error
-    return value
 
 
 # Tasks
@@ -153,7 +100,9 @@ TASK_READERS: dict[str, Reader] = {
     "max_attempts": whole(1, MAX_ATTEMPTS),
     "backoff": number(0, MAX_SECONDS),
     "confirm": flag,
-    "phases": list_of(phase),
+    **step_forms.READERS,
+    "policies": guard_forms.policies,
+    "progress": guard_forms.progress,
     "on_lost": one_of(ON_LOST),
 }
 AFTER = {"after": one_or_more(identifier(MAX_ID))}
@@ -164,13 +113,13 @@ def task(value: Any) -> tuple[Row, list[str], list[Finding]]:
     """A task's normal form, the ids it names in `after`, and findings."""
     fields, findings = read_fields(value, ADD_READERS)
     after = fields.pop("after", [])
-    fresh: Row = {"tips": [], "capabilities": [], "arguments": {}, "phases": []}
+    fresh: Row = {"tips": [], "capabilities": [], "arguments": {}, "phases": [], "policies": [], "progress": {}}
     row = {**TASK_DEFAULTS, **fresh, **_normal_task(fields, findings)}
     if isinstance(value, Mapping):
         if value.get("task_id") is None:
             findings.append(((), "a task needs a task_id"))
-        if not _mentions(value, "command", "tool") and not value.keys() - ADD_READERS.keys():
-            findings.append(((), "a task needs a command or a tool; one in words alone needs a language model"))
+        if not _says_what_to_do(value) and not value.keys() - ADD_READERS.keys():
+            findings.append(((), "a task needs a command, a tool or steps; one in words alone needs a language model"))
     row["name"] = row["name"] or row["task_id"]
     return row, after, findings
 
@@ -193,7 +142,7 @@ def task_fields(value: Any) -> tuple[str, Row, list[Finding]]:
     return task_id, row, findings
 
 
-ALIASES = {"device": "wanted_device"}
+ALIASES = {"device": "wanted_device", "steps": "phases"}
 
 
 def _default(key: str) -> Any:
@@ -201,35 +150,39 @@ def _default(key: str) -> Any:
     return type(value)() if isinstance(value, list | dict) else value
 
 
-def _mentions(value: Mapping, *keys: str) -> bool:
-    return any(value.get(key) is not None for key in keys)
+def _says_what_to_do(value: Mapping) -> bool:
+    return any(value.get(key) is not None for key in ("command", "tool", "steps")) or value.get("phases", []) not in (None, [])
 
 
 def _normal_task(fields: Row, findings: list[Finding]) -> Row:
-    """Plan words to columns: `device` to wanted_device, `command` to the tool of that name."""
+    """Plan words to columns: `device` to wanted_device, `command` and `steps` to the tools of these names."""
     row = dict(fields)
     if "device" in row:
         if row.get("wanted_device", row["device"]) != row["device"]:
             findings.append((("device",), "device and wanted_device are the same thing, and differ here"))
         row["wanted_device"] = row.pop("device")
-    if COMMAND in row:
-        for other in ("tool", "arguments"):
-            if other in row:
-                findings.append(((other,), f"a task has a command or a tool, not both: {other} beside command"))
-        row["arguments"] = {"argv": row.pop(COMMAND)}
-        row["tool"] = COMMAND
-    elif row.get("tool") == COMMAND and "arguments" in row:
-        _check_arguments(row["arguments"], findings)
-    if row.get("tool") == "":
-        findings.append((("tool",), "is empty"))
+    if "steps" in row or row.get("phases"):
+        return _in_steps(row, findings)
+    findings += call_forms.call(row, "task")
+    if row.get("tool") == STEPS and not findings:
+        findings.append((("tool",), "is for tasks in steps; this one has none"))
+    if "tool" in row:
+        row["phases"] = []
     return row
 
 
-def _check_arguments(arguments: Row, findings: list[Finding]) -> None:
-    try:
-        arguments["argv"] = argv(arguments.get("argv", []))
-    except Misfit as misfit:
-        findings.append((("arguments", "argv", *misfit.path), str(misfit)))
+def _in_steps(row: Row, findings: list[Finding]) -> Row:
+    """A task with steps or phases, which may say in normal form that its tool is STEPS and has no arguments."""
+    written = "steps" if "steps" in row else "phases"
+    if written == "steps" and row.get("phases"):
+        findings.append((("phases",), "a task has steps or phases, not both"))
+    for other in (COMMAND, "tool", "arguments"):
+        if row.get(other, STEPS) not in (STEPS, {}):
+            findings.append(((other,), f"a task has {written} or a {COMMAND} or tool, not both: {other} beside {written}"))
+    phases, found = step_forms.phases(row)
+    findings += found
+    plain = {key: value for key, value in row.items() if key not in ("steps", COMMAND)}
+    return {**plain, "tool": STEPS, "arguments": {}, "phases": phases}
 
 
 # Dependencies

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from constellations import forms
-from constellations.forms import MAX_NAME, MAX_PROSE
+from constellations.call_forms import MAX_PROSE
+from constellations.forms import MAX_NAME
 from constellations.values import (
     MAX_ID,
     MAX_ITEMS,

@@ -13,16 +13,11 @@ from agents.errors import PayloadRejected
 from agents.models import Device
 from agents.tables import Fields
 from constellations import editing, plain_text, plans, rules
-from constellations.errors import PlanRejected
 from constellations.graph import Graph
 from constellations.live import LiveGraph
 from constellations.machines.task import ENDED
 
 AUTHOR = "planner"
-NOT_YET = {
-    "confirm": "waits for a person's approval, which this installation cannot ask for",
-    "phases": "works in phases, which needs a tool loop",
-}
 
 
 @dataclass(frozen=True)
@@ -47,22 +42,10 @@ def prepare(payload: Fields) -> Prepared:
 def _plan(payload: Fields) -> plans.Plan:
     plan, request = payload.get("plan"), payload.get("request")
     if isinstance(plan, str):
-        return _runnable(plans.parse(plan))
+        return plans.parse(plan)
     if isinstance(request, str):
         return plain_text.parse(request, dict(Device.objects.values_list("name", "recipes")))
     raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])
-
-
-def _runnable(plan: plans.Plan) -> plans.Plan:
-    problems = [
-        {"key": f"tasks.{task['task_id']}.{key}", "message": f"task {task['task_id']} {why}"}
-        for task in plan.tasks
-        for key, why in NOT_YET.items()
-        if task[key]
-    ]
-    if problems:
-        raise PlanRejected(problems)
-    return plan
 
 
 def known_devices() -> dict[str, Fields]:

@@ -76,6 +76,10 @@ def _update_task(draft: Draft, values: Row) -> None:
     draft.require_editable(task_id, "task_id")
     if new["tool"] == forms.COMMAND and not new["arguments"].get("argv"):
         raise Refusal("a command needs its argument list", "command")
+    if new["tool"] == forms.STEPS and not new["phases"]:
+        raise Refusal("a task in steps needs steps; or give it a command or a tool", "steps")
+    if new["tool"] == forms.STEPS and new["arguments"]:
+        raise Refusal("a task in steps has no arguments of its own; each of its steps has", "arguments")
     if any(key in DEVICE_FIELDS for key in different):
         _check_devices(draft, new)
     draft.put_task(new)

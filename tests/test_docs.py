@@ -2,11 +2,14 @@
 
 import re
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 import yaml
 
 from constellations import plans
+from constellations.guard_forms import SETTING_READERS
+from constellations.step_keys import DEFAULTS
 
 ROOT = Path(__file__).resolve().parent.parent
 PLANS = (ROOT / "docs" / "plans.md").read_text()
@@ -29,6 +32,25 @@ def test_the_rule_on_the_page_is_a_rule():
     rules = yaml.safe_load(next(block for block in blocks(PLANS) if block.startswith("replan:")))
     tasks = [{"task_id": name, "tool": "noop"} for name in ("evaluate", "deploy")]
     assert plans.parse(yaml.safe_dump({"tasks": tasks, **rules})).rules[0]["name"] == "retrain"
+
+
+@pytest.mark.parametrize("key", ["steps", "phases", "confirm", "policies", "progress"])
+def test_the_parts_of_a_task_on_the_page_are_what_a_task_takes(key):
+    shown = next(block for block in blocks(PLANS) if block.startswith(f"{key}:"))
+    whole = shown if re.search("^(steps|phases):", shown, re.MULTILINE) else f"tool: noop\n{shown}"
+    (task,) = plans.parse(f"tasks:\n  - task_id: a\n{indent(whole, '    ')}").tasks
+    assert task["phases" if key == "steps" else key]
+
+
+def test_every_key_of_every_step_is_on_the_page():
+    keys = {key for row in DEFAULTS.values() for key in row} - {"text", "question"}
+    section = PLANS.split("## Tasks in steps")[1].split("## Phases")[0]
+    assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", section)] == []
+
+
+def test_every_setting_of_the_detection_of_being_stuck_is_on_the_page():
+    section = PLANS.split("## Progress")[1].split("## Replan rules")[0]
+    assert [name for name in SETTING_READERS if f"`{name}`" not in section] == []
 
 
 @pytest.mark.parametrize("page", [*sorted(path.name for path in (ROOT / "docs").glob("*.md")), "../README.md"])

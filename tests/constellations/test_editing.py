@@ -369,7 +369,7 @@ def test_the_same_edge_under_a_name_of_its_own_is_there_already():
         (
             ("add_task", {"task_id": "x"}),
             "",
-            "a task needs a command or a tool; one in words alone needs a language model",
+            "a task needs a command, a tool or steps; one in words alone needs a language model",
             400,
         ),
         (add("x y"), "task_id", "'x y' is not an id: letters, digits and _ - . : / make one", 400),
@@ -612,11 +612,101 @@ def test_a_dependencys_id_is_not_given_to_another_in_the_same_edit():
     )
 
 
+# Tasks in steps
+
+STEPS_TASK = {
+    "task_id": "again",
+    "phases": [
+        {
+            "description": "Look",
+            "steps": [{"observe": True, "save": "seen"}, {"ask": "Go on?", "options": ["yes"], "save": "go"}],
+        },
+        {
+            "description": "Work",
+            "expected_duration": 30,
+            "steps": [
+                {"command": "make test", "kind": "test", "recover": [{"command": "make clean"}], "expect": {"exit_code": 0}},
+                {"delegate": {"name": "writer", "steps": [{"wait": {"for": "ci"}}, {"wait": 5}, {"say": "done"}]}},
+            ],
+        },
+    ],
+    "policies": [{"tool": "command", "decision": "ask"}],
+    "progress": {"stuck_threshold": 5},
+    "confirm": True,
+}
+
+
+def in_steps() -> Snapshot:
+    """One task in steps, as an edit has added it."""
+    (row,) = edit(ended(), ("add_task", STEPS_TASK)).added_tasks
+    return snapshot_of([{**row, "state": "PENDING", "reason": ""}], [])
+
+
+def test_a_task_in_steps_is_the_same_when_it_is_read_again():
+    (row,) = edit(ended(), ("add_task", STEPS_TASK)).added_tasks
+    assert (row["tool"], row["arguments"], len(row["phases"])) == ("steps", {}, 2)
+    assert edit(ended(), ("add_task", json.loads(json.dumps(row)))).added_tasks == [row]
+    assert not edit(in_steps(), ("add_task", STEPS_TASK))
+    assert not edit(in_steps(), ("update_task", row))
+
+
+def test_an_empty_constellation_is_built_from_a_plan_with_steps():
+    plan = plans.parse(json.dumps({"tasks": [STEPS_TASK, {"task_id": "b", "steps": [{"say": "x"}], "after": ["again"]}]}))
+    parameters = {"tasks": plan.tasks, "dependencies": plan.dependencies}
+    changes = edit(snapshot_of([], [], state="CREATED"), ("build_constellation", parameters))
+    assert changes.added_tasks == plan.tasks
+
+
+def test_another_task_in_steps_of_the_same_name_is_refused():
+    other = {**STEPS_TASK, "policies": [], "progress": {}, "confirm": False}
+    (problem,) = refusal(in_steps(), ("add_task", other)).problems
+    assert problem["message"] == "there is a task again already, with another confirm, policies, progress"
+
+
+def test_an_update_puts_steps_in_the_place_of_a_command_and_back():
+    snapshot = snapshot_of([task_row("a", tool="command", arguments={"argv": ["ls"]})], [])
+    changes = edit(snapshot, ("update_task", {"task_id": "a", "steps": [{"say": "hi"}]}))
+    phases = [{"description": "", "expected_duration": None, "steps": [{"do": "say", "text": "hi", "if": ""}]}]
+    assert changes.updated_tasks == {"a": {"tool": "steps", "arguments": {}, "phases": phases}}
+    there = after(snapshot, changes)
+    assert edit(there, ("update_task", {"task_id": "a", "command": "ls"})).updated_tasks == {
+        "a": {"tool": "command", "arguments": {"argv": ["ls"]}, "phases": []}
+    }
+    assert edit(there, ("update_task", {"task_id": "a", "tool": "noop"})).updated_tasks == {"a": {"tool": "noop", "phases": []}}
+    assert after(there, edit(there, *inverse(changes))).tasks == snapshot.tasks
+
+
+def test_an_update_without_a_value_takes_policies_and_settings_away():
+    changes = edit(in_steps(), ("update_task", {"task_id": "again", "policies": None, "progress": None, "confirm": None}))
+    assert changes.updated_tasks == {"again": {"confirm": False, "policies": [], "progress": {}}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "message"),
+    [
+        ({"steps": None}, "steps", "a task in steps needs steps; or give it a command or a tool"),
+        ({"phases": []}, "steps", "a task in steps needs steps; or give it a command or a tool"),
+        ({"steps": []}, "steps", "is empty"),
+        ({"tool": "steps"}, "tool", "is for tasks in steps; this one has none"),
+        ({"arguments": {"x": 1}}, "arguments", "a task in steps has no arguments of its own; each of its steps has"),
+        (
+            {"steps": [{"say": "x"}], "command": "ls"},
+            "command",
+            "a task has steps or a command or tool, not both: command beside steps",
+        ),
+        ({"steps": [{"command": "ls", "expct": {}}]}, "steps[0].expct", "there is no key expct here; did you mean expect?"),
+    ],
+)
+def test_an_update_leaves_no_task_half_in_steps(fields, field, message):
+    (problem,) = refusal(in_steps(), ("update_task", {"task_id": "again", **fields})).problems
+    assert (problem["field"], problem["message"]) == (field, message)
+
+
 # build_constellation
 
 
 def test_an_empty_constellation_is_built_from_a_plan():
-    plan = plans.parse("tasks: [{task_id: a, command: ls}, {task_id: b, tool: noop, after: a, phases: [x]}]")
+    plan = plans.parse("tasks: [{task_id: a, command: ls}, {task_id: b, tool: noop, after: a}]")
     parameters = {"tasks": plan.tasks, "dependencies": plan.dependencies}
     changes = edit(snapshot_of([], [], state="CREATED"), ("build_constellation", parameters))
     assert changes.added_tasks == plan.tasks

@@ -65,7 +65,8 @@ def test_every_field_of_a_task_is_read():
             max_attempts: 3
             backoff: 0
             confirm: true
-            phases: [Prepare, {description: Train, expected_duration: 30}]
+            policies: [{tool: command, pattern: rm -rf, decision: deny}]
+            progress: {stuck_threshold: 5}
             on_lost: ask
         """).tasks
     assert task == {
@@ -84,10 +85,9 @@ def test_every_field_of_a_task_is_read():
         "max_attempts": 3,
         "backoff": 0,
         "confirm": True,
-        "phases": [
-            {"description": "Prepare", "expected_duration": None},
-            {"description": "Train", "expected_duration": 30},
-        ],
+        "phases": [],
+        "policies": [{"tool": "command", "pattern": "rm -rf", "decision": "deny"}],
+        "progress": {"stuck_threshold": 5},
         "on_lost": "ask",
     }
 
@@ -285,13 +285,6 @@ def test_lines_of_json_are_named_too():
         ("tool: noop, on_lost: retri", "on_lost", "must be one of retry, fail, ask, not the text 'retri'; did you mean retry?"),
         ("tool: noop, arguments: [1]", "arguments", "must be an object (key: value), not a list"),
         ("tool: ''", "tool", "is empty"),
-        ("tool: noop, phases: [{expected_duration: 3}]", "phases[0]", "has no description"),
-        (
-            "tool: noop, phases: [{description: x, expected: 3}]",
-            "phases[0].expected",
-            "there is no key expected here; did you mean expected_duration?",
-        ),
-        ("tool: noop, phases: [3]", "phases[0]", "must be an object (key: value), not the number 3"),
         ("tool: noop, device: x, wanted_device: y", "device", "device and wanted_device are the same thing, and differ here"),
         ("command: []", "command", "names no program"),
         ("command: ''", "command", "names no program"),
@@ -303,7 +296,7 @@ def test_lines_of_json_are_named_too():
         ("command: ls, arguments: {}", "arguments", "a task has a command or a tool, not both: arguments beside command"),
         ("tool: command, arguments: {}", "arguments.argv", "names no program"),
         ("tool: command, arguments: {argv: [1, null]}", "arguments.argv[1]", "must be text, not nothing"),
-        ("name: x", "", "a task needs a command or a tool; one in words alone needs a language model"),
+        ("name: x", "", "a task needs a command, a tool or steps; one in words alone needs a language model"),
         ("tool: noop, after: [a b]", "after[0]", "'a b' is not an id: letters, digits and _ - . : / make one"),
         ("tool: noop, after: {a: b}", "after", "must be a list, not an object"),
         ("tool: noop, after: a", "after[0]", "a would wait for itself"),
@@ -582,7 +575,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )
-KEYS = sorted({*TASK_DEFAULTS, "device", "command", "after"})
+KEYS = sorted({*TASK_DEFAULTS, "device", "command", "after", "steps"})
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6), max_size=4), VALUES, VALUES)

@@ -1,0 +1,85 @@
+"""The example plans, as far as they can be judged without carrying them out."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from constellations import conditions, editing, plans
+from constellations.graph import Graph
+from project.demo import DEVICES
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+FILES = sorted(EXAMPLES.glob("*.yaml"))
+TOOLS = {"command", "write_file", "edit_file", "read_file"}
+
+
+def plan_of(name: str) -> plans.Plan:
+    path = EXAMPLES / name
+    return plans.parse(path.read_bytes(), path.name)
+
+
+def calls(steps: list[dict]) -> list[dict]:
+    """All calls of steps, also of those who are delegated to and of those that recover, in order."""
+    found = []
+    for step in steps:
+        found += [step] if step["do"] == "call" else []
+        found += calls(step.get("steps", [])) + calls(step.get("recover", []))
+    return found
+
+
+def calls_of(task: dict) -> list[dict]:
+    return [call for phase in task["phases"] for call in calls(phase["steps"])]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_example_is_a_plan_for_the_devices_of_the_demo(path):
+    plan = plan_of(path.name)
+    operation = {"build_constellation": {"tasks": plan.tasks, "dependencies": plan.dependencies}}
+    empty = editing.Snapshot(version=1, state="CREATED", tasks={}, dependencies={}, graph=Graph())
+    assert editing.apply(empty, [operation], DEVICES).added_tasks == plan.tasks
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_the_calls_in_steps_are_of_tools_that_every_device_has(path):
+    assert {call["tool"] for task in plan_of(path.name).tasks for call in calls_of(task)} <= TOOLS
+
+
+def test_the_programs_of_the_phases_do_what_their_steps_expect(tmp_path):
+    """The calls one after the other, by hand."""
+    (task,) = plan_of("phases.yaml").tasks
+    assert len(task["phases"]) == 3
+    for call in calls_of(task):
+        arguments = call["arguments"]
+        path = tmp_path / arguments.get("path", "")
+        if call["tool"] == "write_file":
+            path.write_text(arguments["content"])
+        elif call["tool"] == "edit_file":
+            assert arguments["old"] in path.read_text()
+            path.write_text(path.read_text().replace(arguments["old"], arguments["new"]))
+        elif call["tool"] == "command":
+            program, *rest = arguments["argv"]
+            assert program == "python"
+            ended = subprocess.run([sys.executable, "-B", *rest], cwd=tmp_path, check=False, capture_output=True, text=True)
+            assert (ended.returncode != 0) == call["expect"].get("fails", False), ended.stderr
+            if "result" in call["expect"]:
+                assert conditions.evaluate(call["expect"]["result"], json.loads(ended.stdout), {})
+    assert ended.stdout == '{"longest": "planets"}\n'
+
+
+def test_the_release_asks_for_everything_that_can_be_asked_for():
+    release, announce = plan_of("approvals.yaml").tasks
+    assert release["confirm"]
+    assert [policy["decision"] for policy in release["policies"]] == ["ask", "deny"]
+    assert [step["save"] for step in release["phases"][0]["steps"] if step["do"] == "ask"] == ["audience"]
+    assert [call["tool"] for call in calls_of(announce) if call["confirm"]] == ["edit_file"]
+
+
+def test_of_two_that_are_stuck_one_has_a_way_out():
+    recovers, loops, _ = plan_of("stuck.yaml").tasks
+    ways_out = [
+        [len(step["recover"]) for step in task["phases"][0]["steps"] if step["tries"] > 1] for task in (recovers, loops)
+    ]
+    assert ways_out == [[2], [0]]
