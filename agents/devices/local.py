@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from agents.devices.limits import MB, Limits, Watched, sampler
 from agents.devices.output import Output
 from agents.devices.processes import ATTEMPT, INSTANCE, Mark, Process, kill, kill_group, pauses, process
+from agents.transient import kind_of
 
 READ_BYTES = 1 << 16
 DRAIN_READS = 64
@@ -36,7 +37,9 @@ class CommandOutcome:
 
     `outcome` is completed (exit code 0), failed, timeout or limit. `result` is the JSON value on the last line of standard
     output, None when there is none. `error` says what went wrong, empty when nothing did. `exit_code` is None when the command
-    never started, negative for a signal. `survivors` are pids that could not be ended: the attempt still runs.
+    never started, negative for a signal. `survivors` are pids that could not be ended: the attempt still runs. `text` is the
+    last of what it printed, `fingerprint` stands for all of that, None when it never started. `error_kind` is empty for a
+    command that ended by itself; else "timeout", "bad_arguments", or why it could not be started (agents.transient).
     """
 
     outcome: str
@@ -44,6 +47,9 @@ class CommandOutcome:
     result: Any = None
     error: str = ""
     survivors: tuple[int, ...] = ()
+    text: str = ""
+    fingerprint: str | None = None
+    error_kind: str = ""
 
 
 def environment(workspace: Path, attempt_id: int, instance: str, path: str, extra: Mapping[str, str]) -> dict[str, str]:
@@ -69,12 +75,15 @@ def _mistake(argv: Sequence[str]) -> str:
     return "the command holds a NUL character" if any("\0" in argument for argument in argv) else ""
 
 
-def _refusal(error: Exception, argv: Sequence[str]) -> str:
+def _refused(error: Exception, argv: Sequence[str]) -> CommandOutcome:
     """Why the command could not be started, for its user."""
+    kind = kind_of(error)
     if isinstance(error, FileNotFoundError):
-        return f"command not found: {argv[0]}"
+        return CommandOutcome("failed", error=f"command not found: {argv[0]}", error_kind=kind)
     reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-    return f"the command cannot be started: {reason}"
+    return CommandOutcome(
+        "failed", error=f"the command cannot be started: {reason}", error_kind="" if kind == "broken" else kind
+    )
 
 
 def _prepared(workspace: Path) -> Path:
@@ -242,7 +251,10 @@ class Running:
             outcome, error = self._stopped
         else:
             outcome, error = ("completed", "") if code == 0 else ("failed", self._failure(code))
-        return CommandOutcome(outcome, code, result, error, survivors)
+        return CommandOutcome(
+            outcome, code, result, error, survivors, self._output.text(), self._output.fingerprint(),
+            error_kind="timeout" if outcome == "timeout" else "",
+        )  # fmt: skip
 
     def _failure(self, code: int | None) -> str:
         if code is None:
@@ -262,16 +274,14 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-async def _despite_cancels(work: Coroutine[Any, Any, Any]) -> None:
-    """Wait for `work`, which is bounded, however often this task is cancelled meanwhile."""
-    task = asyncio.ensure_future(work)
-    while not task.done():
+async def despite_cancels(work: asyncio.Future[Any]) -> BaseException | None:
+    """Wait for `work`, which is bounded, however often the waiting task is cancelled meanwhile. What it raised, if it did."""
+    while not work.done():
         try:
-            await asyncio.wait([task])
+            await asyncio.wait([work])
         except asyncio.CancelledError:
             continue
-    if error := task.exception():
-        log.error("a cancelled command ended badly", exc_info=error)
+    return work.exception()
 
 
 async def run_command(
@@ -293,12 +303,12 @@ async def run_command(
     not of its attempt and instance. What is wrong with a command is an outcome, never raised. A cancel kills, then propagates.
     """
     if mistake := _mistake(argv):
-        return CommandOutcome("failed", error=mistake)
+        return CommandOutcome("failed", error=mistake, error_kind="bad_arguments")
     try:
         home = _prepared(workspace)
         child = _spawn(argv, home, environment(home, attempt_id, instance, path, env or {}))
     except (OSError, ValueError, TypeError) as error:
-        return CommandOutcome("failed", error=_refusal(error, argv))
+        return _refused(error, argv)
     running = Running(child, Mark(instance, attempt_id), limits, on_output)
     running.watch()
     return await _to_its_end(running, limits.seconds if timeout is None else min(timeout, limits.seconds))
@@ -312,7 +322,8 @@ async def _to_its_end(running: Running, seconds: float) -> CommandOutcome:
         return await running.end()
     except asyncio.CancelledError:
         running.stop("failed", "cancelled")
-        await _despite_cancels(running.end())
+        if error := await despite_cancels(asyncio.ensure_future(running.end())):
+            log.error("a cancelled command ended badly", exc_info=error)
         raise
     finally:
         clock.cancel()

@@ -1,6 +1,7 @@
 """What a command prints: text as it comes, and its result, a JSON value on the last line of its standard output."""
 
 import codecs
+import hashlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,8 @@ EXCERPT_BYTES = 4096
 EXCERPT_LINES = 5
 EXCERPT_CHARACTERS = 1000
 """Of the last lines that an error quotes."""
+TEXT_CHARACTERS = 4000
+"""Of the last text of both streams that an expectation may look into."""
 
 
 class Tail:
@@ -42,12 +45,15 @@ class Output:
         self._left = most
         self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("stdout", "stderr")}
         self._tails = {"stdout": Tail(RESULT_BYTES + 1), "stderr": Tail(EXCERPT_BYTES)}
+        self._hashes = {"stdout": hashlib.sha256(), "stderr": hashlib.sha256()}
+        self._text = ""
 
     def put(self, stream: str, piece: bytes) -> bool:
         """Take a piece of "stdout" or "stderr"; False when it is more than may be printed."""
         taken = piece[: self._left]
         self._left -= len(taken)
         self._tails[stream].put(taken)
+        self._hashes[stream].update(taken)
         self._tell(self._decoders[stream].decode(taken))
         return len(taken) == len(piece)
 
@@ -57,7 +63,17 @@ class Output:
 
     def _tell(self, text: str) -> None:
         if text:
-            self._on_text(text.replace("\0", "\ufffd"))
+            text = text.replace("\0", "\ufffd")
+            self._text = (self._text + text)[-TEXT_CHARACTERS:]
+            self._on_text(text)
+
+    def text(self) -> str:
+        """The last of both streams, as it came."""
+        return self._text
+
+    def fingerprint(self) -> str:
+        """Equal for equal output, whatever the pieces it came in and however the two streams were mixed."""
+        return ":".join(content.hexdigest() for content in self._hashes.values())
 
     def result(self) -> Any:
         """The JSON value on the last line of standard output, None when there is none that can be stored."""

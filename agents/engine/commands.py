@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 
 from agents import runtime
+from agents.devices import files
 from agents.devices.limits import Limits
-from agents.devices.local import DEFAULT_PATH, run_command
-from agents.engine.tools import Call, Outcome, tool
+from agents.devices.local import DEFAULT_PATH, CommandOutcome, run_command
+from agents.engine.tools import Call, Outcome, check_arguments, tool
+from agents.progress.digests import digest
+
+BLACKBOARD = "ORRERY_BLACKBOARD"
+BLACKBOARD_CHARACTERS = 64_000
+"""A process can be given no text beyond 128 KiB."""
 
 
 def workspace(device: str) -> Path:
@@ -24,12 +34,28 @@ def artifacts(scope: str) -> Path:
     return path
 
 
-@tool("command")
+ARGV = {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "The program and its arguments; no shell."}
+
+
+@tool("command", {"type": "object", "properties": {"argv": ARGV}, "required": ["argv"]}, keeps_time=True)
 async def command(call: Call) -> Outcome:
-    """Argument `argv`: a list of texts. The JSON value on the last line of its output is its result."""
+    """Argument `argv`: a list of texts. The JSON value on the last line of its output is its result.
+
+    What it said is the digest of its exit code and output; with `writes`, that of the file's content after it. It sees the
+    blackboard as JSON in ORRERY_BLACKBOARD, unless that is empty or has more than BLACKBOARD_CHARACTERS.
+    """
+    argv = call.arguments.get("argv")
+    if not isinstance(argv, list | tuple) or not argv:
+        await asyncio.to_thread(check_arguments, call.tool, dict(call.arguments))
+    if not call.writes:
+        return _outcome(await _run(call), None, None)
+    return await _run_watching(call, workspace(call.device["name"]))
+
+
+async def _run(call: Call) -> CommandOutcome:
     limits = call.device["limits"]
-    ended = await run_command(
-        list(call.arguments.get("argv", ())),
+    return await run_command(
+        list(call.arguments["argv"]),
         workspace=workspace(call.device["name"]),
         attempt_id=call.attempt,
         instance=runtime.instance(),
@@ -38,10 +64,43 @@ async def command(call: Call) -> Outcome:
         env={
             "ORRERY_ARTIFACTS": str(artifacts(call.scope)),
             "ORRERY_HOME": str(settings.BASE_DIR),
+            **blackboard(call.blackboard),
             **limits.get("env", {}),
         },
         on_output=call.on_output,
         path=limits.get("path", DEFAULT_PATH),
     )
-    outcome = "failed" if ended.outcome == "limit" else ended.outcome
-    return Outcome(outcome, result=ended.result, error=ended.error, exit_code=ended.exit_code)
+
+
+async def _run_watching(call: Call, place: Path) -> Outcome:
+    """Run it between two looks at the file it writes. Raises FileRefused, before anything runs, for a path that leads out."""
+    before = await asyncio.to_thread(files.state, place, call.writes)
+    ended = await _run(call)
+    return _outcome(ended, before, await asyncio.to_thread(_state_after, place, call.writes))
+
+
+def _state_after(place: Path, path: str) -> str | None:
+    """None when it cannot be told, as where the command has put something else in the file's place. Raises nothing: a command
+    that has run must not be run again.
+    """
+    try:
+        return files.state(place, path) or None
+    except (files.FileRefused, OSError):
+        return None
+
+
+def _outcome(ended: CommandOutcome, before: str | None, after: str | None) -> Outcome:
+    """What it said is the file's state where that was looked at, else what it printed, where it ran."""
+    said = after
+    if before is None and ended.fingerprint is not None:
+        said = digest(f"{ended.exit_code} {ended.fingerprint}")
+    return Outcome(
+        "failed" if ended.outcome == "limit" else ended.outcome, result=ended.result, error=ended.error,
+        exit_code=ended.exit_code, error_kind=ended.error_kind, said=said, before=before, text=ended.text,
+    )  # fmt: skip
+
+
+def blackboard(shared: Mapping[str, Any]) -> dict[str, str]:
+    """The environment's entry that tells a command what its task's agents share; none when there is nothing, or too much."""
+    text = json.dumps(shared, separators=(",", ":")) if shared else ""
+    return {BLACKBOARD: text} if 0 < len(text) <= BLACKBOARD_CHARACTERS else {}

@@ -28,13 +28,13 @@ class OutcomeFile:
         self._pending: list[bytes] = []
         self._size = 0
 
-    def add(self, attempt: int, outcome: Outcome) -> Outcome:
+    def add(self, key: int, outcome: Outcome) -> Outcome:
         """Take up an outcome; what it is after all, as one whose result cannot be written is a failure."""
         try:
-            line = orjson.dumps({"attempt": attempt, **outcome.as_json()})
+            line = orjson.dumps({"key": key, **outcome.as_json()})
         except TypeError as error:
             outcome = Outcome("failed", error=f"its result cannot be stored: {error}", exit_code=outcome.exit_code)
-            line = orjson.dumps({"attempt": attempt, **outcome.as_json()})
+            line = orjson.dumps({"key": key, **outcome.as_json()})
         self._pending.append(line)
         return outcome
 
@@ -60,7 +60,7 @@ class OutcomeFile:
 
 
 def read(path: Path) -> dict[int, Outcome]:
-    """Outcomes by attempt; a line that was cut off is no outcome."""
+    """Outcomes by the row they belong to (Call.key); a line that was cut off is no outcome."""
     found: dict[int, Outcome] = {}
     try:
         lines = path.read_bytes().split(b"\n")
@@ -69,6 +69,6 @@ def read(path: Path) -> dict[int, Outcome]:
     for line in lines[:-1]:
         with contextlib.suppress(orjson.JSONDecodeError):
             entry: dict[str, Any] = orjson.loads(line)
-            attempt = entry.pop("attempt")
-            found[attempt] = Outcome(**entry)
+            key = entry.pop("key")
+            found[key] = Outcome(**entry)
     return found

@@ -19,10 +19,11 @@ class Outputs:
         self._offsets: dict[int, int] = {}
         self._ended: set[int] = set()
 
-    def add(self, attempt: int, text: str) -> bool:
-        """Take up a piece; True when it is the attempt's first."""
-        first = attempt not in self._offsets
-        self._offsets.setdefault(attempt, 0)
+    def add(self, attempt: int, text: str, printed: int) -> bool:
+        """Take up a piece; True when it is the attempt's first. `printed`: characters it had printed before this call."""
+        first = attempt not in self._offsets and not printed
+        self._offsets.setdefault(attempt, printed)
+        self._ended.discard(attempt)
         self._pieces.setdefault(attempt, []).append(text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
         return first
 
@@ -47,7 +48,7 @@ class Outputs:
         return [(attempt, offset + at, text[at : at + PIECE_CHARACTERS]) for at in range(0, len(text), PIECE_CHARACTERS)]
 
     def end(self, attempt: int) -> int:
-        """The attempt has ended: how many characters it printed in all. The last of them are written with the next flush."""
+        """A call of the attempt has ended: how many characters it printed in all. The last are written with the next flush."""
         if attempt not in self._offsets:
             return 0
         self._ended.add(attempt)

@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 from typing import Literal
 
+from agents.patterns import is_found
 from agents.progress.settings import Settings
 
 LOOKING = frozenset({
@@ -72,7 +73,7 @@ def _words(tool: str) -> frozenset[str]:
 
 @lru_cache(CACHED)
 def _matches(text: str, patterns: tuple[str, ...]) -> bool:
-    return any(re.search(pattern, text) for pattern in patterns)
+    return any(is_found(pattern, text) for pattern in patterns)
 
 
 @lru_cache(CACHED)

@@ -1,0 +1,104 @@
+"""What a shell device looks like to who works on it: the files of its workspace and how its host is doing. Blocking."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from agents.clock import now_iso, to_iso
+from agents.devices import files, readings
+from agents.devices.local import TEMPORARY
+from agents.devices.processes import pids
+from agents.progress.digests import canonical, digest
+
+FILES = 200
+"""Told of, newest first."""
+ENTRIES = 2_000
+"""Files and folders looked at."""
+DEPTH = 6
+"""Folders below each other that are looked into, the workspace included."""
+DIGEST_BYTES = 64 * 1024
+"""A file below this is told with the digest of its content."""
+LAST_S = 253_402_300_799
+"""The end of year 9999: no time of a file is told as later."""
+
+
+class Found(NamedTuple):
+    """A file of the workspace; `modified` is in seconds since 1970."""
+
+    path: str
+    size: int
+    modified: float
+
+
+def observe(workspace: Path) -> dict[str, Any]:
+    """{"files": [{path, size, modified, digest?}], "files_total", "system", "at"}; sizes in bytes, times as in records.
+
+    `files_total` counts what is among the first ENTRIES entries. Temporary files and links are left out.
+    """
+    found = list(_walk(workspace))
+    found.sort(key=lambda file: (-file.modified, file.path))
+    shown = [_told(workspace, file) for file in found[:FILES]]
+    return {"files": shown, "files_total": len(found), "system": system(workspace), "at": now_iso()}
+
+
+def files_digest(seen: dict[str, Any]) -> str:
+    """Equal while the files told of keep their paths, sizes and contents; times do not count."""
+    told = sorted([file["path"], file["size"], file.get("digest", "")] for file in seen["files"])
+    return digest(canonical([told, seen["files_total"]]))
+
+
+def system(workspace: Path) -> dict[str, Any]:
+    """How the host is doing; None for what cannot be read."""
+    reading = readings.read(workspace)
+    return {
+        "load_1m": round(os.getloadavg()[0], 2), "memory_percent": reading.memory_percent, "disk_percent": reading.disk_percent,
+        "cpu_count": os.cpu_count(), "uptime_s": readings.uptime_s(), "processes": len(pids()),
+    }  # fmt: skip
+
+
+def _told(workspace: Path, file: Found) -> dict[str, Any]:
+    shown = os.fsencode(file.path).decode("utf-8", "replace")  # a name need not be text
+    told = {"path": shown, "size": file.size, "modified": to_iso(file.modified)}
+    if file.size < DIGEST_BYTES and (content := files.state(workspace, file.path)) not in (files.ABSENT, files.UNKNOWN):
+        told["digest"] = content
+    return told
+
+
+def _walk(workspace: Path) -> Iterator[Found]:
+    """The files of the workspace, those of a folder before those below it."""
+    left = ENTRIES
+    folders = deque([(workspace, 1)])
+    while folders and left > 0:
+        folder, depth = folders.popleft()
+        entries = _entries(folder, left)
+        left -= len(entries)
+        for entry in entries:
+            found = _stat(entry)
+            if found is None or (depth == 1 and entry.name == TEMPORARY):
+                continue
+            if stat.S_ISREG(found.st_mode):
+                yield Found(os.path.relpath(entry.path, workspace), found.st_size, min(max(found.st_mtime, 0), LAST_S))
+            elif stat.S_ISDIR(found.st_mode) and depth < DEPTH:
+                folders.append((Path(entry.path), depth + 1))
+
+
+def _entries(folder: Path, most: int) -> list[os.DirEntry[str]]:
+    """By name; none of a folder that is gone meanwhile."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(islice(entries, most), key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
+    try:
+        return entry.stat(follow_symlinks=False)
+    except OSError:  # gone meanwhile
+        return None
