@@ -22,7 +22,6 @@ from agents.models import (
     InboxItem,
     Lease,
     Output,
-    PhaseRecord,
     Runner,
     Session,
     SlotRequest,
@@ -173,15 +172,6 @@ class AgentAdmin(ReadOnlyAdmin):
     search_fields = ("name__startswith",)
 
 
-@admin.register(PhaseRecord)
-class PhaseAdmin(ReadOnlyAdmin):
-    session_path = "agent__session"
-    numbers = ("id", "agent_id")
-    list_display = ("id", "agent", "number", "total", "description", "outcome", "started_at")
-    list_select_related = ("agent",)
-    search_fields = ("description__istartswith",)
-
-
 @admin.register(Device)
 class DeviceAdmin(ReadOnlyAdmin):
     open_to_staff = True
@@ -265,3 +255,6 @@ class TokenAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request) -> QuerySet:
         return Token.objects.all() if "admin" in groups_of(request.user) else Token.objects.filter(user=request.user)
+
+
+from agents import working_admin  # noqa: E402, F401  registers itself, and builds on the classes above

@@ -9,9 +9,8 @@ from typing import Any
 
 import orjson
 from django.db import IntegrityError
-from django.db.models import OuterRef, QuerySet, Subquery, Sum
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpResponse
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from rest_framework import mixins, serializers, viewsets
@@ -24,10 +23,9 @@ from rest_framework.response import Response
 from agents import commands, replay, services
 from agents import serializers as forms
 from agents.errors import AgentsError, Conflict
-from agents.filters import AgentFilter
 from agents.ids import CAPACITY
 from agents.machines import MACHINES, Machine
-from agents.models import Actor, Agent, Device, InboxItem, Session, Stream, Token, Transition
+from agents.models import Actor, Device, InboxItem, Session, Stream, Token
 from agents.pagination import parameter
 from agents.parsers import StrictJson
 from agents.permissions import actor_name
@@ -39,7 +37,6 @@ EVENTS_LIMIT = 1_000
 EVENTS_BYTES = 5_000_000
 """Events, and bytes of events, of one answer; the client asks again from `next`."""
 ACTORS = 20
-TRANSITIONS = 1_000
 """The latest that a detail shows."""
 TOKENS = 100
 """Of one user at most."""
@@ -177,7 +174,7 @@ class SessionViews(mixins.ListModelMixin, Api):
         known = client_id and InboxItem.objects.filter(session_id=session, client_id=client_id).exists()
         if not known and not commands.changes(session, kind):
             return Response({"session": session, "command": None, "changed": False, "seq": seq})
-        payload: dict[str, Any] = {name: body[name] for name in ("reason", "task", "approved") if name in body}
+        payload: dict[str, Any] = {name: body[name] for name in ("reason", *forms.GO_ON) if name in body}
         item, created = self._submit(session, kind, client_id, payload)
         answer = {"session": session, "command": item.pk, "changed": created, "seq": seq}
         return Response(answer, status=202 if created else 200)
@@ -192,38 +189,6 @@ class SessionViews(mixins.ListModelMixin, Api):
         ends = orjson.dumps({"next": found[-1].seq if found else since, "head": head_of(session)})
         body = b'{"events":[' + b",".join(event.json for event in found) + b"]," + ends[1:]
         return HttpResponse(body, content_type="application/json")
-
-
-class AgentViews(mixins.ListModelMixin, Api):
-    """Agents: constellation agents, and device agents on their attempts."""
-
-    serializer_class = forms.AgentRow
-    filterset_class = AgentFilter
-    newest_first = True
-
-    def get_queryset(self) -> QuerySet[Agent]:
-        return Agent.objects.filter(session__in=Session.objects.visible_to(self.request.user)).select_related("device")
-
-    @extend_schema(responses=forms.AgentDetail)
-    def retrieve(self, request: Request, pk: str) -> Response:
-        agent = self.get_object()
-        history = Transition.objects.filter(subject_id=agent.pk)
-        row = forms.AgentRow(agent).data
-        row["transitions"] = forms.TransitionRow(history.order_by("-id")[:TRANSITIONS][::-1], many=True).data
-        row["time_per_state"] = time_per_state(agent, history)
-        row["choices"] = list(MACHINES[agent.machine].choices(agent.state)) if agent.machine in MACHINES else []
-        return Response(row)
-
-
-def time_per_state(agent: Agent, history: QuerySet[Transition]) -> dict[str, float]:
-    """Seconds in each state it was in; in the present one until now, unless that is its end."""
-    spent = history.order_by().values_list("from_state").annotate(Sum("spent"))
-    found = {state: seconds or 0.0 for state, seconds in spent}
-    machine = MACHINES.get(agent.machine)
-    if machine is None or not machine.is_terminal(agent.state):
-        now = max(0.0, (timezone.now() - agent.entered_at).total_seconds())
-        found[agent.state] = found.get(agent.state, 0.0) + now
-    return found
 
 
 class DeviceViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):

@@ -8,7 +8,7 @@ from agents.models import Actor, InboxItem
 
 EVENTS = {"pause": "Pause", "resume": "Resume", "cancel": "Cancel"}
 TARGETS = {"pause": "paused", "resume": "idle", "cancel": "cancelled"}
-"""The state a command asks for; `ping` asks for none."""
+"""The state a command asks for; `ping` and `go_on` ask for none."""
 
 
 def changes(session: int, kind: str) -> bool:

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_field
 
 from agents import ids
-from agents.models import Agent
+from agents.models import Agent, Approval
 from agents.pagination import LARGEST
 
 
@@ -49,4 +49,14 @@ class AgentFilter(django_filters.FilterSet):
 
     class Meta:
         model = Agent
+        fields = ()
+
+
+class ApprovalFilter(django_filters.FilterSet):
+    session = SessionFilter()
+    state = one_of(Approval.STATES)
+    kind = one_of(Approval.KINDS)
+
+    class Meta:
+        model = Approval
         fields = ()

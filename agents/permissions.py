@@ -22,6 +22,8 @@ NEEDS = {
     "own": Need("read", EVERYBODY),
     "read": Need("read", frozenset({"viewer", "operator", "admin"})),
     "operate": Need("operate", frozenset({"operator", "admin"})),
+    "approve": Need("approve", frozenset({"operator", "admin"})),
+    "govern": Need("admin", frozenset({"admin"})),
     "tokens": Need("admin", EVERYBODY),
 }
 UNSAFE = "operate"

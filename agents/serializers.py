@@ -9,13 +9,14 @@ from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from agents.devices import recipes as cookbook
-from agents.models import Actor, Agent, Device, InboxItem, Session, Token, Transition
+from agents.models import Actor, Device, InboxItem, Session, Token
 from agents.models.access import SCOPES
 from agents.pagination import LARGEST
 
 PLAN_LENGTH = 1_000_000
 REQUEST_LENGTH = 20_000
 REASON_LENGTH = 500
+IDENTITY_LENGTH = 200
 """Characters."""
 LIST_LENGTH = 100
 """Entries of a list in a body."""
@@ -23,7 +24,9 @@ TOKEN_DAYS = 365
 ASKED = ({"required": ["plan"]}, {"required": ["request"]})
 """What an interaction's body holds, as JSON schemas."""
 NOT_ASKED = {"not": {"anyOf": [*ASKED, {"required": ["client_id"]}]}}
-COMMANDS = ("pause", "resume", "cancel", "ping", "approve")
+COMMANDS = ("pause", "resume", "cancel", "ping", "go_on")
+GO_ON = ("agent", "identity")
+"""What go_on says, and no other command."""
 
 
 class Body(serializers.Serializer):
@@ -39,7 +42,10 @@ class Body(serializers.Serializer):
 
 
 class Text(serializers.CharField):
-    """Text and nothing that is turned into text."""
+    """Text and nothing that is turned into text; at least one character, unless it may be blank."""
+
+    def __init__(self, *, allow_blank: bool = False, **kwargs: Any):
+        super().__init__(allow_blank=allow_blank, min_length=None if allow_blank else 1, **kwargs)
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -111,14 +117,20 @@ class CommandBody(Body):
     kind = serializers.ChoiceField(COMMANDS)
     reason = Text(max_length=REASON_LENGTH, required=False, allow_blank=True, default="")
     client_id = ClientId()
-    task = Text(max_length=120, required=False, help_text="Of approve: the task_id that waits for a person's word.")
-    approved = serializers.BooleanField(required=False, help_text="Of approve: false cancels the task.")
+    agent = Whole(min_value=1, max_value=LARGEST, required=False, help_text="Of go_on: the agent that was stuck.")
+    identity = Text(
+        max_length=IDENTITY_LENGTH,
+        required=False,
+        trim_whitespace=False,
+        help_text="Of go_on: the loop it may go on with anyway.",
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["kind"] == "cancel" and not attrs["reason"]:
             raise serializers.ValidationError({"reason": "a cancel needs a reason"})
-        if (attrs["kind"] == "approve") != ("task" in attrs):
-            raise serializers.ValidationError({"task": "approve, and nothing else, names a task"})
+        wrong = [name for name in GO_ON if (name in attrs) != (attrs["kind"] == "go_on")]
+        if wrong:
+            raise serializers.ValidationError(dict.fromkeys(wrong, "go_on, and nothing else, names an agent and an identity"))
         return attrs
 
 
@@ -242,35 +254,6 @@ class InteractionRow(serializers.ModelSerializer):
     class Meta:
         model = InboxItem
         fields = ("id", "session", "client_id", "by", "state", "outcome", "result", "created_at", "started_at", "ended_at")
-
-
-class AgentRow(serializers.ModelSerializer):
-    session = serializers.IntegerField(source="session_id")
-    interaction = serializers.IntegerField(source="interaction_id")
-    parent = serializers.IntegerField(source="parent_id", allow_null=True)
-    device = serializers.CharField(source="device.name", allow_null=True, default=None)
-
-    class Meta:
-        model = Agent
-        fields: tuple[str, ...] = (
-            "id", "session", "interaction", "parent", "machine", "name", "platform", "device", "state", "reason",
-            "created_at", "entered_at",
-        )  # fmt: skip
-
-
-class TransitionRow(serializers.ModelSerializer):
-    class Meta:
-        model = Transition
-        fields = ("seq", "at", "by", "from_state", "to_state", "event", "reason", "spent")
-
-
-class AgentDetail(AgentRow):
-    transitions = TransitionRow(many=True, help_text="The latest, oldest first.")
-    time_per_state = serializers.DictField(child=serializers.FloatField(), help_text="Seconds, the present state included.")
-    choices = serializers.ListField(child=serializers.CharField(), help_text="Events its state takes.")
-
-    class Meta(AgentRow.Meta):
-        fields = (*AgentRow.Meta.fields, "transitions", "time_per_state", "choices")
 
 
 class DeviceRow(serializers.ModelSerializer):

@@ -4,7 +4,7 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import SimpleRouter
 
-from agents import api
+from agents import api, working_api
 from agents.permissions import RoleAndScope
 
 
@@ -29,7 +29,9 @@ class Docs(SpectacularSwaggerSplitView):
 
 router = Router()
 router.register("sessions", api.SessionViews, basename="session")
-router.register("agents", api.AgentViews, basename="agent")
+router.register("agents", working_api.AgentViews, basename="agent")
+router.register("approvals", working_api.ApprovalViews, basename="approval")
+router.register("policies", working_api.PolicyViews, basename="policy")
 router.register("devices", api.DeviceViews, basename="device")
 router.register("tokens", api.TokenViews, basename="token")
 router.register("machines", api.MachineViews, basename="machine")

@@ -13,7 +13,6 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import ids
 from agents.api import Api
 from agents.filters import IdFilter, SessionFilter, one_of
 from agents.models import Output, Session
@@ -21,6 +20,7 @@ from agents.pagination import LARGEST, optional, parameter
 from constellations import serializers as forms
 from constellations.machines import CONSTELLATION, TASK
 from constellations.models import Attempt, Constellation, Dependency, Edit, Task
+from constellations.task_progress import progress_of, same_stream, waiting_approvals
 
 GRAPH_ROWS = 20_000
 """Tasks, and dependencies, that a detail shows."""
@@ -36,12 +36,6 @@ ATTEMPT = OpenApiParameter(
 OFFSET = OpenApiParameter(
     "offset", {"type": "integer", "minimum": 0, "maximum": LARGEST, "default": 0}, description="From this character on."
 )
-
-
-def same_stream(queryset: QuerySet, row: int) -> QuerySet:
-    """Rows of the stream that `row` belongs to: a range of primary keys, which the foreign keys have no index for."""
-    low, high = ids.row_range(row >> ids.BITS)
-    return queryset.filter(id__gte=low, id__lt=high)
 
 
 class ConstellationFilter(django_filters.FilterSet):
@@ -124,6 +118,8 @@ class TaskViews(mixins.ListModelMixin, Api):
         attempts = list(task.attempts.select_related("device").order_by("-number")[:ATTEMPTS])
         task.latest = attempts[::-1]
         task.output = tail_of(attempts[0]) if attempts else None
+        task.so_far = progress_of(task, attempts[0] if attempts else None)
+        task.waiting_for = waiting_approvals(task)
         return Response(forms.TaskDetail(task).data)
 
     @extend_schema(parameters=[ATTEMPT, OFFSET], responses=forms.OutputPiece, filters=False)

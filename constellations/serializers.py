@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from agents.working_serializers import ApprovalRow
 from constellations.models import PRIORITIES, Attempt, Constellation, Edit, Task
 
 
@@ -95,6 +96,22 @@ class OutputPiece(serializers.Serializer):
     text = serializers.CharField(allow_blank=True)
 
 
+class TestCounts(serializers.Serializer):
+    passed = serializers.IntegerField()
+    failed = serializers.IntegerField()
+
+
+class TaskProgress(serializers.Serializer):
+    """How far the latest attempt is, by the phases of its agents."""
+
+    phases_done = serializers.IntegerField()
+    phases_total = serializers.IntegerField()
+    elapsed_s = serializers.FloatField(allow_null=True, help_text="Seconds, until now while it runs; null before the first.")
+    files_changed = serializers.ListField(child=serializers.CharField(), help_text="The first of them, in order.")
+    files_changed_total = serializers.IntegerField()
+    tests = TestCounts()
+
+
 class TaskDetail(TaskRow):
     description = serializers.CharField()
     tips = serializers.ListField(child=serializers.CharField())
@@ -102,9 +119,12 @@ class TaskDetail(TaskRow):
     arguments = serializers.DictField()
     attempts = AttemptRow(source="latest", many=True, help_text="The latest, oldest first.")
     output = OutputPiece(allow_null=True, help_text="The end of what the last attempt printed.")
+    progress = TaskProgress(source="so_far")
+    approvals = ApprovalRow(source="waiting_for", many=True, help_text="What it waits for somebody to decide.")
 
     class Meta(TaskRow.Meta):
         fields = (
             *TaskRow.Meta.fields, "description", "tips", "device_type", "capabilities", "tool", "arguments", "timeout",
             "deadline", "max_attempts", "backoff", "confirm", "on_lost", "version", "attempts", "output",
+            "progress", "approvals",
         )  # fmt: skip

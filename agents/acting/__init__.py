@@ -1,0 +1,13 @@
+"""Device agents at work on what is more than one plain call (machines, sections 3 and 4).
+
+script       the mind of an agent without a language model: the steps of its plan
+policies     what tools may do: allow, ask, deny
+recovery     what follows from a fault, by its kind
+phases       the records of a task's phases
+memory       evidence, written as rows and read back into what the rules of `agents.progress` remember
+member       one agent of a crew: its rows and where it stands
+tool_loop    the tool loop, a function a state
+strategies   the four processing phases as pipes, by platform
+states       the device agent, a function a state, by platform
+crew         the host and the app agents of one attempt
+"""

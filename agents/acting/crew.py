@@ -1,0 +1,296 @@
+"""The agents that work on one attempt: a host, and the app agents it has delegated to, the last of which is at work.
+
+A crew is driven by its owner (constellations.work) in the turns of the session. It records what its agents do, says which calls
+are to begin once that is durable, and whether it holds, wants or can do without its slot. All of it can be read back from rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from agents import ids
+from agents.acting import asking
+from agents.acting.member import Member, Scene
+from agents.acting.script import Position, Script, Step, single
+from agents.acting.states import STATES
+from agents.acting.strategies import remember
+from agents.engine.tools import Call, Outcome
+from agents.errors import AgentsError
+from agents.machines import DEVICE_AGENT
+from agents.tables import TABLES, Fields
+from agents.turns import Turn
+
+DEPTH = 3
+"""Agents of a crew, the host included."""
+BLACKBOARD_BYTES = 64_000
+NAME = 200
+"""Characters of an agent's name."""
+ACTS = 64
+"""Moves of a crew in one turn."""
+
+Read = Callable[..., list[Fields]]
+"""Reads rows of a table of the fold: (table, condition, *parameters), oldest first."""
+
+
+class BlackboardFull(AgentsError):
+    """The blackboard takes no more."""
+
+    code = "blackboard_full"
+
+
+class Crew:
+    """`attempt` is its row. `end` is set when the host has ended, and says how the attempt ends."""
+
+    def __init__(self, scene: Scene, attempt: Fields, host: Fields):
+        self.scene, self.attempt = scene, attempt
+        self.members: list[Member] = [Member(self, host, Script(scene.script, scene.holds, plain=scene.plain))]
+        self.calls: list[Call] = []
+        self.end: Outcome | None = None
+        self.returned: Outcome | None = None
+        self.printed = 0
+        self.wants_slot = False
+        self.more = False
+        self._open = not scene.gate
+
+    # `returned`: how the child ended that the host waits for; `_open`: a person has let the task through.
+
+    @property
+    def host(self) -> Member:
+        return self.members[0]
+
+    @property
+    def at_work(self) -> Member:
+        return self.members[-1]
+
+    @property
+    def blackboard(self) -> Mapping[str, Any]:
+        return self.host.agent["blackboard"]
+
+    # --- driving
+
+    def act(self, turn: Turn, now: float) -> None:
+        """Go on until somebody has to be waited for; `more` says that only the turn was too short."""
+        self.wants_slot = self.more = False
+        for _ in range(ACTS):
+            recorded = len(turn.drafts)
+            self._act_once(turn, now)
+            if self.end is not None or len(turn.drafts) == recorded:
+                return
+        self.more = True
+
+    def _act_once(self, turn: Turn, now: float) -> None:
+        member = self.at_work
+        if member.ended:
+            self._ended(turn, member)
+            return
+        states = STATES.get(member.agent["platform"])
+        if states is None:
+            member.become(turn, "error", reason=f"there are no agents for the platform {member.agent['platform']}")
+            return
+        if member.agent["state"] in ("CONTINUE", "SCREENSHOT") and not self.has_slot():
+            return
+        try:
+            states[member.agent["state"]](member, turn, now)
+        except Exception as error:  # a bug in one agent ends that agent, and nothing else
+            member.become(turn, "error", reason=f"{type(error).__name__}: {error}")
+
+    def _ended(self, turn: Turn, member: Member) -> None:
+        """An agent has ended: its host goes on, or the attempt is over."""
+        outcome = self._how(member)
+        self._close(turn, member, outcome.outcome == "completed", member.agent["reason"])
+        if member is self.host:
+            self.end = outcome
+        else:
+            self.members.pop()
+            self.returned = outcome
+            turn.record(
+                "agent_returned", agent_id=member.agent["id"], host_id=self.at_work.agent["id"], outcome=outcome.outcome
+            )
+
+    def _how(self, member: Member) -> Outcome:
+        said = member.said or Outcome("completed")
+        if member.agent["state"] == "FINISH":
+            result = said.result if member.script.plain or not self.blackboard else dict(self.blackboard)
+            return Outcome("completed", result=result, exit_code=said.exit_code)
+        if said.reason or (member.script.plain and member.at.met is False):
+            return said
+        return Outcome("failed", error=member.agent["reason"], exit_code=said.exit_code)
+
+    def _close(self, turn: Turn, member: Member, ended_well: bool, reason: str) -> None:
+        """What an agent leaves open ends with it."""
+        member.phases.complete(turn, ended_well=ended_well)
+        if member.approval is not None and member.approval["state"] == "waiting":
+            asking.withdraw(turn, member.approval, reason)
+        if member.loop and member.state not in ("Idle", "Halted"):
+            member.move(turn, "halt", reason=reason or "its agent has ended")
+
+    def cancel(self, turn: Turn, reason: str, why: str = "cancelled") -> None:
+        """End all agents, the one at work first. `why` is what their transitions say."""
+        for member in reversed(self.members):
+            if member.row is not None:
+                key, outcome = str(member.row["id"]), Outcome("cancelled", error=reason, error_kind="interrupted")
+                turn.record("call_cancelled", set={"evidence": {key: member.end_row(turn, outcome, reason)}})
+            if not member.ended:
+                member.become(turn, "cancel", reason=why)
+            self._close(turn, member, False, why)
+
+    def out_of_time(self, turn: Turn) -> None:
+        """The task has run for as long as it may."""
+        why = f"stopped after {self.scene.timeout:g} s"
+        self.cancel(turn, why, why)
+        self.end = Outcome("timeout", error=why)
+
+    def record_end(self, turn: Turn) -> None:
+        """While the actor pauses or the runner ends: the end of the call under way, and nothing that follows from it."""
+        member = self.at_work
+        if member.outcome is not None and member.state == "ExecutingTool" and member.agent["state"] == "CONTINUE":
+            remember(member, turn, turn.ts)
+
+    # --- calls
+
+    @property
+    def body(self) -> int | None:
+        """The key of the call under way."""
+        row = self.at_work.row
+        return None if row is None or self.at_work.outcome is not None else row["id"]
+
+    def take(self, outcome: Outcome) -> None:
+        """The call under way has ended."""
+        kinds = {"lost": "lost", "cancelled": "interrupted", "timeout": "timeout"}
+        outcome.error_kind = outcome.error_kind or kinds.get(outcome.outcome, "")
+        self.at_work.outcome = outcome
+        self.printed = max(self.printed, outcome.printed)
+
+    def has_slot(self) -> bool:
+        """Whether the crew may go on; where it may not, it wants its slot back."""
+        self.wants_slot = not self.attempt["holds_slot"]
+        return not self.wants_slot
+
+    @property
+    def rests(self) -> bool:
+        """Nothing of it is under way, so that it needs no slot."""
+        return self.body is None and not self.more and self.at_work.agent["state"] in ("PENDING", "CONFIRM")
+
+    def wake_at(self) -> float | None:
+        return self.at_work.wake_at()
+
+    # --- the task's gate
+
+    def gate_is_shut(self, member: Member) -> bool:
+        return member is self.host and not self._open
+
+    def whole_action(self) -> Fields:
+        """What a person is asked about: the one call, or all steps."""
+        if not self.scene.plain:
+            return {"phases": list(self.scene.script)}
+        step = self.scene.script[0]["steps"][0]
+        return {"tool": step["tool"], "arguments": step["arguments"]}
+
+    def open_gate(self, member: Member, approval: Fields) -> None:
+        """From now on exactly what was approved is done; an approver may have changed it."""
+        self._open = True
+        if approval["edited"]:
+            action, old = approval["action"], self.scene.script[0]["steps"][0]
+            phases = single(action["tool"], action["arguments"], old["timeout"])
+            member.script = Script(phases, self.scene.holds, plain=True)
+
+    def covers(self, critical: bool) -> bool:
+        """Whether a policy's `ask` has been answered at the task's gate: for the one call, and for what is critical."""
+        return self.scene.gate and self._open and (self.scene.plain or critical)
+
+    # --- delegation and the blackboard
+
+    def delegate(self, turn: Turn, member: Member, step: Step) -> None:
+        """A child takes over; the agent waits until it has ended."""
+        if len(self.members) >= DEPTH:
+            raise AgentsError(f"delegation goes {DEPTH} agents deep at most")
+        row = {
+            "id": turn.take(), "session_id": self.scene.stream, "interaction_id": self.scene.interaction,
+            "parent_id": member.agent["id"], "machine": DEVICE_AGENT.name,
+            "name": f"{step['name']} for {member.agent['name']}"[:NAME],
+            "platform": member.agent["platform"], "device_id": member.agent["device_id"], "state": DEVICE_AGENT.initial,
+            "created_at": turn.at, "entered_at": turn.at,
+        }  # fmt: skip
+        member.wait(turn, "child", None, "delegated", event="delegate")
+        turn.record("agent_created", add={"agent": [row]})
+        phases = [{"description": "", "expected_duration": None, "steps": step["steps"]}]
+        self.members.append(Member(self, TABLES["agent"].whole(row), Script(phases, self.scene.holds)))
+
+    def check_room(self, key: str, value: Any) -> None:
+        """Raises BlackboardFull where `value` does not fit."""
+        if len(orjson.dumps({**self.blackboard, key: value})) > BLACKBOARD_BYTES:
+            raise BlackboardFull(f"{key} does not fit on the blackboard, which holds {BLACKBOARD_BYTES:,} bytes")
+
+    def save(self, turn: Turn, key: str, value: Any) -> None:
+        """Put something where all agents of the crew see it."""
+        if key:
+            board = {**self.blackboard, key: value}
+            agent = self.host.agent
+            turn.record("blackboard_changed", agent_id=agent["id"], set={"agent": {str(agent["id"]): {"blackboard": board}}})
+            agent["blackboard"] = board
+
+    # --- what others say
+
+    def waits_for(self) -> list[Fields]:
+        """The approvals that its agents wait for, to be updated by whoever reads what was decided."""
+        return [member.approval for member in self.members if member.approval is not None]
+
+    def accept(self, turn: Turn, agent: int, identity: str) -> bool:
+        """A person says "go on anyway": this loop is none from now on. False when no agent here has that id."""
+        for member in self.members:
+            if member.agent["id"] == agent and member.loop and not member.ended:
+                row = member.note(turn, kind="accept", target=identity, success=True)
+                turn.record("identity_accepted", agent_id=agent, identity=identity, add={"evidence": [row]})
+                return True
+        return False
+
+    # --- reading back
+
+    def load(self, read: Read) -> None:
+        """From rows, as far as the crew had come."""
+        self._load_member(self.host, read)
+        member = self.host
+        while member.at.waits == "child":
+            _, high = ids.row_range(self.scene.stream)
+            children = read("agent", "id > %s AND id < %s AND parent_id = %s", member.agent["id"], high, member.agent["id"])
+            step = member.step
+            if not children or step is None:
+                break
+            child = children[-1]
+            phases = [{"description": "", "expected_duration": None, "steps": step["steps"]}]
+            member = Member(self, child, Script(phases, self.scene.holds))
+            self._load_member(member, read)
+            self.members.append(member)
+
+    def _load_member(self, member: Member, read: Read) -> None:
+        loops = read("loop", "agent_id = %s", member.agent["id"])
+        if not loops:
+            return
+        member.loop = loops[0]
+        member.at = Position.of(member.loop["position"])
+        rows = read("evidence", "loop_id = %s", member.loop["id"])
+        open_row = member.memory.read(rows)
+        member.row = None if open_row is None else dict(open_row)
+        member.phases.load(read("phase", "agent_id = %s", member.agent["id"]))
+        self._load_approvals(member, read)
+        self._load_said(member, rows)
+
+    def _load_approvals(self, member: Member, read: Read) -> None:
+        approvals = read("approval", "session_id = %s AND agent_id = %s", self.scene.stream, member.agent["id"])
+        for approval in approvals:
+            if approval["kind"] == "task" and approval["used_at"] and approval["state"] == "approved":
+                self.open_gate(member, approval)
+        if approvals and (approvals[-1]["used_at"] is None or member.state in ("AwaitingPermission", "ErrorRecovery")):
+            member.approval = approvals[-1]
+
+    def _load_said(self, member: Member, rows: list[Fields]) -> None:
+        ended = [row for row in rows if row["ended_at"] is not None and row["kind"] in ("tool", "test", "poll", "observe")]
+        if ended:
+            row = ended[-1]
+            member.said = Outcome(
+                "completed" if row["success"] else "failed", result=row["result"], error=row["raw_error"],
+                exit_code=row["exit_code"], error_kind=row["error_kind"],
+            )  # fmt: skip

@@ -1,0 +1,80 @@
+"""What a call may do, by the rules of the installation and of its task. Pure: values in, values out."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from agents.patterns import is_found
+from agents.progress.digests import canonical
+
+TARGET_LENGTH = 20_000
+"""Characters of a call's target in which a pattern is searched."""
+DECISIONS = ("allow", "ask", "deny")
+"""From the mildest to the strictest."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. `tool` and `device` are patterns as in file names; `pattern` is a regular expression, empty for any target."""
+
+    tool: str = "*"
+    pattern: str = ""
+    device: str = "*"
+    decision: str = "allow"
+    critical: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the rules say of one call. `critical` counts with `ask`; `note` says why."""
+
+    decision: str = "allow"
+    critical: bool = False
+    note: str = ""
+
+
+def judge(rules: Sequence[Rule], own: Sequence[Rule], tool: str, target: str, device: str) -> Judgement:
+    """The stricter of what the installation's `rules` and the task's `own` say: a plan can only tighten.
+
+    Of each the first that fits counts; where none fits, the call is allowed. Patterns are checked when they are written.
+    """
+    sought = target[:TARGET_LENGTH]
+    return max((_first(rules, tool, sought, device), _first(own, tool, sought, device)), key=_strictness)
+
+
+def _strictness(judgement: Judgement) -> tuple[int, bool]:
+    return DECISIONS.index(judgement.decision), judgement.critical
+
+
+def _first(rules: Sequence[Rule], tool: str, target: str, device: str) -> Judgement:
+    for rule in rules:
+        if fits(rule, tool, target, device):
+            return Judgement(rule.decision, rule.critical, rule.note)
+    return Judgement()
+
+
+def fits(rule: Rule, tool: str, target: str, device: str) -> bool:
+    """Whether `rule` is about this call."""
+    if not (fnmatchcase(tool, rule.tool) and fnmatchcase(device, rule.device)):
+        return False
+    return not rule.pattern or is_found(rule.pattern, target)
+
+
+def target_of(tool: str, arguments: Mapping[str, Any]) -> str:
+    """What a call is about, as text: a command's words quoted as for a shell, else the path, else all its arguments."""
+    argv = arguments.get("argv")
+    if tool == "command" and isinstance(argv, list | tuple) and all(isinstance(word, str) for word in argv):
+        return shlex.join(argv)
+    path = arguments.get("path")
+    return path if isinstance(path, str) else canonical(arguments)
+
+
+def action_digest(action: Mapping[str, Any]) -> str:
+    """SHA-256, in hexadecimal digits, of exactly what is to be done: equal for equal actions in any order of their keys."""
+    return hashlib.sha256(canonical(action).encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,46 @@
+"""What follows from a fault, by its kind (machines, "Tool loop"). Pure.
+
+A fault is a call that could not do its work, in contrast to one that did it and failed.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Way = Literal["retry", "wait", "longer", "steer", "ask", "check", "give_up"]
+
+KINDS = (
+    "rate_limit", "server_error", "connection_lost", "timeout", "bad_arguments", "missing", "permission", "lost", "interrupted",
+    "denied", "broken",
+)  # fmt: skip
+"""Kinds of error. Those of the infrastructure, what was lost and what was interrupted are no evidence of being stuck."""
+FAULTS = frozenset(KINDS) - {"denied"}
+"""Kinds after which the loop recovers; any other error is an answer, and goes back to whoever asked."""
+WAITS = ("rate_limit", "server_error", "connection_lost")
+RECOVERIES = 3
+"""Faults of one step that are recovered from; the next one is given up."""
+STRETCH = 2.0
+"""Factor on the time-out of a call that ran out of time."""
+FIRST_S, LONGEST_S = 2.0, 60.0
+"""Of the waits between two recoveries from faults of the infrastructure, beyond those of the call itself."""
+
+
+def way_out(kind: str, made: int, *, on_lost: str = "retry", detour: bool = False, own: bool = False) -> Way:
+    """What to do about the `made`-th fault of a step.
+
+    wait: again after a pause. longer: again with more time. steer: whoever asked is told what the arguments must be, or takes
+    the `detour` that the step names. ask: a person says what now. check: the step has an answer of its `own` to a failure.
+    """
+    if kind == "interrupted":
+        return "retry"
+    if made > RECOVERIES:
+        return "give_up"
+    if kind in WAITS:
+        return "wait"
+    if kind == "lost":
+        return {"retry": "retry", "ask": "ask"}.get(on_lost, "give_up")  # type: ignore[return-value]
+    if own:
+        return "check"
+    if detour:
+        return "steer"
+    return {"timeout": "longer", "bad_arguments": "steer", "missing": "ask", "permission": "ask"}.get(kind, "give_up")  # type: ignore[return-value]

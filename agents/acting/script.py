@@ -1,0 +1,152 @@
+"""The mind of an agent without a language model: the steps of its plan, one after the other. Pure.
+
+A step is in the normal form that plans are read into (docs/plans.md, "Tasks in steps"). Where the script stands is a Position,
+which is all that has to survive a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal
+
+Step = Mapping[str, Any]
+Holds = Callable[[str, Any], bool]
+"""Whether a condition holds for a JSON value; raises AgentsError when that cannot be said."""
+Course = Literal["next", "again", "phase_done", "done", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where an agent stands in its script.
+
+    phase, step   places in the script, from 0        met       how the last action of this step ended, None before it
+    tries         of this step that have ended        error     and why it did not go well
+    detour        place in the step's `recover`       fault     kind of the fault that is being recovered from
+    faults        of this step that were recovered    stretch   factor on the step's time-out
+    waits         what an agent that is PENDING waits for: time, approval, child, or nothing
+    until         when that ends, in seconds since 1970
+    """
+
+    phase: int = 0
+    step: int = 0
+    tries: int = 0
+    detour: int = -1
+    met: bool | None = None
+    error: str = ""
+    fault: str = ""
+    faults: int = 0
+    stretch: float = 1.0
+    waits: str = ""
+    until: float | None = None
+    done: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Only what differs from the beginning."""
+        return {name: value for name, value in asdict(self).items() if value != DEFAULTS[name]}
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Position:
+        return cls(**stored)
+
+
+DEFAULTS = {field.name: field.default for field in fields(Position)}
+
+
+class Script:
+    """The phases of a task's steps. `total` is 0 where the work has no phases; `plain`: the one call is the task itself."""
+
+    def __init__(self, phases: Sequence[Mapping[str, Any]], holds: Holds, *, plain: bool = False):
+        self.phases, self._holds, self.plain = phases, holds, plain
+        self.total = len(phases) if len(phases) > 1 or phases[0]["description"] else 0
+
+    def pass_over(self, at: Position, blackboard: Mapping[str, Any]) -> Position:
+        """Past the steps whose `if` is false; raises AgentsError for one that cannot be decided."""
+        while at.met is None and at.detour < 0 and (step := self.step(at)) is not None:
+            if not step["if"] or at.tries or self._holds(step["if"], blackboard):
+                break
+            at = self._onward(at)
+        return at
+
+    def step(self, at: Position) -> Step | None:
+        """The step in turn; None when the phase has no more."""
+        if at.phase >= len(self.phases):
+            return None
+        steps = self.phases[at.phase]["steps"]
+        if at.step >= len(steps):
+            return None
+        step = steps[at.step]
+        return step["recover"][at.detour] if at.detour >= 0 else step
+
+    def course(self, at: Position) -> tuple[Course, Position]:
+        """What follows from how the last action ended, and where the agent stands then."""
+        if at.detour >= 0:
+            return "again", self._along(at)
+        step = self.step(at)
+        if step is None or at.met is None:
+            return self._further(replace(at, met=None))
+        if at.met:
+            return self._further(self._onward(at))
+        if at.tries < step.get("tries", 1):
+            return "again", replace(at, met=None)
+        if step.get("on_failure") == "continue":
+            return self._further(self._onward(at))
+        return "failed", replace(at, done=True)
+
+    def _along(self, at: Position) -> Position:
+        """The next call of a detour, or back to the step itself, which begins anew."""
+        steps = self.phases[at.phase]["steps"][at.step]["recover"]
+        last = at.detour + 1 >= len(steps)
+        return replace(at, met=None, detour=-1 if last else at.detour + 1, tries=0 if last else at.tries)
+
+    def _onward(self, at: Position) -> Position:
+        return Position(phase=at.phase, step=at.step + 1)
+
+    def _further(self, at: Position) -> tuple[Course, Position]:
+        if self.step(at) is not None:
+            return "next", at
+        if self.total:
+            return "phase_done", at
+        return "done", replace(at, done=True)
+
+    def next_phase(self, at: Position) -> Position | None:
+        """The beginning of the next phase; None after the last."""
+        return Position(phase=at.phase + 1) if at.phase + 1 < len(self.phases) else None
+
+    def steered(self, at: Position) -> Position:
+        """Told that it is stuck, the agent takes the step's detour if there is one; it knows nothing else to do."""
+        step = self.step(at)
+        detour = 0 if at.detour < 0 and step is not None and step.get("recover") else -1
+        return replace(at, detour=detour, met=None)
+
+    def shortfall(self, step: Step, outcome: Any) -> str:
+        """What is missing from a call's outcome, by its `expect`; empty when nothing is."""
+        expect: Mapping[str, Any] = step.get("expect") or {}
+        wrong = _ending(expect, outcome)
+        if wrong:
+            return wrong
+        if "contains" in expect and expect["contains"] not in outcome.text and expect["contains"] not in str(outcome.result):
+            return f"its output does not contain {expect['contains']!r}"
+        if "result" in expect and not self._holds(expect["result"], outcome.result):
+            return f"its result is not as expected: {expect['result']}"
+        return ""
+
+
+def _ending(expect: Mapping[str, Any], outcome: Any) -> str:
+    """How the call had to end: well, or with an exit code, or badly."""
+    if "exit_code" in expect:
+        if outcome.exit_code == expect["exit_code"]:
+            return ""
+        return outcome.error or f"exit code {outcome.exit_code}, not {expect['exit_code']}"
+    if expect.get("fails"):
+        return "it went well, and should have failed" if outcome.outcome == "completed" else ""
+    return "" if outcome.outcome == "completed" else outcome.error or outcome.outcome
+
+
+def single(tool: str, arguments: Mapping[str, Any], timeout: float | None) -> list[dict[str, Any]]:
+    """The script of a plain task: its one call."""
+    step: dict[str, Any] = {
+        "do": "call", "tool": tool, "arguments": dict(arguments), "kind": "", "expect": {}, "timeout": timeout, "tries": 1,
+        "every": 0.0, "on_failure": "fail", "recover": [], "save": "", "writes": "", "confirm": False, "if": "",
+    }  # fmt: skip
+    return [{"description": "", "expected_duration": None, "steps": [step]}]
