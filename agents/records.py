@@ -105,10 +105,11 @@ def _write_rows(store: Store, cursor, added: dict, changed: dict, removed: dict)
         if name in removed:
             store.delete(cursor, TABLES[name].db_table, removed[name])
     for name, table in TABLES.items():
-        for columns, rows in _by_columns(table, added.get(name, {})):
-            store.insert(cursor, table.db_table, columns, rows)
+        # What ends makes room for what begins: one actor of a session lives, and both may be in one commit.
         for columns, rows in _by_columns(table, changed.get(name, {}), keyed=True):
             store.update(cursor, table.db_table, columns, rows)
+        for columns, rows in _by_columns(table, added.get(name, {})):
+            store.insert(cursor, table.db_table, columns, rows)
 
 
 def _by_columns(table: Table, rows: dict[int, Fields], keyed: bool = False) -> Iterator[tuple[tuple, list[list[Any]]]]:

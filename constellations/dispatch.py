@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from math import inf
 from typing import TYPE_CHECKING
 
 from agents.machines import DEVICE_AGENT
@@ -30,10 +31,11 @@ class Start:
 
 @dataclass(slots=True)
 class Offer:
-    """A start that waits for its slot and its commit; memory changes only when both are there."""
+    """A start, or the return of an attempt that waited, until it has its slot and its commit; only then memory changes."""
 
     place: tuple
     start: Start
+    type: str
     changes: Fields
 
 
@@ -44,6 +46,7 @@ class Dispatch:
         self._work = work
         self._ready: dict[int, list[tuple]] = {}
         self._homeless: dict[int, Node] = {}
+        self._returning: dict[int, Start] = {}
         self._places: dict[int, int] = {}
         self._offers: dict[int, list[Offer]] = {}
         self._held: dict[int, int] = {}
@@ -51,6 +54,7 @@ class Dispatch:
         self._age = 0
 
     # `_places`: of each ready task the age of its one place that counts; an edit may have left others in the heaps.
+    # `_returning`: attempts that have waited, by their tasks; they want their slot back, on the device they are on.
 
     # --- who waits where
 
@@ -64,6 +68,18 @@ class Dispatch:
             return
         self._homeless.pop(node.row["id"], None)
         heappush(self._ready.setdefault(device, []), (-node.row["priority"], -node.rank, self._age, node))
+
+    def returns(self, start: Start) -> None:
+        """An attempt has waited long enough: it goes on when it has a slot, before others of its priority."""
+        row = start.node.row
+        if row["id"] not in self._returning:
+            self._age += 1
+            self._returning[row["id"]], self._places[row["id"]] = start, self._age
+            heappush(self._ready.setdefault(row["device_id"], []), (-row["priority"], -inf, self._age, start.node))
+
+    def forget(self, node: Node) -> None:
+        """The attempt has ended while it wanted its slot back."""
+        self._returning.pop(node.row["id"], None)
 
     def _device_for(self, task: Fields) -> int | None:
         """The named device if it takes work; else of those that fit the least loaded."""
@@ -81,15 +97,20 @@ class Dispatch:
         homeless = [node for node in self._homeless.values() if self._is_ready(node)]
         self._homeless.clear()
         for device in self._gone():
-            homeless += [place[-1] for place in self._ready[device] if self._startable(place)]
-            self._ready[device] = []
+            homeless += [place[-1] for place in self._ready[device] if self._may_move(place)]
+            self._ready[device] = [place for place in self._ready[device] if place[-1].row["id"] in self._returning]
         for node in homeless:
             self.ready(node)
 
     def _gone(self) -> list[int]:
         """Devices that tasks wait for and that take no work any more."""
         devices = self._work.drive.devices
-        return [device for device, heap in self._ready.items() if heap and devices[device]["state"] != "ONLINE"]
+        gone = [device for device, heap in self._ready.items() if heap and devices[device]["state"] != "ONLINE"]
+        return [device for device in gone if any(self._may_move(place) for place in self._ready[device])]
+
+    def _may_move(self, place: tuple) -> bool:
+        """Whether what is ready could be so on another device: what has begun stays where it is."""
+        return self._startable(place) and place[-1].row["id"] not in self._returning
 
     @property
     def waits_for_a_device(self) -> bool:
@@ -106,7 +127,7 @@ class Dispatch:
         more = False
         for device, heap in self._ready.items():
             self._drop_stale(heap)
-            if heap or device in self._queued:
+            if (heap and self._work.drive.devices[device]["state"] == "ONLINE") or device in self._queued:
                 more |= self._offer_on(turn, device, heap, budget)
         return more
 
@@ -120,7 +141,8 @@ class Dispatch:
 
     def _is_ready(self, node: Node) -> bool:
         live = self._work.live
-        return node.row["state"] == "PENDING" and live is not None and live.nodes.get(node.key) is node
+        begins = node.row["state"] == "PENDING" or node.row["id"] in self._returning
+        return begins and live is not None and live.nodes.get(node.key) is node
 
     def _offer_on(self, turn: Turn, device: int, heap: list[tuple], budget: int) -> bool:
         """Starts for the slots that seem free; where others hold the rest, a place in the queue.
@@ -146,12 +168,16 @@ class Dispatch:
                 offers.append(self._offered(turn, device, place))
                 count -= 1
         if offers:
-            turn.starts[device] = [Draft("state_changed", offer.changes, turn.by, turn.at) for offer in offers]
+            turn.starts[device] = [Draft(offer.type, offer.changes, turn.by, turn.at) for offer in offers]
 
     def _offered(self, turn: Turn, device: int, place: tuple) -> Offer:
         """The record of a start: the task's transition, the new attempt, the new device agent, in one event."""
         node: Node = place[-1]
         drive, row = self._work.drive, node.row
+        if returning := self._returning.get(row["id"]):
+            key = returning.attempt["id"]
+            told = {"attempt_id": key, "task_id": node.key, "set": {"attempt": {str(key): {"holds_slot": True}}}}
+            return Offer(place, returning, "attempt_resumed", told)
         profile = drive.devices[device]
         agent = {
             "id": turn.take(), "session_id": drive.stream, "interaction_id": self._work.interaction["id"],
@@ -168,19 +194,17 @@ class Dispatch:
         told, changes = turn.step(TASK, before, "start", attempt=attempt["number"], device_id=device, started_at=turn.at)
         told["set"] = {"task": {str(row["id"]): changes}}
         told["add"] = {"agent": [agent], "attempt": [attempt]}
-        return Offer(place, Start(node, agent, attempt), told)
+        return Offer(place, Start(node, agent, attempt), "state_changed", told)
 
     # --- after the commit
 
     def settled(self, batch: Batch) -> list[Start]:
-        """Starts that are durable now; the others are ready as before."""
+        """Starts and returns that are durable now; the others are ready as before."""
         begun: list[Start] = []
         for device, offers in self._offers.items():
             admitted = batch.admitted.get(device, 0)
             for offer in offers[:admitted]:
-                offer.start.node.row.update(offer.changes["set"]["task"][str(offer.start.node.row["id"])])
-                offer.start.agent["reason"] = ""
-                self._places.pop(offer.start.node.row["id"], None)
+                self._admitted(offer)
                 begun.append(offer.start)
             for offer in offers[admitted:]:
                 heappush(self._ready.setdefault(device, []), offer.place)
@@ -191,6 +215,15 @@ class Dispatch:
             row["used"] = row["max_concurrent"] - batch.free[device]
             (self._queued.add if device in batch.queued else self._queued.discard)(device)
         return begun
+
+    def _admitted(self, offer: Offer) -> None:
+        start, row = offer.start, offer.start.node.row
+        self._places.pop(row["id"], None)
+        if self._returning.pop(row["id"], None) is not None:
+            start.attempt["holds_slot"] = True
+        else:
+            row.update(offer.changes["set"]["task"][str(row["id"])])
+            start.agent["reason"] = ""
 
     def unsettled(self) -> None:
         for device, offers in self._offers.items():

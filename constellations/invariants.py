@@ -34,7 +34,7 @@ def completed_once() -> Iterator[Finding]:
 
 @invariant
 def slots_are_held_by_attempts() -> Iterator[Finding]:
-    held = dict(Attempt.objects.filter(outcome="").values_list("device_id").annotate(n=Count("pk")))
+    held = dict(Attempt.objects.filter(outcome="", holds_slot=True).values_list("device_id").annotate(n=Count("pk")))
     granted = dict(SlotRequest.objects.values_list("device_id").annotate(n=Sum("granted")))
     for device in Device.objects.all():
         taken = held.get(device.pk, 0) + granted.get(device.pk, 0)

@@ -12,10 +12,13 @@ from agents.errors import AgentsError
 from agents.machines import DEVICE_AGENT
 from agents.storage import cursor, store
 from agents.tables import TABLES, Fields
+from agents.transient import pause
 from agents.turns import Batch, Turn
 from constellations import editing, planner
+from constellations.crews import Crews
 from constellations.dispatch import Dispatch, Start
 from constellations.live import LiveGraph, Node
+from constellations.lost import ASKS, LostTasks
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT, TASK
 from constellations.machines.task import OPEN
 
@@ -25,11 +28,10 @@ if TYPE_CHECKING:
 EDITING_SESSIONS = 50
 """Of one interaction; reaching it fails the constellation agent."""
 LONGEST_BACKOFF_S = 3600.0
+ACCEPTED = 50
+"""Loop identities that a task remembers as accepted."""
 DEVICE_LOOK_S = 1.0
 """Between two looks for a device, while a task fits none that takes work."""
-ASKS = "lost: waits for a person's word"
-"""Reason of a PENDING task whose attempt was lost under `on_lost: ask`."""
-
 OPEN_ATTEMPTS = (
     "outcome = '' AND task_id IN (SELECT id FROM constellations_task WHERE constellation_id = %s AND state = 'RUNNING')"
 )
@@ -49,6 +51,8 @@ class ConstellationWork:
         self.constellation: Fields = {}
         self.live: LiveGraph | None = None
         self.dispatch = Dispatch(self)
+        self.crews = Crews(self)
+        self.lost = LostTasks(self)
         self.attempts: dict[int, Start] = {}
         self._timers: list[tuple[float, int, str]] = []
         self._look_at: float | None = None
@@ -115,8 +119,12 @@ class ConstellationWork:
         assert self.live is not None
         for row in read("attempt", OPEN_ATTEMPTS, self.constellation["id"]):
             agent = read("agent", "id = %s", row["agent_id"])[0]
-            self.attempts[row["id"]] = Start(self.live.ids[row["task_id"]], agent, row)
-            self.dispatch.holds(row["device_id"])
+            start = self.attempts[row["id"]] = Start(self.live.ids[row["task_id"]], agent, row)
+            if row["holds_slot"]:
+                self.dispatch.holds(row["device_id"])
+            if self.crews.wanted(start.node.row, self.drive.devices[row["device_id"]]):
+                self.crews.load(start)
+        self.lost.load()
         for (device,) in store().execute(cursor(), QUEUES, (self.drive.stream,)).fetchall():
             self.dispatch.queues(device)
 
@@ -140,8 +148,13 @@ class ConstellationWork:
             return False
         turn.by = f"agent:{self.agent['id']}"
         self.live.settle_dirty(turn)
+        self.lost.decide(turn)
         left = self._take_outcomes(turn, now, budget)
         self._fire_timers(turn, now)
+        if self.drive.draining:
+            self.crews.record_ends(turn)
+        else:
+            self.crews.act(turn, now)
         if self.live.news:
             self._replan(turn)
         if self._failure:
@@ -155,24 +168,31 @@ class ConstellationWork:
 
     def _take_outcomes(self, turn: Turn, now: float, budget: int) -> int:
         """Decide about bodies that have ended; returns what is left of the budget."""
-        for attempt in self.drive.unconsumed():
+        for key in self.drive.unconsumed():
             if budget <= 0:
                 break
-            start = self.attempts.pop(attempt, None)
-            if start is None:
-                self.drive.discard(attempt)
+            if self.crews.take(key, self.drive.outcomes[key]):
+                self.drive.consume(key)
+            elif key in self.attempts and key not in self.crews:
+                self._body_ended(turn, now, self.attempts[key], self.drive.consume(key))
+            else:
+                self.drive.discard(key)
                 continue
-            self._attempt_ended(turn, now, start, self.drive.consume(attempt))
             budget -= 1
         return budget
 
-    def _attempt_ended(self, turn: Turn, now: float, start: Start, outcome: Outcome) -> None:
-        """Device agent, attempt and task end together; what depends on the task follows in the same commit."""
-        agent, attempt, node = start.agent, start.attempt, start.node
-        turn.transition(DEVICE_AGENT, "agent", agent, AGENT_EVENT[outcome.outcome], reason=outcome.error[:500])
+    def _body_ended(self, turn: Turn, now: float, start: Start, outcome: Outcome) -> None:
+        """The one call of an attempt, and with it its device agent."""
+        turn.transition(DEVICE_AGENT, "agent", start.agent, AGENT_EVENT[outcome.outcome], reason=outcome.error[:500])
+        self.attempt_ended(turn, now, start, outcome)
+
+    def attempt_ended(self, turn: Turn, now: float, start: Start, outcome: Outcome) -> None:
+        """Attempt and task end with their device agent; what depends on the task follows in the same commit."""
+        attempt, node = start.attempt, start.node
+        del self.attempts[attempt["id"]]
         ended = {
             "outcome": outcome.outcome, "ended_at": turn.at, "result": outcome.result,
-            "error": outcome.error, "exit_code": outcome.exit_code,
+            "error": outcome.error, "exit_code": outcome.exit_code, "ran_s": attempt.get("ran_s"),
         }  # fmt: skip
         told = {name: value for name, value in ended.items() if value not in (None, "")}
         also = {"attempt": {str(attempt["id"]): told}}
@@ -194,13 +214,13 @@ class ConstellationWork:
 
     def _failed(self, turn: Turn, now: float, node: Node, also: Fields, outcome: Outcome) -> None:
         made = node.row["attempt"] - node.row["attempts_before"]
-        if made >= node.row["max_attempts"]:
+        if made >= node.row["max_attempts"] or outcome.reason:  # stuck or refused: the same again would end the same
             turn.transition(
-                TASK, "task", node.row, "fail", {"attempts_left": False}, outcome.outcome, also=also,
+                TASK, "task", node.row, "fail", {"attempts_left": False}, outcome.reason or outcome.outcome, also=also,
                 error=outcome.error, ended_at=turn.at,
             )  # fmt: skip
             return
-        at = now + backoff(node.row["backoff"], made, node.row["id"])
+        at = now + pause(made, node.row["id"], node.row["backoff"], LONGEST_BACKOFF_S)
         turn.transition(
             TASK, "task", node.row, "fail", {"attempts_left": True}, outcome.outcome, also=also,
             error=outcome.error, retry_at=to_iso(at), device_id=None,
@@ -216,6 +236,8 @@ class ConstellationWork:
         turn.transition(TASK, "task", node.row, "lost", {"on_lost": choice}, reason, also=also, **fields)
         if choice == "retry":
             self.dispatch.ready(node)
+        elif choice == "ask":
+            self.lost.ask(turn, node)
 
     def _interrupted(self, turn: Turn, node: Node, also: Fields) -> None:
         """A pause (`mode: immediate`) has cut the attempt off: it is made again, and does not count."""
@@ -228,13 +250,18 @@ class ConstellationWork:
         for effect in turn.effects:
             EFFECTS[effect](self, turn, attempt)
 
-    def _free_slot(self, turn: Turn, attempt: Fields) -> None:
+    def free_slot(self, turn: Turn, attempt: Fields) -> None:
         device = attempt["device_id"]
         turn.frees[device] = turn.frees.get(device, 0) + 1
         self.dispatch.freed(device)
 
+    def _give_slot_back(self, turn: Turn, attempt: Fields) -> None:
+        """Unless it waited, and gave it back before."""
+        if attempt.get("holds_slot", True):
+            self.free_slot(turn, attempt)
+
     def _kill(self, turn: Turn, attempt: Fields) -> None:
-        """Once the decision is durable."""
+        """Once the decision is durable. A crew interrupts its own calls."""
         self.drive.interrupt(attempt["id"])
 
     def _fire_timers(self, turn: Turn, now: float) -> None:
@@ -342,7 +369,10 @@ class ConstellationWork:
         if start is not None:
             attempt = start.attempt
             del self.attempts[attempt["id"]]
-            turn.transition(DEVICE_AGENT, "agent", start.agent, "cancel", reason="cancelled")
+            if attempt["id"] in self.crews:
+                self.crews.cancel(turn, start, reason)
+            else:
+                turn.transition(DEVICE_AGENT, "agent", start.agent, "cancel", reason="cancelled")
             also = {"attempt": {str(attempt["id"]): {"outcome": "cancelled", "ended_at": turn.at, "error": reason}}}
         turn.transition(TASK, "task", node.row, "cancel", reason=f"cancelled: {reason}"[:500], also=also, ended_at=turn.at)
         if start is not None:
@@ -359,36 +389,41 @@ class ConstellationWork:
         turn.by = f"agent:{self.agent['id']}"
         self.live.settle_dirty(turn)
         self._take_outcomes(turn, turn.ts, len(self.drive.outcomes))
+        self.crews.pause(turn)
         self.dispatch.leave_queues(turn)
-        return not self.attempts
+        return not self.running()
 
     def resume(self, turn: Turn) -> None:
-        """Nothing to do: what is ready stayed ready."""
+        """What is ready stayed ready; crews go on from where they were frozen."""
+        self.crews.wake_all()
 
-    def approve(self, turn: Turn, item: Fields) -> bool:
-        """Let a task go on (or, `approved: false`, cancel it) that lost its attempt under `on_lost: ask`."""
-        if self.live is None:
+    def go_on(self, turn: Turn, item: Fields) -> bool:
+        """A person says "go on anyway": the loop identity is none for this task from now on, also in its next attempts."""
+        identity = str(item["payload"].get("identity", ""))
+        start = self.crews.go_on(turn, int(item["payload"].get("agent", 0)), identity)
+        if start is None:
             return False
-        self.live.settle_dirty(turn)
-        node = self.live.nodes.get(str(item["payload"].get("task")))
-        if node is None or node.row["state"] != "PENDING" or node.row["reason"] != ASKS:
-            return False
-        if item["payload"].get("approved", True):
-            turn.record("approved", by=item["by"], task_id=node.key, set={"task": {str(node.row["id"]): {"reason": ""}}})
-            node.row["reason"] = ""
-            self.dispatch.ready(node)
-        else:
-            turn.transition(TASK, "task", node.row, "cancel", reason="cancelled: rejected", by=item["by"], ended_at=turn.at)
-            self.live.ended(turn, node)
+        row = start.node.row
+        accepted = [*row["accepted"], identity][-ACCEPTED:]
+        turn.record(
+            "task_changed", by=item["by"], task_id=row["task_id"], set={"task": {str(row["id"]): {"accepted": accepted}}}
+        )
+        row["accepted"] = accepted
         return True
 
     # --- the engine's side
 
     def settled(self, batch: Batch) -> list[Call]:
-        return [self._begin_body(start) for start in self.dispatch.settled(batch)]
+        calls = self.crews.calls() if self.crews else []
+        for start in self.dispatch.settled(batch):
+            self.attempts[start.attempt["id"]] = start
+            if self.crews.wanted(start.node.row, self.drive.devices[start.attempt["device_id"]]):
+                self.crews.begin(start)
+            else:
+                calls.append(self._call(start))
+        return calls
 
-    def _begin_body(self, start: Start) -> Call:
-        self.attempts[start.attempt["id"]] = start
+    def _call(self, start: Start) -> Call:
         row = start.node.row
         return Call(
             attempt=start.attempt["id"], session=self.drive.stream, tool=row["tool"], arguments=row["arguments"],
@@ -401,20 +436,18 @@ class ConstellationWork:
     def absorb(self, data: Fields) -> None:
         if self.live is not None:
             self.live.absorb(data)
+            self.crews.absorb(data)
+            self.lost.absorb(data)
 
-    def running(self) -> set[int]:
-        return set(self.attempts)
+    def running(self) -> dict[int, int]:
+        if not self.crews:
+            return {key: key for key in self.attempts}
+        return {key: key for key in self.attempts if key not in self.crews} | self.crews.bodies()
 
     def wake_at(self) -> float | None:
-        times = (self._timers[0][0] if self._timers else None, self._look_at)
+        times = (self._timers[0][0] if self._timers else None, self._look_at, self.crews.wake_at())
         return min((time for time in times if time is not None), default=None)
 
 
-EFFECTS = {"free_slot": ConstellationWork._free_slot, "kill": ConstellationWork._kill}
+EFFECTS = {"free_slot": ConstellationWork._give_slot_back, "kill": ConstellationWork._kill}
 """How the effects of the task's table are carried out."""
-
-
-def backoff(first_s: float, made: int, key: int) -> float:
-    """Seconds before the next attempt: doubling, with a jitter of up to a quarter that depends on the task alone."""
-    jitter = (key * 2654435761 + made * 40503) % 1000 / 4000
-    return min(first_s * 2 ** (made - 1), LONGEST_BACKOFF_S) * (1 + jitter)

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.utils.module_loading import import_string
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]", "::1", "testserver"}
 SECRET_LENGTH = 32
@@ -104,3 +105,17 @@ def exposure(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
 
 def insecure(key: str) -> bool:
     return len(key) < SECRET_LENGTH or len(set(key)) < 10 or key.startswith("django-insecure-")
+
+
+@register()
+def hooks(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    found: list[CheckMessage] = []
+    for name, path in settings.HOOKS.items():
+        try:
+            fits = not path or callable(import_string(path))
+        except ImportError:
+            fits = False
+        if not fits:
+            hint = f"Set ORRERY_{name.upper()} to the dotted path of a function of (session, data), or leave it out."
+            found.append(Error(f"the hook {name} is no function: {path}", hint=hint, id="orrery.E020"))
+    return found

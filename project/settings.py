@@ -145,6 +145,11 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {
+        "ApprovalKindEnum": "agents.models.working.Approval.KINDS",
+        "ApprovalStateEnum": "agents.models.working.Approval.STATES",
+        "PolicyDecisionEnum": "agents.models.working.Policy.DECISIONS",
+    },
 }
 KNOX_TOKEN_MODEL = "agents.Token"
 MIGRATION_MODULES = {"knox": None}
@@ -159,6 +164,8 @@ REST_KNOX = {
 CHANNEL_LAYERS: dict = {}
 """None: the live view reads its streams, see agents.tail."""
 
+HOOKS = {name: os.environ.get(f"ORRERY_{name.upper()}", "") for name in ("on_state_change", "on_stuck", "on_progress")}
+"""Dotted paths of functions that are told, after the commit, of changes of state, of being stuck, of progress."""
 RUNNERS = int(os.environ.get("ORRERY_RUNNERS", "2"))
 JOB_TIMEOUT_S = 60
 JOB_WORKERS = 1

@@ -38,7 +38,7 @@ class ActorPart:
             self._fault(turn, self.drive.fault)
         for item in self.drive.inbox("queued"):
             if item["kind"] != "interaction":
-                COMMANDS[item["kind"]](self, turn, item)
+                COMMANDS.get(item["kind"], ActorPart._unknown)(self, turn, item)
         self._dispatch(turn)
         more = self._work(turn, now)
         self._inactivity(turn, now)
@@ -152,8 +152,8 @@ class ActorPart:
             actor["pausing"] = True
             self._set_inbox(turn, "command_started", item, state="running", started_at=turn.at)
             if immediate and self.drive.work is not None:
-                for attempt in self.drive.work.running():
-                    self.drive.interrupt(attempt)
+                for key in self.drive.work.running():
+                    self.drive.interrupt(key)
 
     def _pausing(self, turn: Turn, actor: Fields) -> bool:
         """A cooperative pause: what runs ends, nothing new starts, then the actor is paused."""
@@ -211,10 +211,14 @@ class ActorPart:
             actor["active_at"] = turn.at
         self._done(turn, item, changed=False)
 
-    def approve(self, turn: Turn, item: Fields) -> None:
-        """A person's word on a task that waits for it (`on_lost: ask`)."""
+    def go_on(self, turn: Turn, item: Fields) -> None:
+        """A person's word that what looks like a loop is none."""
         work = self.drive.work
-        self._done(turn, item, changed=work is not None and work.approve(turn, item))
+        self._done(turn, item, changed=work is not None and work.go_on(turn, item))
+
+    def _unknown(self, turn: Turn, item: Fields) -> None:
+        """A command of an older version."""
+        self._set_inbox(turn, "command_done", item, state="refused", outcome="failed", ended_at=turn.at)
 
     def shutdown(self, turn: Turn, item: Fields) -> None:
         """Changes no state: the lease goes back at the next step boundary and another runner goes on."""
@@ -269,7 +273,7 @@ COMMANDS: dict[str, Callable[[ActorPart, Turn, Fields], None]] = {
     "cancel": ActorPart.cancel,
     "ping": ActorPart.ping,
     "shutdown": ActorPart.shutdown,
-    "approve": ActorPart.approve,
+    "go_on": ActorPart.go_on,
 }
 
 

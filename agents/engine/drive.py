@@ -8,7 +8,7 @@ touch are kept; where it touches them, the drive forgets everything and reads it
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agents import ids
@@ -25,6 +25,8 @@ from agents.turns import Batch, Draft, Turn, Want
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agents.acting.policies import Rule
+
 REFILL = 1024
 """Row numbers a busy session keeps ahead."""
 FAULTS = 3
@@ -40,9 +42,9 @@ Rows = dict[str, dict[str, Fields]]
 class Drive:
     """A leased session. Only the runner's loop calls it, but for `hydrate`, which may run in a thread."""
 
-    def __init__(self, leased: Leased, devices: Mapping[int, Fields]):
+    def __init__(self, leased: Leased, devices: Mapping[int, Fields], policies: Sequence[Rule]):
         self.stream, self.token = leased.stream, leased.token
-        self.devices = devices
+        self.devices, self.policies = devices, policies
         self.head = -1
         self.rows: Rows = {}
         self.work: Work | None = None
@@ -55,6 +57,7 @@ class Drive:
         self.woken = True
         self.is_new = True
         self.fault = ""
+        self.retries = 0
         self._faults = 0
         self._taken_over = True
         self._consumed: list[int] = []
@@ -94,12 +97,16 @@ class Drive:
 
     def read(self, table: str, where: str, *parameters: Any) -> list[Fields]:
         """Read rows of the fold into `rows`; returns them."""
+        fresh = self.find(table, where, *parameters)
+        self.rows[table].update((str(row["id"]), row) for row in fresh)
+        return fresh
+
+    def find(self, table: str, where: str, *parameters: Any) -> list[Fields]:
+        """Rows of the fold, oldest first."""
         known = TABLES[table]
         names = [name for name, _ in known.columns]
         found = store().select(cursor(), known.db_table, known.columns, where, parameters)
-        fresh = [dict(zip(names, row, strict=True)) for row in found]
-        self.rows[table].update((str(row["id"]), row) for row in fresh)
-        return fresh
+        return [dict(zip(names, row, strict=True)) for row in found]
 
     def interaction(self) -> Fields | None:
         """The interaction being worked on."""
@@ -149,47 +156,51 @@ class Drive:
         """An event that changes no row, recorded with the next turn."""
         self._notes.append((event, data))
 
-    def discard(self, attempt: int) -> None:
-        """The outcome of an attempt that has ended already tells nothing."""
-        self.outcomes.pop(attempt, None)
+    def discard(self, key: int) -> None:
+        """The outcome of a call that is closed already tells nothing."""
+        self.outcomes.pop(key, None)
 
-    def consume(self, attempt: int) -> Outcome:
-        """The outcome of an attempt, kept until what is decided about it is durable."""
-        self._consumed.append(attempt)
-        return self.outcomes[attempt]
+    def consume(self, key: int) -> Outcome:
+        """The outcome of a call, kept until what is decided about it is durable."""
+        self._consumed.append(key)
+        return self.outcomes[key]
 
     def unconsumed(self) -> Iterable[int]:
-        """Attempts whose outcomes wait for a decision."""
+        """Keys of the calls whose outcomes wait for a decision."""
         if not self._consumed:
             return list(self.outcomes)
         done = set(self._consumed)
-        return [attempt for attempt in self.outcomes if attempt not in done]
+        return [key for key in self.outcomes if key not in done]
 
-    def interrupt(self, attempt: int) -> None:
-        """End an attempt's body once the decision to do so is durable."""
-        self._interrupts.append(attempt)
+    def interrupt(self, key: int) -> None:
+        """End a call's body once the decision to do so is durable."""
+        self._interrupts.append(key)
 
     # --- after a commit
 
     def written(self, batch: Batch) -> tuple[list[Call], list[int]]:
-        """The batch is durable: (calls to begin, attempts to interrupt)."""
+        """The batch is durable: (calls to begin, keys of calls to interrupt)."""
         self.busy = False
         self.head += len(batch.drafts) + sum(batch.admitted[device] for device in batch.starts)
         refill = batch.rows - self._beyond
         if refill:
             self._numbers.append((batch.rows_after - refill, batch.rows_after))
         self._known_rows, self._beyond = batch.rows_after, 0
-        for attempt in self._consumed:
-            self.outcomes.pop(attempt, None)
+        for key in self._consumed:
+            self.outcomes.pop(key, None)
         self._consumed.clear()
         interrupts, self._interrupts = self._interrupts, []
         calls = self.work.settled(batch) if self.work is not None else []
         self.actor.settled()
         return calls, interrupts
 
+    def forget(self) -> None:
+        """What is in memory is worth nothing any more: everything is to be read anew."""
+        self.busy, self.stale, self._taken_over = False, True, True
+
     def broke(self, error: Exception) -> bool:
         """Something here raised: forget what is in memory; False when there is nothing left to try."""
-        self.busy, self.stale, self._taken_over = False, True, True
+        self.forget()
         self._faults += 1
         self.fault = f"{type(error).__name__}: {error}"[:2000] if self._faults > 1 else ""
         return self._faults <= FAULTS
@@ -261,9 +272,9 @@ class Drive:
         """The last of the row numbers kept ahead, to be given back."""
         return self._numbers[-1] if self._numbers else (self._known_rows, self._known_rows)
 
-    def orphans(self) -> set[int]:
-        """Once after the lease was taken: attempts that an earlier owner started and that have not ended."""
-        orphans = self.work.running() if self._taken_over and self.work is not None else set()
+    def orphans(self) -> dict[int, int]:
+        """Once after the lease was taken: calls that an earlier owner began and that have not ended (see `Work.running`)."""
+        orphans = self.work.running() if self._taken_over and self.work is not None else {}
         self._taken_over = False
         return orphans
 

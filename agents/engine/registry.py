@@ -40,8 +40,8 @@ class Work(Protocol):
     def resume(self, turn: Turn) -> None:
         """Go on after a pause."""
 
-    def approve(self, turn: Turn, item: Fields) -> bool:
-        """A person's word on what waits for one; False when nothing does."""
+    def go_on(self, turn: Turn, item: Fields) -> bool:
+        """A person says "go on anyway" to an agent that seems to be stuck; False when there is no such agent."""
         ...
 
     def end(self, turn: Turn, reason: str) -> None:
@@ -54,8 +54,8 @@ class Work(Protocol):
     def unsettled(self, batch: Batch) -> None:
         """The batch was refused: take back the starts it offered."""
 
-    def running(self) -> set[int]:
-        """Attempts that have started and not ended."""
+    def running(self) -> dict[int, int]:
+        """Calls under way: the key of each (Call.key), and the attempt that it belongs to."""
         ...
 
     def wake_at(self) -> float | None:

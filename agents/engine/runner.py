@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from agents import ids, nudges, runtime
 from agents.devices.processes import attempts_at_work, end_attempts
-from agents.engine import commands
+from agents.engine import commands, file_tools
 from agents.engine.drive import Drive
 from agents.engine.journal import Journal
 from agents.engine.leases import RENEW_S, Leases, Locked
@@ -33,7 +33,7 @@ LOOK_S = nudges.LOOK_S
 BURY_S = 0.25
 """Between two looks for dead runners."""
 DEVICES_S = 1.0
-"""Between two readings of all devices."""
+"""Between two readings of all devices and policies."""
 LINGER_S = 1.0
 """A session with nothing to do is kept so long before it is given back."""
 SESSIONS = 5000
@@ -143,7 +143,7 @@ class Runner:
                 self.stop()
         if now >= self._next["devices"]:
             self._next["devices"] = now + DEVICES_S
-            self.sessions.read_devices()
+            self.sessions.look_around()
         if now >= self._next["look"]:
             self._next["look"] = now + LOOK_S
             await self._look()
@@ -229,4 +229,4 @@ def forget_old_outcomes(folder: Path) -> None:
                 path.unlink()
 
 
-__all__ = ["Runner", "commands"]
+__all__ = ["Runner", "commands", "file_tools"]

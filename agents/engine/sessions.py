@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from django.db import connections
@@ -22,15 +23,22 @@ from agents import runtime
 from agents.devices.processes import end_attempts
 from agents.engine import outcomes
 from agents.engine.drive import Drive
+from agents.engine.hooks import Hooks
 from agents.engine.journal import FATAL, RECORDS_A_COMMIT, Journal
 from agents.engine.leases import Leased
 from agents.engine.outputs import FLUSH_S, Outputs
 from agents.engine.registry import handler
+from agents.engine.surroundings import Surroundings
 from agents.engine.tools import Bodies, Call, Outcome
 from agents.errors import AgentsError
-from agents.storage import cursor, store
-from agents.tables import TABLES, Fields
+from agents.tables import Fields
+from agents.transient import is_transient, pause
 from agents.turns import Batch
+
+RETRIES = 5
+"""Transient faults of a session, and of the preparation of a request, that are tried again..."""
+RETRY_S, RETRY_LONGEST_S = 0.1, 5.0
+"""...after pauses that double from the first to the longest."""
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +49,8 @@ class Sessions:
     def __init__(self, journal: Journal, folder: Path, runner: int, wake: Callable[[], None]):
         self._journal, self._folder, self._wake = journal, folder, wake
         self.drives: dict[int, Drive] = {}
-        self.devices: dict[int, Fields] = {}
+        self.around = Surroundings()
+        self.devices = self.around.devices
         self.ready: dict[int, None] = {}
         self.reading: set[Drive] = set()
         self._timers: list[tuple[float, int]] = []
@@ -51,6 +60,7 @@ class Sessions:
         self._bodies = Bodies(self._body_ended)
         self._outcomes = outcomes.OutcomeFile(folder, runner)
         self._outputs = Outputs(journal)
+        self._hooks = Hooks()
         self._flush_at = 0.0
         self._flush_wanted = False
         self._tasks: set[asyncio.Task] = set()
@@ -71,6 +81,7 @@ class Sessions:
     def close(self) -> None:
         self._reader.submit(connections.close_all).result()
         self._reader.shutdown()
+        self._hooks.close()
         self._outcomes.close()
 
     # --- turns
@@ -87,9 +98,9 @@ class Sessions:
         """Interrupt what still runs and record how it ended."""
         await self._bodies.interrupt_all()
         for drive in self.drives.values():
-            for attempt, outcome in drive.outcomes.items():
+            for key, outcome in drive.outcomes.items():
                 if outcome.outcome == "cancelled":
-                    drive.outcomes[attempt] = Outcome("lost", error="its runner was told to stop")
+                    drive.outcomes[key] = Outcome("lost", error="its runner was told to stop", printed=outcome.printed)
         for _ in range(len(self.drives) + 10):
             if await self.turn():
                 continue
@@ -142,6 +153,7 @@ class Sessions:
             await self._refused(batch)
         for batch in written:
             self._written(batch)
+            self._hooks.after(batch)
         if not self._unrecorded():
             self._outcomes.settled()
 
@@ -164,8 +176,8 @@ class Sessions:
         for call in calls:
             call.on_output = partial(self._printed, call)
             self._bodies.start(call)
-        for attempt in interrupts:
-            self._bodies.interrupt(attempt)
+        for key in interrupts:
+            self._bodies.interrupt(key)
         self.ready[batch.stream] = None
 
     async def _refused(self, batch: Batch) -> None:
@@ -181,15 +193,15 @@ class Sessions:
 
     def _body_ended(self, call: Call, outcome: Outcome) -> None:
         """Told for every body, on the loop. The outcome is in the file before anything is decided about it."""
-        printed = self._outputs.end(call.attempt)
+        printed = outcome.printed = self._outputs.end(call.attempt)
         drive = self.drives.get(call.session)
-        if drive is None or drive.work is None:
-            return  # cancelled: the end of its body changes nothing any more
-        if printed:
+        if drive is None or drive.work is None or (drive.is_new and outcome.outcome == "cancelled"):
+            return  # cancelled, or begun under a lease that was lost: the end of its body changes nothing any more
+        if printed > call.printed:
             drive.note("output_ended", attempt_id=call.attempt, characters=printed)
         if outcome.outcome != "cancelled":  # an interrupted body's end is decided already, or it is lost
-            outcome = self._outcomes.add(call.attempt, outcome)
-        drive.outcomes[call.attempt] = outcome
+            outcome = self._outcomes.add(call.key, outcome)
+        drive.outcomes[call.key] = outcome
         self.ready[call.session] = None
         if not self._flush_wanted:
             self._flush_wanted = True
@@ -204,7 +216,7 @@ class Sessions:
         if not self._outputs:
             self._flush_at = self._loop.time() + FLUSH_S
             self._wake()
-        if self._outputs.add(call.attempt, text) and call.session in self.drives:
+        if self._outputs.add(call.attempt, text, call.printed) and call.session in self.drives:
             self.drives[call.session].note("output_started", attempt_id=call.attempt)
             self.ready[call.session] = None
 
@@ -250,23 +262,27 @@ class Sessions:
     def _broke(self, drive: Drive, error: Exception) -> None:
         """A bug in one session. It is read anew; then its actor ends in Error; then nobody drives it until it moves."""
         log.error("session %s broke", drive.stream, exc_info=error)
-        if drive.broke(error):
+        if is_transient(error) and drive.retries < RETRIES:
+            drive.retries += 1
+            drive.forget()
+            self._read_anew(drive, after=pause(drive.retries, drive.stream, RETRY_S, RETRY_LONGEST_S))
+        elif drive.broke(error):
             self._read_anew(drive)
         else:
             self._drop(drive)
             self._left.append(drive.stream)
 
-    def _read_anew(self, drive: Drive) -> None:
+    def _read_anew(self, drive: Drive, after: float = 0.0) -> None:
         if drive not in self.reading:
             self.reading.add(drive)  # at once: no turn may come before the reading begins
             self._idle_since.pop(drive.stream, None)
-            self._spawn(self._hydrate(drive))
+            self._spawn(self._hydrate(drive, after))
 
     def _drop(self, drive: Drive) -> None:
         """The session is somebody else's: end what runs for it here and forget it."""
         self.forget(drive)
-        for attempt in drive.work.running() if drive.work is not None else ():
-            self._bodies.interrupt(attempt)
+        for key in drive.work.running() if drive.work is not None else ():
+            self._bodies.interrupt(key)
 
     async def drop_all(self) -> None:
         """Nothing here may go on."""
@@ -289,7 +305,7 @@ class Sessions:
     def take_up(self, leased: Leased, draining: bool) -> None:
         if leased.stream in self.drives:  # lost to somebody who is gone, and nobody noticed
             self._drop(self.drives[leased.stream])
-        drive = self.drives[leased.stream] = Drive(leased, self.devices)
+        drive = self.drives[leased.stream] = Drive(leased, self.devices, self.around.policies)
         drive.draining = draining
         self._read_anew(drive)
 
@@ -304,22 +320,28 @@ class Sessions:
         return False
 
     async def _prepare(self, drive: Drive, item: Fields) -> None:
-        try:
-            drive.prepared[item["id"]] = await self.in_thread(handler().prepare, item["payload"])
-        except Exception as error:  # the interaction's creation fails with it
-            log.error("session %s: its request cannot be prepared", drive.stream, exc_info=error)
-            drive.prepared[item["id"]] = AgentsError(f"{type(error).__name__}: {error}")
+        for made in count(1):
+            try:
+                drive.prepared[item["id"]] = await self.in_thread(handler().prepare, item["payload"])
+                break
+            except Exception as error:
+                if not is_transient(error) or made > RETRIES:  # the interaction's creation fails with it
+                    log.error("session %s: its request cannot be prepared", drive.stream, exc_info=error)
+                    drive.prepared[item["id"]] = AgentsError(f"{type(error).__name__}: {error}")
+                    break
+            await asyncio.sleep(pause(made, drive.stream, RETRY_S, RETRY_LONGEST_S))
         await self._read(drive)
 
-    async def _hydrate(self, drive: Drive) -> None:
+    async def _hydrate(self, drive: Drive, after: float) -> None:
         """Read a session's rows (again); after a take-over end what an earlier owner left running."""
         try:
+            await asyncio.sleep(after)
             await self.in_thread(drive.hydrate)
-            orphans = drive.orphans() - drive.outcomes.keys()
+            orphans = {key: attempt for key, attempt in drive.orphans().items() if key not in drive.outcomes}
             if drive.is_new:  # what of it runs here runs under a lease that was lost
                 await self._bodies.interrupt_all(orphans)
                 drive.is_new = False
-            orphans = {attempt for attempt in orphans if attempt not in self._bodies}
+            orphans = {key: attempt for key, attempt in orphans.items() if key not in self._bodies}
             if orphans:
                 self._flush_outcomes()
                 await self.in_thread(self._end_orphans, drive, orphans)
@@ -329,14 +351,14 @@ class Sessions:
             return
         await self._read(drive)
 
-    def _end_orphans(self, drive: Drive, orphans: set[int]) -> None:
+    def _end_orphans(self, drive: Drive, orphans: dict[int, int]) -> None:
         """Their processes are ended first; then what they left in an outcome file counts, and the others are lost."""
-        end_attempts(runtime.instance(), orphans)
+        end_attempts(runtime.instance(), set(orphans.values()))
         left: dict[int, Outcome] = {}
         for path in self._folder.glob("outcomes-*.jsonl"):
             left.update(outcomes.read(path))
-        for attempt in orphans:
-            drive.outcomes[attempt] = left.get(attempt) or Outcome("lost", error="its runner ended before it did")
+        for key in orphans:
+            drive.outcomes[key] = left.get(key) or Outcome("lost", error="its runner ended before it did")
 
     async def _read(self, drive: Drive) -> None:
         """The reading has ended: what was recorded meanwhile, and nudged in vain, is followed now."""
@@ -344,17 +366,9 @@ class Sessions:
         self._wake()
         await self.follow(drive)
 
-    def read_devices(self) -> None:
-        """All devices; where one is new or has changed, every session looks again at what it can start."""
-        table = TABLES["device"]
-        columns = (*table.columns, ("used", "int"), ("queued", "int"))
-        names = [name for name, _ in columns]
-        changed = False
-        for values in store().select(cursor(), table.db_table, columns, "id > %s", (0,)):
-            row, known = dict(zip(names, values, strict=True)), self.devices.setdefault(values[0], {})
-            changed |= any(known.get(name) != row[name] for name, _ in table.columns)
-            known.update(row)
-        if changed:
+    def look_around(self) -> None:
+        """Devices and policies; where something has changed, every session looks again at what it can do."""
+        if self.around.look(self._loop.time()):
             self.ready.update(dict.fromkeys(self.drives))
 
     async def in_thread(self, function, *arguments):

@@ -9,6 +9,7 @@ from django.db import connections
 from django.test import Client
 
 from agents import services
+from agents.acting.policies import action_digest
 from agents.models import Token
 from agents.records import door
 
@@ -32,6 +33,9 @@ class Rest:
     def post(self, path, body=None, content_type="application/json", **headers):
         data = body if isinstance(body, str | bytes) else json.dumps(body if body is not None else {})
         return self.client.post(path, data, content_type=content_type, headers={**self.headers, **headers})
+
+    def patch(self, path, body):
+        return self.client.patch(path, json.dumps(body), content_type="application/json", headers=self.headers)
 
     def delete(self, path):
         return self.client.delete(path, headers=self.headers)
@@ -96,3 +100,24 @@ def add_agents(session, count=1, **fields):
 def add_actor(session, state="idle", epoch=1):
     row = {"session_id": session.pk, "epoch": epoch, "state": state, "created_at": NOW, "entered_at": NOW, "active_at": NOW}
     return add_rows(session.pk, "actor", [row])[0]
+
+
+def add_loop(agent, session, state="Idle"):
+    row = {"agent_id": agent, "state": state, "position": {"step": 1}, "created_at": NOW, "entered_at": NOW}
+    return add_rows(session.pk, "loop", [row])[0]
+
+
+def add_evidence(loop, session, *rows):
+    """Rows of evidence, numbered from 1; each a dict of what differs from a tool call that went well."""
+    whole = {"loop_id": loop, "kind": "tool", "tool": "command", "success": True, "started_at": NOW, "ended_at": NOW}
+    return add_rows(session.pk, "evidence", [{**whole, "number": number + 1, **row} for number, row in enumerate(rows)])
+
+
+def add_approvals(session, count=1, **fields):
+    """Approvals that wait for leave to list a folder, unless `fields` say otherwise."""
+    action = fields.pop("action", {"tool": "command", "arguments": {"argv": ["ls"]}})
+    row = {
+        "session_id": session.pk, "agent_id": None, "kind": "tool", "subject_id": 1, "title": "run ls", "action": action,
+        "digest": action_digest(action), "state": "waiting", "asked_at": NOW, **fields,
+    }  # fmt: skip
+    return add_rows(session.pk, "approval", [row] * count)

@@ -3,6 +3,7 @@
 import pytest
 
 from agents import services
+from agents.errors import ActorEnded
 from agents.machines import MACHINES
 from agents.models import Event, InboxItem, Session
 from agents.parsers import BODY_BYTES
@@ -421,6 +422,28 @@ def test_the_schema_is_valid_and_complete(rest):
     assert "413" in schema["paths"]["/api/sessions/{id}/interactions/"]["post"]["responses"]
 
 
+def test_the_schema_describes_decisions_and_policies_as_they_are(rest):
+    schema = rest.client.get("/api/schema/", {"format": "json"}).json()
+    paths, parts = schema["paths"], schema["components"]["schemas"]
+    for path in (
+        "approvals/",
+        "approvals/{id}/",
+        "approvals/{id}/decision/",
+        "approvals/{id}/callback/",
+        "agents/{id}/evidence/",
+    ):
+        assert f"/api/{path}" in paths
+    assert {"get", "patch", "delete"} <= set(paths["/api/policies/{id}/"])
+    listed = paths["/api/policies/"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    assert listed == {"$ref": "#/components/schemas/PolicyList"}
+    assert parts["DecisionBody"]["required"] == ["decision"]
+    assert parts["CallbackBody"]["oneOf"] == [{"required": ["data"]}, {"required": ["error"]}]
+    assert {"loop", "phases", "evidence", "approvals", "children", "blackboard", "progress"} <= set(
+        parts["AgentDetail"]["required"]
+    )
+    assert {"progress", "approvals"} <= set(parts["TaskDetail"]["required"])
+
+
 def test_the_docs_page_takes_nothing_from_elsewhere(rest):
     page = rest.get("/api/docs/").content.decode()
     assert "swagger-ui" in page
@@ -440,10 +463,36 @@ def test_tokens_leave_their_trace_in_the_system_stream(client, operator):
     assert made["token"] not in str([event.data for event in events])
 
 
-def test_approve_must_name_a_task(client, operator):
-    session = services.session_create(operator, by="user:1")
-    client.force_login(operator)
-    body = {"kind": "approve"}
-    answer = client.post(f"/api/sessions/{session.pk}/commands/", body, content_type="application/json")
-    assert answer.status_code == 400
-    assert "names a task" in answer.content.decode()
+@pytest.mark.parametrize("body", [{}, {"agent": 7}, {"identity": "cycle:read"}])
+def test_go_on_names_an_agent_and_an_identity(rest, session, body):
+    add_actor(session)
+    answer = command(rest, session, "go_on", **body)
+    assert (answer.status_code, {each["key"] for each in answer.json()["problems"]}) == (400, {"agent", "identity"} - set(body))
+    assert "names an agent and an identity" in answer.json()["detail"]
+
+
+def test_no_other_command_names_an_agent(rest, session):
+    add_actor(session)
+    answer = command(rest, session, "ping", agent=7, identity="x")
+    assert (answer.status_code, {each["key"] for each in answer.json()["problems"]}) == (400, {"agent", "identity"})
+
+
+def test_go_on_reaches_a_live_actor_only(rest, session):
+    assert command(rest, session, "go_on", agent=7, identity="x").json()["code"] == "actor_ended"
+    add_actor(session)
+    answer = command(rest, session, "go_on", agent=7, identity="cycle:read", client_id="g1")
+    assert answer.status_code == 202
+    item = InboxItem.objects.get(pk=answer.json()["command"])
+    assert (item.kind, item.payload) == ("go_on", {"reason": "", "agent": 7, "identity": "cycle:read"})
+
+
+def test_an_ended_actor_cannot_go_on(rest, session):
+    add_actor(session, "completed")
+    with pytest.raises(ActorEnded):
+        services.command_submit(session.pk, "go_on", "", {"agent": 7, "identity": "x"}, by="user:1")
+    assert command(rest, session, "go_on", agent=7, identity="x").status_code == 409
+
+
+def test_approve_is_no_command_any_more(rest, session):
+    add_actor(session)
+    assert command(rest, session, "approve").json()["problems"][0]["key"] == "kind"

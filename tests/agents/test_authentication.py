@@ -23,7 +23,10 @@ def test_a_request_without_login_is_401_and_says_how_to_log_in():
     assert answer.json()["code"] == "not_authenticated"
 
 
-@pytest.mark.parametrize("path", ["schema/", "docs/", "sessions/1/", "machines/", "tokens/", "tasks/", "constellations/"])
+@pytest.mark.parametrize(
+    "path",
+    ["schema/", "docs/", "sessions/1/", "machines/", "tokens/", "tasks/", "constellations/", "approvals/", "policies/"],
+)
 def test_nothing_under_the_api_is_open(path):
     assert Rest().get(f"/api/{path}").status_code == 401
 

@@ -7,12 +7,15 @@ from django.test import Client
 
 from agents import services
 from agents.admin import COUNTED, BoundedPaginator, ReadOnlyAdmin
-from agents.models import Event, Output, Session, Token
-from tests.agents.conftest import add_actor, add_agents, make_token
+from agents.models import Event, Output, Policy, Session, Token
+from agents.policies import policy_create
+from tests.agents.conftest import add_actor, add_agents, add_approvals, add_evidence, add_loop, make_token
 from tests.constellations.test_api import add_attempts, add_constellation, printed
 
 pytestmark = pytest.mark.django_db
 MODELS = [model for app in ("agents", "constellations") for model in apps.get_app_config(app).get_models()]
+KEPT = [model for model in MODELS if model is not Policy]
+"""Those that the admin shows and no more."""
 TERMS = ["1", "9" * 30, "t1", "a\x00b", "'; --", "٣", "%"]
 
 
@@ -35,6 +38,10 @@ def rows(operator):
     attempts = add_attempts(session, nodes[0], device, 20)
     printed(attempts[0], "hello")
     make_token(operator, "read", name="ci")
+    agent = add_agents(session)[0]
+    add_evidence(add_loop(agent, session), session, {}, {"success": False})
+    add_approvals(session, 20, agent_id=agent)
+    policy_create(tool="command", decision="ask", by="system")
     return session
 
 
@@ -79,7 +86,7 @@ def test_a_search_finds_rows_by_id_and_by_the_beginning_of_a_name(staff, rows):
     assert 'class="field-task_id"' not in staff.get(address(Task), {"q": "zzz"}).content.decode()
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+@pytest.mark.parametrize("model", KEPT, ids=lambda model: model.__name__)
 def test_nothing_can_be_added_changed_or_deleted(staff, rows, model):
     assert staff.get(address(model, "add")).status_code == 403
     row = model.objects.first()
@@ -126,3 +133,46 @@ def test_a_list_counts_only_so_far(operator, django_assert_max_num_queries):
     with django_assert_max_num_queries(1) as queries:
         assert paginator.count == 3
     assert f"LIMIT {COUNTED}" in queries[0]["sql"]
+
+
+POLICY = {"order": "5", "tool": "command", "pattern": "rm ", "device": "*", "decision": "deny", "note": "careful"}
+
+
+def test_an_admin_keeps_policies_and_the_stream_has_it(staff, admin_user, verified):
+    assert staff.post(address(Policy, "add"), POLICY).status_code == 302
+    made = Policy.objects.get()
+    assert (made.order, made.pattern, made.decision, made.critical) == (5, "rm ", "deny", False)
+    assert staff.post(address(Policy, "change", made.pk), {**POLICY, "critical": "on"}).status_code == 302
+    assert staff.post(address(Policy, "delete", made.pk), {"post": "yes"}).status_code == 302
+    assert not Policy.objects.exists()
+    events = Event.objects.filter(stream__kind="system").order_by("seq")
+    assert [(event.type, event.by) for event in events] == [
+        (f"policy_{what}", f"user:{admin_user.pk}") for what in ("created", "changed", "deleted")
+    ]  # fmt: skip
+    assert events[1].data["set"] == {"policy": {str(made.pk): {"critical": True}}}
+
+
+def test_a_wrong_policy_is_refused_at_its_field(staff):
+    page = staff.post(address(Policy, "add"), {**POLICY, "pattern": "a(b", "order": "9999999"})
+    assert page.status_code == 200
+    assert set(page.context["adminform"].form.errors) == {"pattern", "order"}
+    assert "missing )" in page.content.decode()
+    assert not Policy.objects.exists()
+
+
+def test_one_policy_too_many_is_refused(staff, rows, monkeypatch):
+    monkeypatch.setattr("agents.policies.POLICIES", 1)
+    page = staff.post(address(Policy, "add"), POLICY)
+    assert "delete one first" in page.content.decode()
+    assert Policy.objects.count() == 1
+
+
+def test_staff_who_are_no_admins_see_policies_and_change_none(rows, operator):
+    operator.is_staff = True
+    operator.save()
+    client, policy = Client(), Policy.objects.get()
+    client.force_login(operator)
+    assert client.get(address(Policy, "change", policy.pk)).status_code == 200
+    assert client.post(address(Policy, "change", policy.pk), POLICY).status_code == 403
+    assert client.post(address(Policy, "delete", policy.pk), {"post": "yes"}).status_code == 403
+    assert client.get(address(Policy, "add")).status_code == 403

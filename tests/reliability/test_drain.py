@@ -7,7 +7,8 @@ import time
 import pytest
 
 from agents import jobs, services
-from agents.models import InboxItem, Lease, Runner
+from agents.approvals import approval_decide
+from agents.models import Approval, InboxItem, Lease, Runner
 from agents.verification import verify
 from constellations.models import Attempt, Task
 from tests.reliability.cluster import PATIENCE_S, marked, until
@@ -58,7 +59,7 @@ def test_told_twice_it_interrupts_and_on_lost_decides(clusters, engine, marks, w
     until(lambda: Task.objects.get(task_id="retry").state == "COMPLETED", "what is repeated completes")
     assert Task.objects.get(task_id="fail").state == "FAILED"
     assert Task.objects.get(task_id="ask").state == "PENDING"
-    services.command_submit(session.pk, "approve", "", {"task": "ask", "approved": True}, by="user:1")
+    approval_decide(Approval.objects.get(kind="lost").pk, "approve", by="user:1")
     until(lambda: InboxItem.objects.get(pk=item.pk).state == "done", "everything ends")
     outcomes = {task.task_id: [a.outcome for a in task.attempts.order_by("number")] for task in Task.objects.all()}
     assert outcomes == {"retry": ["lost", "completed"], "fail": ["lost"], "ask": ["lost", "completed"]}

@@ -6,11 +6,10 @@ import time
 
 import pytest
 
-from agents import services
-from agents.models import InboxItem, Lease, Runner, Stream
+from agents.approvals import approval_decide
+from agents.models import Approval, InboxItem, Lease, Runner, Stream
 from agents.verification import verify
 from constellations.models import Attempt, Constellation, Task
-from constellations.work import ASKS
 from tests.reliability.cluster import Marks, marked, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,11 +33,8 @@ def commands(marks: Marks, devices: list[str], tasks: int, on_lost=ON_LOST, seco
 
 def approve_what_asks() -> None:
     """A person's word for each task that lost its attempt and asks."""
-    for task in Task.objects.filter(state="PENDING", reason=ASKS).select_related("constellation"):
-        services.command_submit(
-            task.constellation.session_id, "approve", f"approve-{task.pk}-{task.attempt}",
-            {"task": task.task_id, "approved": True}, by="user:1",
-        )  # fmt: skip
+    for approval in Approval.objects.filter(kind="lost", state="waiting"):
+        approval_decide(approval.pk, "approve", by="user:1")
 
 
 def all_answered() -> bool:

@@ -1,0 +1,101 @@
+"""Hooks of an installation: OnStateChange, OnStuck, OnProgress (seed: progress-aware-state-machine; machines, "Tool loop").
+
+A hook is one dotted path in the settings, called with (session id, what the event says) in the runner's hook thread, after the
+commit that it is about. What it raises is recorded in the session and does no harm.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from django.conf import settings
+from django.db import connections
+from django.utils.module_loading import import_string
+
+from agents.errors import AgentsError
+from agents.records import door
+from agents.tables import Fields
+from agents.turns import Batch, Draft
+
+Hook = Callable[[int, Fields], Any]
+NAMES = {"state_changed": "on_state_change", "stuck": "on_stuck", "progress": "on_progress"}
+"""Hooks by the type of the events that they are about."""
+WAITING = 10_000
+"""Calls that may wait; while a hook is slower than that, further ones are left out, and the first of those is recorded."""
+FAILURES = 10
+"""Failures of one hook that are recorded in one session."""
+MESSAGE = 500
+"""Characters."""
+
+log = logging.getLogger(__name__)
+
+
+def wanted() -> dict[str, Hook]:
+    """The hooks by name, imported; raises ImportError for a path that leads nowhere."""
+    return {name: import_string(path) for name, path in settings.HOOKS.items() if path}
+
+
+class Hooks:
+    """Calls the hooks of one runner, one after the other, in a thread of their own."""
+
+    def __init__(self) -> None:
+        self._hooks = wanted()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="hooks") if self._hooks else None
+        self._waiting = 0
+        self._failures: Counter[tuple[int, str]] = Counter()
+
+    def after(self, batch: Batch) -> None:
+        """What `batch` recorded is durable."""
+        if self._thread is None:
+            return
+        for draft in batch.written():
+            for name, told in _told(draft):
+                if name in self._hooks:
+                    self._submit(batch.stream, name, told)
+
+    def _submit(self, session: int, name: str, told: Fields) -> None:
+        assert self._thread is not None
+        if self._waiting < WAITING:
+            self._waiting += 1
+            self._thread.submit(self._call, session, name, told)
+        elif self._waiting == WAITING:
+            self._waiting += 1
+            self._thread.submit(self._left_out, session, name)
+
+    def _call(self, session: int, name: str, told: Fields) -> None:
+        self._waiting -= 1
+        try:
+            self._hooks[name](session, told)
+        except Exception as error:  # whatever it is, it is the installation's own code
+            self._record(session, name, f"{type(error).__name__}: {error}")
+
+    def _left_out(self, session: int, name: str) -> None:
+        self._waiting -= 1
+        self._record(session, name, f"it is too slow: {WAITING:,} calls waited, and others were left out")
+
+    def _record(self, session: int, name: str, message: str) -> None:
+        self._failures[session, name] += 1
+        if self._failures[session, name] > FAILURES:
+            return
+        try:
+            with door(session, "system") as opened:
+                opened.turn.record("hook_failed", hook=name, message=message[:MESSAGE])
+        except AgentsError as error:  # the session is full, or gone
+            log.warning("hook %s failed in session %s, which cannot record it: %s (%s)", name, session, message, error)
+
+    def close(self) -> None:
+        if self._thread is not None:
+            self._thread.submit(connections.close_all)
+            self._thread.shutdown()
+
+
+def _told(draft: Draft) -> Iterator[tuple[str, Fields]]:
+    """The hook a draft is for, and what the hook is told."""
+    if name := NAMES.get(draft.type):
+        yield name, {key: value for key, value in draft.data.items() if key not in ("add", "set", "del")} | {"at": draft.at}
+    for told in draft.data.get("transitions", ()):
+        yield "on_state_change", {**told, "at": draft.at}

@@ -1,0 +1,261 @@
+"""Policies: what the rules say of a call, and how they are kept."""
+
+import pytest
+
+from agents import policies
+from agents.acting.policies import (
+    TARGET_LENGTH,
+    Judgement,
+    Rule,
+    action_digest,
+    judge,
+    target_of,
+)
+from agents.models import Event, Policy
+from agents.patterns import LENGTH as PATTERN_LENGTH
+from agents.patterns import fault as pattern_fault
+from agents.permissions import refusal
+from tests.agents.conftest import Rest, make_token
+
+pytestmark = pytest.mark.django_db
+DENY = Rule(tool="command", pattern=r"^rm ", decision="deny", note="nothing is removed here")
+ASK = Rule(tool="*", decision="ask", critical=True, note="somebody looks first")
+ALLOW = Rule(tool="command", pattern="^make", note="builds are fine")
+
+
+# what the rules say
+
+
+def test_a_call_that_no_rule_fits_is_allowed():
+    assert judge([], [], "command", "ls", "laptop") == Judgement("allow", False, "")
+    assert judge([DENY], [DENY], "command", "ls", "laptop").decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("rules", "target", "decision"),
+    [
+        ([ALLOW, ASK], "make test", "allow"),
+        ([ASK, ALLOW], "make test", "ask"),
+        ([ALLOW, DENY, ASK], "rm -r build", "deny"),
+        ([ALLOW, DENY, ASK], "ls", "ask"),
+    ],
+)
+def test_the_first_rule_that_fits_counts(rules, target, decision):
+    assert judge(rules, [], "command", target, "laptop").decision == decision
+
+
+@pytest.mark.parametrize(
+    ("rules", "own", "expected"),
+    [
+        ([ALLOW], [ASK], Judgement("ask", True, ASK.note)),
+        ([DENY], [Rule(decision="allow")], Judgement("deny", False, DENY.note)),
+        ([ASK], [DENY], Judgement("deny", False, DENY.note)),
+        ([Rule(decision="ask", note="theirs")], [Rule(decision="ask", note="own")], Judgement("ask", False, "theirs")),
+        ([Rule(decision="ask", note="theirs")], [Rule(decision="ask", critical=True)], Judgement("ask", True, "")),
+    ],
+)
+def test_a_task_can_only_tighten_what_the_installation_says(rules, own, expected):
+    target = "rm -r build" if DENY in (*rules, *own) else "make"
+    assert judge(rules, own, "command", target, "laptop") == expected
+
+
+@pytest.mark.parametrize(
+    ("rule", "fits"),
+    [
+        (Rule(tool="write_*", decision="deny"), True),
+        (Rule(tool="WRITE_*", decision="deny"), False),
+        (Rule(tool="write", decision="deny"), False),
+        (Rule(device="lap*", decision="deny"), True),
+        (Rule(device="server?", decision="deny"), False),
+        (Rule(pattern=r"\.env$", decision="deny"), True),
+        (Rule(pattern="^.env$", decision="deny"), False),
+        (Rule(tool="write_*", device="server", pattern="env", decision="deny"), False),
+    ],
+)
+def test_a_rule_fits_when_tool_device_and_target_do(rule, fits):
+    assert (judge([rule], [], "write_file", "config/.env", "laptop").decision == "deny") is fits
+
+
+def test_a_pattern_is_searched_in_the_beginning_of_a_long_target():
+    rule = Rule(pattern="needle", decision="deny")
+    assert judge([rule], [], "command", "x" * (TARGET_LENGTH - 6) + "needle", "d").decision == "deny"
+    assert judge([rule], [], "command", "x" * TARGET_LENGTH + "needle", "d").decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "says"),
+    [
+        ("a(b", "no regular expression: missing ): a(b"),
+        ("[", "missing ]"),
+        ("(?=a)b", "no regular expression"),
+        (r"(a)\1", "no regular expression"),
+        ("x" * (PATTERN_LENGTH + 1), f"at most {PATTERN_LENGTH}"),
+        ("", ""),
+        (r"^rm\s+-r", ""),
+    ],
+)
+def test_a_pattern_that_cannot_be_used_says_where_and_why(pattern, says):
+    assert says in pattern_fault(pattern)
+    assert bool(says) is bool(pattern_fault(pattern))
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "target"),
+    [
+        ("command", {"argv": ["rm", "-r", "two words"]}, "rm -r 'two words'"),
+        ("command", {"argv": ["echo", 5]}, '{"argv":["echo",5]}'),
+        ("command", {}, "{}"),
+        ("write_file", {"path": "a/b.txt", "text": "x"}, "a/b.txt"),
+        ("write_file", {"path": 5}, '{"path":5}'),
+        ("fetch", {"url": "https://example.org", "argv": ["x"]}, '{"argv":["x"],"url":"https://example.org"}'),
+    ],
+)
+def test_the_target_of_a_call_is_what_it_is_about(tool, arguments, target):
+    assert target_of(tool, arguments) == target
+
+
+def test_an_actions_digest_is_that_of_exactly_this_action():
+    action = {"tool": "command", "arguments": {"argv": ["ls"], "cwd": "/"}}
+    assert action_digest(action) == action_digest({"arguments": {"cwd": "/", "argv": ["ls"]}, "tool": "command"})
+    assert len(action_digest(action)) == 64
+    assert action_digest(action) != action_digest({**action, "arguments": {"argv": ["ls "], "cwd": "/"}})
+
+
+# how they are kept
+
+
+@pytest.fixture
+def keeper(admin_user):
+    return Rest(admin_user)
+
+
+def make(**fields):
+    return policies.policy_create(by="system", **{"decision": "ask", **fields})
+
+
+def problem_keys(answer):
+    return {each["key"] for each in answer.json()["problems"]}
+
+
+def test_a_policy_is_kept_in_the_system_stream(keeper, admin_user, verified):
+    answer = keeper.post("/api/policies/", {"tool": "command", "pattern": "^rm ", "decision": "deny", "note": "no"})
+    assert answer.status_code == 201
+    made = answer.json()
+    assert (made["order"], made["device"], made["critical"]) == (100, "*", False)
+    changed = keeper.patch(f"/api/policies/{made['id']}/", {"decision": "ask", "critical": True})
+    assert (changed.status_code, changed.json()) == (200, {**made, "decision": "ask", "critical": True})
+    assert keeper.get(f"/api/policies/{made['id']}/").json() == changed.json()
+    assert keeper.delete(f"/api/policies/{made['id']}/").status_code == 204
+    assert not Policy.objects.exists()
+    events = Event.objects.filter(stream__kind="system").order_by("seq")
+    assert [event.type for event in events] == ["policy_created", "policy_changed", "policy_deleted"]
+    assert {event.by for event in events} == {f"user:{admin_user.pk}"}
+    assert events[2].data["del"] == {"policy": [made["id"]]}
+    assert events[2].data["decision"] == "ask"
+
+
+def test_a_change_to_what_is_so_already_is_not_recorded(keeper, verified):
+    made = make(note="why")
+    before = Event.objects.count()
+    assert keeper.patch(f"/api/policies/{made.pk}/", {"note": "why", "order": 100}).status_code == 200
+    assert Event.objects.count() == before
+
+
+def test_policies_are_listed_in_the_order_in_which_they_count(rest):
+    late, early, other = make(order=200), make(order=-5), make(order=-5)
+    page = rest.get("/api/policies/").json()
+    assert [row["id"] for row in page["results"]] == [early.pk, other.pk, late.pk]
+    assert page["next"] is None
+
+
+@pytest.mark.parametrize(
+    ("body", "key"),
+    [
+        ({"pattern": "a(b"}, "pattern"),
+        ({"pattern": "x" * (PATTERN_LENGTH + 1)}, "pattern"),
+        ({"tool": ""}, "tool"),
+        ({"device": "  "}, "device"),
+        ({"device": "x" * 81}, "device"),
+        ({"order": 1.5}, "order"),
+        ({"order": True}, "order"),
+        ({"order": 10**7}, "order"),
+        ({"critical": "yes"}, "critical"),
+        ({"critical": None}, "critical"),
+        ({"decision": "maybe"}, "decision"),
+        ({"note": "x" * 501}, "note"),
+        ({"id": 5}, "id"),
+    ],
+)
+def test_a_wrong_policy_names_the_place(keeper, body, key):
+    made = make(note="kept")
+    before = Event.objects.count()
+    created = keeper.post("/api/policies/", {"decision": "ask", **body})
+    changed = keeper.patch(f"/api/policies/{made.pk}/", body)
+    assert (created.status_code, problem_keys(created)) == (400, {key})
+    assert (changed.status_code, problem_keys(changed)) == (400, {key})
+    assert Event.objects.count() == before
+
+
+def test_a_regex_that_does_not_compile_says_what_is_wrong(keeper):
+    answer = keeper.post("/api/policies/", {"decision": "deny", "pattern": "a(b"})
+    assert answer.json()["code"] == "policy_rejected"
+    assert "pattern: it is no regular expression: missing )" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [({"colour": "red"}, "colour"), ({"tool": 5}, "tool"), ({"pattern": None}, "pattern"), ({"critical": 1}, "critical")],
+)
+def test_the_service_checks_what_no_serializer_has_seen(fields, key):
+    with pytest.raises(policies.PolicyRejected) as refused:
+        make(**fields)
+    assert [each["key"] for each in refused.value.problems] == [key]
+
+
+def test_a_decision_must_be_given(keeper):
+    assert problem_keys(keeper.post("/api/policies/", {"tool": "command"})) == {"decision"}
+
+
+def test_there_are_only_so_many(keeper, monkeypatch):
+    monkeypatch.setattr(policies, "POLICIES", 2)
+    make()
+    make()
+    answer = keeper.post("/api/policies/", {"decision": "ask"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "too_many_policies")
+    assert Policy.objects.count() == 2
+
+
+def test_a_policy_that_is_not_there_is_404(keeper):
+    assert keeper.get("/api/policies/7/").status_code == 404
+    assert keeper.patch("/api/policies/7/", {"note": "x"}).status_code == 404
+    assert keeper.delete("/api/policies/7/").status_code == 404
+    with pytest.raises(policies.NoSuchPolicy, match="no policy 7"):
+        policies.policy_delete(7, by="system")
+
+
+def test_all_roles_read_policies_and_only_admins_keep_them(viewer, operator, user):
+    made = make()
+    for reader, status in ((viewer, 200), (operator, 200), (user, 403)):
+        assert Rest(reader).get("/api/policies/").status_code == status
+        assert Rest(reader).get(f"/api/policies/{made.pk}/").status_code == status
+    for other in (viewer, operator, user):
+        assert Rest(other).post("/api/policies/", {"decision": "ask"}).status_code == 403
+        assert Rest(other).patch(f"/api/policies/{made.pk}/", {"note": "x"}).status_code == 403
+        assert Rest(other).delete(f"/api/policies/{made.pk}/").status_code == 403
+
+
+def test_a_token_keeps_policies_with_the_scope_admin_only(admin_user):
+    made = make()
+    _, weak = make_token(admin_user, "read", "operate", "edit", "approve")
+    _, strong = make_token(admin_user, "admin")
+    assert Rest(token=weak).delete(f"/api/policies/{made.pk}/").json()["detail"] == "the token lacks the scope admin"
+    assert refusal(admin_user, None, "govern") == ""
+    assert Rest(token=strong).delete(f"/api/policies/{made.pk}/").status_code == 204
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_the_list_costs_the_same_queries_however_long_it_is(rest, count, django_assert_max_num_queries):
+    for _ in range(count):
+        make()
+    with django_assert_max_num_queries(4):
+        assert len(rest.get("/api/policies/").json()["results"]) == count
