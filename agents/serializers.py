@@ -141,7 +141,11 @@ class DeviceBody(Body):
     type = Text(max_length=80, allow_blank=True, default="")
     capabilities = serializers.ListField(child=Text(max_length=80), max_length=LIST_LENGTH, default=list)
     recipes = serializers.DictField(default=dict, help_text="Named commands with parameters.")
-    limits = serializers.DictField(child=Whole(min_value=1, max_value=LARGEST), default=dict, help_text="By name.")
+    limits = serializers.DictField(
+        child=Whole(min_value=0, max_value=LARGEST), default=dict,
+        help_text="Of a command: seconds, memory_mb, output_mb, processes. When work pauses: pause_memory_percent (95), "
+        "pause_disk_percent (95), pause_cpu_percent (0: no limit), each exceeded for pause_hold_s (30).",
+    )  # fmt: skip
     max_concurrent = Whole(min_value=1, max_value=1000, default=4)
 
     def validate_recipes(self, recipes: dict[str, Any]) -> dict[str, Any]:

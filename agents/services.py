@@ -11,6 +11,8 @@ from django.utils import timezone
 
 from agents import jobs
 from agents.devices import recipes as cookbook
+from agents.devices.limits import Limits
+from agents.devices.readings import Pressure
 from agents.engine.leases import LEASE_S
 from agents.engine.registry import handler
 from agents.errors import ActorEnded, AgentsError, InboxFull
@@ -112,6 +114,7 @@ def device_create(
 ) -> Device:
     """Register a device; raises DeviceRejected when the name is taken or the numbers or recipes make no sense."""
     _check_recipes(name, {} if recipes is None else recipes)
+    _check_limits(name, limits or {})
     if max_concurrent < 1:
         raise DeviceRejected(f"max_concurrent of {name} must be at least 1, not {max_concurrent}")
     with writing():
@@ -137,6 +140,7 @@ def device_change(device_id: int, *, by: str, **fields: Any) -> Device:
     if before is None:
         raise NoSuchDevice(f"there is no device {device_id}")
     _check_recipes(before.name, fields.get("recipes", {}))
+    _check_limits(before.name, fields.get("limits", {}))
     with door(device_id, by) as opened:
         opened.turn.record("device_changed", set={"device": {str(device_id): fields}})
     if fields.get("state", before.state) != before.state:
@@ -158,6 +162,15 @@ def _check_recipes(name: str, recipes: Any) -> None:
     problems = [{**each, "key": f"recipes.{each['key']}".rstrip(".")} for each in cookbook.problems(recipes)]
     if problems:
         raise DeviceRejected(f"device {name}: {problems[0]['key']}: {problems[0]['message']}", problems)
+
+
+def _check_limits(name: str, limits: Any) -> None:
+    """Raises DeviceRejected naming the limit that makes no sense: those of its commands, and those at which work pauses."""
+    try:
+        Limits.of(limits)
+        Pressure.of(limits)
+    except ValueError as error:
+        raise DeviceRejected(f"device {name}: limits.{error}") from error
 
 
 def token_create(user, name: str, scopes: Iterable[str], lifetime: timedelta, *, by: str) -> tuple[Token, str]:

@@ -58,8 +58,15 @@ class ActorPart:
             if item["kind"] != "interaction":
                 self._set_inbox(turn, "command_done", item, state="refused", outcome="failed", ended_at=turn.at)
         if actor is not None:
-            self._move(turn, actor, "Fault", reason=reason[:500], pausing=False)
+            self._break(turn, actor, reason[:500])
             turn.record("stopped", reason=reason, partial_response="", terminal=True)
+
+    def _break(self, turn: Turn, actor: Fields, reason: str) -> None:
+        """While it works, the actor ends with its interaction; anywhere else the fault is its own."""
+        if actor["state"] == "running":
+            self._move(turn, actor, "InteractionComplete", {"success": False}, reason=reason, pausing=False)
+        else:
+            self._move(turn, actor, "Fault", reason=reason, pausing=False)
 
     def _end_interaction(self, turn: Turn, item: Fields, outcome: str, reason: str) -> None:
         self._set_inbox(

@@ -2,7 +2,8 @@
 
 import pytest
 
-from agents import services, storage
+from agents import policies, services, storage
+from agents.approvals import approval_decide
 from agents.models import Agent, Approval, Event, Evidence, Loop, PhaseRecord, Transition
 from constellations.models import Attempt, Task
 
@@ -115,8 +116,6 @@ def test_an_app_agent_works_for_its_host_and_shares_its_blackboard(engine, devic
 
 
 def test_a_plain_task_with_a_gate_waits_for_a_person_and_then_does_exactly_that(engine, device):
-    from agents.approvals import approval_decide
-
     plan = {"tasks": [{"task_id": "wipe", "device": "laptop", "command": "echo wiped", "confirm": True}]}
     engine.submit(plan)
     engine.run(WAITING)
@@ -134,8 +133,6 @@ def test_a_plain_task_with_a_gate_waits_for_a_person_and_then_does_exactly_that(
 
 
 def test_a_rejected_task_fails_and_is_not_tried_again(engine, device):
-    from agents.approvals import approval_decide
-
     engine.submit(
         {"tasks": [{"task_id": "wipe", "device": "laptop", "command": "touch x", "confirm": True, "max_attempts": 3}]}
     )
@@ -169,3 +166,255 @@ def test_paused_in_the_middle_of_a_call_it_goes_on_after_it(engine, device):
     engine.run()
     assert Task.objects.get().state == "COMPLETED"
     assert Attempt.objects.count() == 1
+
+
+# --- permissions
+
+
+def test_what_a_policy_denies_is_not_done_and_goes_back_as_a_failure(engine, device, tmp_path):
+    policies.policy_create(by="user:1", tool="command", pattern="^touch", decision="deny", note="nothing is touched here")
+    mark = tmp_path / "mark"
+    engine.carry_out({"tasks": [steps({"command": ["touch", str(mark)], "on_failure": "continue"}, sh("echo on"))]})
+    assert not mark.exists()
+    assert Task.objects.get().state == "COMPLETED"
+    denied = Evidence.objects.get(error_kind="denied")
+    assert "nothing is touched here" in denied.raw_error
+    assert Transition.objects.filter(machine="tool_loop", event="tool_denied").count() == 1
+
+
+def test_a_plain_task_that_a_policy_denies_fails_without_being_run(engine, device, tmp_path):
+    policies.policy_create(by="user:1", tool="command", pattern="^touch", decision="deny")
+    mark = tmp_path / "mark"
+    engine.carry_out({"tasks": [{"task_id": "t", "device": "laptop", "command": ["touch", str(mark)]}]})
+    assert (Task.objects.get().state, mark.exists()) == ("FAILED", False)
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_what_a_policy_asks_about_waits_for_a_person(engine, device, decision):
+    policies.policy_create(by="user:1", tool="command", pattern="^touch", decision="ask")
+    engine.submit(
+        {"tasks": [steps({"command": "touch mark", "on_failure": "continue"}, sh("test -e mark", on_failure="continue"))]}
+    )
+    engine.run(WAITING)
+    assert Loop.objects.get().state == "AwaitingPermission"
+    assert Agent.objects.get(machine="device_agent").state == "PENDING"
+    approval_decide(Approval.objects.get().pk, decision, by="user:1", reason="as you wish")
+    engine.run()
+    assert Task.objects.get().state == "COMPLETED"
+    last = Evidence.objects.filter(kind="tool").last()
+    assert last.success is (decision == "approve")
+    told = {"approve": "approved", "reject": "denied"}[decision]
+    assert Transition.objects.filter(machine="tool_loop", from_state="AwaitingPermission").get().event == told
+
+
+def test_an_approver_may_change_the_call_and_then_just_that_is_done(engine, device):
+    engine.submit({"tasks": [steps({"command": "echo wiped", "confirm": True}, sh("echo on"))]})
+    engine.run(WAITING)
+    approval = Approval.objects.get()
+    approval_decide(approval.pk, "approve", by="user:1", arguments={"argv": ["echo", "kept"]})
+    engine.run()
+    assert Evidence.objects.filter(kind="tool").first().arguments == {"argv": ["echo", "kept"]}
+
+
+def test_a_critical_policy_puts_a_gate_before_the_whole_task(engine, device):
+    policies.policy_create(by="user:1", tool="command", pattern="wipe", decision="ask", critical=True)
+    engine.submit({"tasks": [steps(sh("echo first"), sh("echo wipe"))]})
+    engine.run(WAITING)
+    approval = Approval.objects.get()
+    assert (approval.kind, Agent.objects.get(machine="device_agent").state) == ("task", "CONFIRM")
+    assert [step["arguments"]["argv"][-1] for step in approval.action["phases"][0]["steps"]] == ["echo first", "echo wipe"]
+    approval_decide(approval.pk, "approve", by="user:1")
+    engine.run()
+    assert Task.objects.get().state == "COMPLETED"
+    assert Approval.objects.count() == 1
+
+
+def test_a_gate_that_nobody_opens_in_time_fails_the_task(engine, device, monkeypatch):
+    monkeypatch.setattr("agents.acting.asking.APPROVAL_S", 0.2)
+    engine.submit({"tasks": [{"task_id": "t", "device": "laptop", "command": "echo", "confirm": True, "max_attempts": 2}]})
+    engine.run()
+    task = Task.objects.get()
+    assert (task.state, task.reason) == ("FAILED", "expired")
+    assert Approval.objects.get().state == "expired"
+    assert Agent.objects.get(machine="device_agent").state == "FAIL"
+
+
+def test_a_cancelled_task_withdraws_what_it_asked_for(engine, device):
+    session, _ = engine.submit({"tasks": [{"task_id": "t", "device": "laptop", "command": "echo", "confirm": True}]})
+    engine.run(WAITING)
+    services.command_submit(session.pk, "cancel", "c", {}, by="user:1")
+    engine.run()
+    assert Approval.objects.get().state == "withdrawn"
+    device.refresh_from_db()
+    assert device.used == 0
+
+
+# --- questions, call-backs, time
+
+
+def test_a_question_is_answered_from_its_options_and_lies_on_the_blackboard(engine, device):
+    ask = {"ask": "Which one?", "options": ["red", "green"], "save": "colour", "timeout": 60}
+    engine.submit({"tasks": [steps(ask, sh("echo $ORRERY_BLACKBOARD", **{"if": "colour == 'green'"}))]})
+    engine.run(WAITING)
+    approval = Approval.objects.get()
+    assert (approval.kind, approval.title) == ("question", "Which one?")
+    approval_decide(approval.pk, "approve", by="user:1", answer="green")
+    engine.run()
+    assert Task.objects.get().result == {"colour": "green"}
+    assert list(Evidence.objects.values_list("kind", flat=True)) == ["user", "tool"]
+
+
+def test_a_question_that_nobody_answers_fails_the_agent(engine, device):
+    engine.carry_out({"tasks": [steps({"ask": "Which one?", "timeout": 0.2})]})
+    assert Agent.objects.get(machine="device_agent").state == "FAIL"
+    assert Transition.objects.filter(machine="device_agent", event="timeout").count() == 1
+    assert "Which one?" in Task.objects.get().error
+
+
+def test_time_for_waiting_does_not_count_as_time_for_running(engine, device):
+    engine.carry_out({"tasks": [steps({"wait": 0.6}, sh("echo on"), timeout=0.5)]})
+    assert Task.objects.get().state == "COMPLETED"
+    assert Attempt.objects.get().ran_s < 0.5
+
+
+def test_a_task_in_steps_that_runs_for_too_long_is_stopped(engine, device):
+    engine.carry_out({"tasks": [steps(sh("sleep 0.2"), sh("sleep 30"), timeout=0.5)]})
+    assert Attempt.objects.get().outcome == "timeout"
+    assert Agent.objects.get(machine="device_agent").state == "FAIL"
+    assert Loop.objects.get().state == "Halted"
+
+
+# --- faults, stuck, resources
+
+
+def test_a_call_that_runs_out_of_time_gets_more_of_it(engine, device):
+    engine.carry_out({"tasks": [steps(sh("sleep 0.5", timeout=0.3))]})
+    assert Task.objects.get().state == "COMPLETED"
+    assert list(Evidence.objects.values_list("error_kind", flat=True)) == ["timeout", ""]
+    assert Transition.objects.filter(machine="tool_loop", event="retry").count() == 1
+
+
+def test_for_what_is_missing_a_person_is_asked(engine, device):
+    engine.submit({"tasks": [steps({"command": "no-such-program"}, sh("echo on"))]})
+    engine.run(WAITING)
+    approval = Approval.objects.get()
+    assert "no-such-program" in approval.title
+    approval_decide(approval.pk, "approve", by="user:1", answer="skip it")
+    engine.run()
+    assert Task.objects.get().state == "COMPLETED"
+    assert Transition.objects.filter(machine="tool_loop", event="check").count() == 1
+
+
+def test_the_loss_of_a_device_agents_platform_is_an_error_and_no_failure(engine, transactional_db):
+    services.device_create("screen", platform="browser", by="system")
+    engine.carry_out({"tasks": [{**steps(sh("echo")), "device": "screen"}]})
+    agent = Agent.objects.get(machine="device_agent")
+    assert (agent.state, agent.reason) == ("ERROR", "there are no agents for the platform browser")
+    assert Task.objects.get().state == "FAILED"
+
+
+def test_a_bug_in_an_agent_ends_that_agent_in_error_and_nothing_else(engine, device, monkeypatch):
+    from agents.acting import strategies
+
+    def broken(member, turn, now):
+        if member.crew.scene.title == "bad":
+            raise RuntimeError("a bug")
+        return True
+
+    monkeypatch.setitem(strategies.PIPES, "shell", {**strategies.SHELL, "DATA_COLLECTION": (broken,)})
+    engine.carry_out({"tasks": [steps(sh("echo"), task_id="good"), steps(sh("echo"), task_id="bad")]})
+    assert dict(Task.objects.values_list("task_id", "state")) == {"good": "COMPLETED", "bad": "FAILED"}
+    assert Agent.objects.get(state="ERROR").reason == "RuntimeError: a bug"
+
+
+def test_go_on_anyway_accepts_a_loop_for_this_task(engine, device):
+    session, _ = engine.submit({"tasks": [steps(sh("echo 'not found' >&2; exit 1", tries=12, every=0.05))]})
+    engine.run(found("agents_event", "type = 'stuck'"))
+    told = Event.objects.get(type="stuck").data
+    services.command_submit(
+        session.pk, "go_on", "g", {"agent": told["agent_id"], "identity": told["identity"]}, by="user:1"
+    )  # fmt: skip
+    engine.run()
+    task = Task.objects.get()
+    assert task.accepted == [told["identity"]]
+    assert Evidence.objects.filter(kind="accept").count() == 1
+    assert Evidence.objects.filter(kind="tool").count() > 4
+
+
+def test_an_agent_pauses_while_its_device_is_short_of_memory(engine, device, monkeypatch):
+    from agents.devices.readings import Reading
+
+    readings = iter([50.0, 99.0, 99.0, 99.0, 99.0])
+    clock = iter(range(0, 1000, 40))
+    monkeypatch.setattr("agents.engine.surroundings.READ_S", 0.0)
+    monkeypatch.setattr("agents.engine.runner.DEVICES_S", 0.1)
+    monkeypatch.setattr(
+        "agents.engine.surroundings.read",
+        lambda workspace, before: Reading(next(readings, 60.0), 10.0, None, float(next(clock))),
+    )
+    engine.carry_out({"tasks": [steps(*[sh("sleep 0.15") for _ in range(6)])]})
+    assert Task.objects.get().state == "COMPLETED"
+    moves = Transition.objects.filter(machine="tool_loop")
+    low = moves.get(event="resources_low")
+    assert "memory 99.0%" in low.reason
+    assert moves.get(event="resources_ok").to_state == low.from_state
+
+
+def test_every_state_of_the_tool_loop_but_halted_and_paused_is_entered_by_one_plan(engine, device):
+    policies.policy_create(by="user:1", tool="command", pattern="^true", decision="ask")
+    phases = [
+        {"description": "ask", "steps": [{"command": "true"}]},
+        {"description": "recover", "steps": [sh("test -e x || exit 1", tries=9, recover=[sh("touch x")])]},
+    ]
+    engine.submit({"tasks": [{"task_id": "work", "device": "laptop", "phases": phases}]})
+    engine.run(WAITING)
+    approval_decide(Approval.objects.get().pk, "approve", by="user:1")
+    engine.run()
+    assert set(states_of("tool_loop")) == {
+        "PhaseTransition", "ProcessingPrompt", "StreamingResponse", "AwaitingPermission", "ExecutingTool", "ProgressCheck",
+        "ErrorRecovery", "Idle",
+    }  # fmt: skip
+
+
+# --- the seeds' own cases
+
+
+def test_ten_phases_with_a_thousand_productive_calls_finish_without_an_alarm(engine, device):
+    call = {"tool": "write_file"}
+    phases = [
+        {
+            "description": f"Refactor package {phase}",
+            "steps": [
+                *(
+                    {**call, "arguments": {"path": f"pkg{phase}/file{n}.go", "content": f"package {phase}-{n}"}}
+                    for n in range(99)
+                ),
+                {"command": "true", "kind": "test"},
+            ],
+        }
+        for phase in range(10)
+    ]
+    engine.carry_out({"tasks": [{"task_id": "refactor", "device": "laptop", "phases": phases}]})
+    assert Task.objects.get().state == "COMPLETED"
+    assert Evidence.objects.filter(kind__in=("tool", "test")).count() == 1000
+    assert not Event.objects.filter(type="stuck").exists()
+    records = PhaseRecord.objects.order_by("number")
+    assert [(row.number, row.outcome, len(row.files_changed)) for row in records] == [(n, "success", 99) for n in range(1, 11)]
+    assert Event.objects.filter(type="progress").count() == 100
+
+
+def test_flipping_a_file_back_and_forth_is_an_oscillation(engine, device):
+    def write(content: str) -> dict:
+        return {"tool": "write_file", "arguments": {"path": "a.txt", "content": content}}
+
+    engine.carry_out({"tasks": [steps(*[write("AB"[n % 2]) for n in range(16)])]})
+    task = Task.objects.get()
+    assert (task.state, task.reason) == ("FAILED", "stuck:oscillation")
+
+
+def test_saying_the_same_again_and_again_is_a_loop(engine, device):
+    engine.carry_out({"tasks": [steps(*[{"say": "I will fix it now."} for _ in range(9)])]})
+    task = Task.objects.get()
+    assert task.state == "FAILED"
+    assert task.reason.startswith("stuck:")
+    assert "message" in task.reason
