@@ -1,6 +1,5 @@
 """Page shells: what a page needs to begin; the rest comes over REST and websocket."""
 
-import time
 from typing import Any
 
 from django.contrib.auth import login
@@ -17,6 +16,7 @@ from agents.machines import ACTOR
 from agents.models import Actor, Device, InboxItem, Session
 from agents.permissions import refusal
 from agents.tables import TABLES
+from frontend.approval_views import decision_config
 from frontend.examples import examples
 from frontend.login_links import redeem
 
@@ -66,17 +66,17 @@ def session(request: HttpRequest, pk: int) -> HttpResponse:
         "session": found,
         "may_operate": may_operate,
         "examples": examples() if may_operate else [],
-        "config": _session_config(found, may_operate),
+        "config": {**decision_config(request.user), **_session_config(found, may_operate)},
     }
     return render(request, "frontend/session.html", context)
 
 
 def _session_config(found: Session, may_operate: bool) -> dict[str, Any]:
-    """What the page's script begins with; `now` is in milliseconds."""
+    """What the page's script begins with, beside what its cards need; `people` are names by author."""
     return {
         "session": found.pk,
         "may_operate": may_operate,
-        "now": time.time() * 1000,
+        "people": {f"user:{found.owner_id}": found.owner.get_username()},
         "defaults": {table.name: table.defaults for table in TABLES.values()},
         "actor_choices": {state: ACTOR.choices(state) for state in ACTOR.states},
         "devices": list(Device.objects.values(*DEVICE_FIELDS)[:DEVICES_SHOWN]),

@@ -6,6 +6,7 @@ are to begin once that is durable, and whether it holds, wants or can do without
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -30,6 +31,8 @@ NAME = 200
 """Characters of an agent's name."""
 ACTS = 64
 """Moves of a crew in one turn."""
+
+log = logging.getLogger(__name__)
 
 Read = Callable[..., list[Fields]]
 """Reads rows of a table of the fold: (table, condition, *parameters), oldest first."""
@@ -95,6 +98,7 @@ class Crew:
         try:
             states[member.agent["state"]](member, turn, now)
         except Exception as error:  # a bug in one agent ends that agent, and nothing else
+            log.error("agent %s broke", member.agent["id"], exc_info=error)
             member.become(turn, "error", reason=f"{type(error).__name__}: {error}")
 
     def _ended(self, turn: Turn, member: Member) -> None:
@@ -111,11 +115,11 @@ class Crew:
             )
 
     def _how(self, member: Member) -> Outcome:
-        said = member.said or Outcome("completed")
+        said = member.said or Outcome("")
         if member.agent["state"] == "FINISH":
             result = said.result if member.script.plain or not self.blackboard else dict(self.blackboard)
             return Outcome("completed", result=result, exit_code=said.exit_code)
-        if said.reason or (member.script.plain and member.at.met is False):
+        if said.reason or (member.script.plain and said.outcome not in ("", "completed")):
             return said
         return Outcome("failed", error=member.agent["reason"], exit_code=said.exit_code)
 

@@ -128,7 +128,7 @@ class Member:
 
     def note(self, turn: Turn, **fields: Any) -> Fields:
         """Something that is complete as it happens: a message, a refused call, a new window."""
-        row = TABLES["evidence"].whole(self.evidence(turn, ended_at=turn.at, **fields))
+        row = TABLES["evidence"].whole(self.evidence(turn, **{"ended_at": turn.at, **fields}))
         self.learn(turn, row)
         return TABLES["evidence"].told(row)
 

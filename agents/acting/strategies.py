@@ -185,6 +185,7 @@ def _refused(member: Member, turn: Turn, event: str, action: Fields, why: str) -
     known = call_row(action["tool"], action["arguments"], "", member.memory.settings)
     ended = ended_fields({**known, "error": ""}, Outcome("failed", error_kind="denied"), why, turn.at)
     row = member.note(turn, **{**known, **ended})
+    member.said = Outcome("failed", error=why, error_kind="denied", reason="denied" if member.script.plain else "")
     at = replace(member.at, met=False, error=why, tries=member.at.tries + 1)
     member.move(turn, event, at, reason=why, add={"evidence": [row]})
 
@@ -291,12 +292,15 @@ def recover(member: Member, turn: Turn, now: float) -> bool:
 
 
 def _steer(member: Member, turn: Turn) -> bool:
-    """Told what it did, the agent goes on: with the detour its step names, or as before."""
+    """Told what it did, the agent goes on: with the next step, or the detour this one names, or as before."""
     said = member.memory.verdict.sentence if member.memory.verdict else member.at.error
     member.memory.verdict = None
-    at = replace(member.script.steered(member.at), fault="", met=None)
     nudge = member.note(turn, kind="nudge", success=True, arguments={"text": said})
-    member.move(turn, "steer", at, reason=said, add={"evidence": [nudge]})
+    if member.at.met:
+        member.move(turn, "check", replace(member.at, fault=""), reason=said, add={"evidence": [nudge]})
+    else:
+        at = replace(member.script.steered(member.at), fault="", met=None)
+        member.move(turn, "steer", at, reason=said, add={"evidence": [nudge]})
     return True
 
 

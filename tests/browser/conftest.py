@@ -26,13 +26,15 @@ from django.contrib.auth.models import Group, User
 from agents.services import device_create
 ann = User.objects.create_user("ann", password="ann-secret")
 ann.groups.add(Group.objects.get(name="operator"))
+vic = User.objects.create_user("vic", password="vic-secret")
+vic.groups.add(Group.objects.get(name="viewer"))
 User.objects.create_superuser("root", password="root-secret")
 device_create("laptop", by="system")
 """
 
 
 class Installation:
-    """A migrated database with an operator `ann`, a superuser `root` and a device `laptop`, served by `up`."""
+    """A migrated database with an operator `ann`, a viewer `vic`, a superuser `root` and a device `laptop`, served by `up`."""
 
     def __init__(self, folder: Path):
         with socket.create_server(("127.0.0.1", 0)) as listening:

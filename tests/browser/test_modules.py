@@ -318,6 +318,151 @@ def test_events_are_told_as_sentences(run, told, text):
     assert sentence(run, told, TASKS) == text
 
 
+WORKING = {
+    "agent": {"7": {"id": 7, "name": "train"}},
+    "loop": {"8": {"id": 8, "agent_id": 7}},
+    "approval": {"9": {"id": 9, "kind": "tool", "title": "Push"}, "10": {"id": 10, "kind": "question", "title": "Which?"}},
+    "evidence": {
+        "11": {
+            "id": 11, "loop_id": 8, "kind": "tool", "tool": "command", "target": "make", "success": True,
+            "started_at": "2026-11-21T10:00:00Z", "ended_at": "2026-11-21T10:00:01Z",
+        },
+        "12": {"id": 12, "loop_id": 8, "tool": "command", "target": "make", "success": False, "raw_error": "no"},
+        "13": {"id": 13, "loop_id": 8, "kind": "user"},
+        "14": {"id": 14, "loop_id": 8, "kind": "nudge"},
+    },
+    "phase": {
+        "15": {
+            "id": 15, "number": 2, "total": 3, "description": "Mend", "outcome": "completed_with_issues", "blockers": ["slow"],
+        },
+    },
+}  # fmt: skip
+
+
+def changed_row(table: str, row: int, **told: Any) -> dict[str, Any]:
+    return {"set": {table: {str(row): {}}}, **told}
+
+
+@pytest.mark.parametrize(
+    ("type_", "data", "text"),
+    [
+        ("approval_asked", {"add": {"approval": [{"id": 9}]}}, "An approval waits: Push"),
+        ("approval_asked", {"add": {"approval": [{"id": 10}]}}, "A question waits: Which?"),
+        ("approval_decided", {"approval_id": 9, "kind": "tool", "decision": "approve", "title": "Push"}, "Approved: Push"),
+        ("approval_decided", {"approval_id": 9, "kind": "tool", "decision": "rejected", "title": "Push"}, "Rejected: Push"),
+        ("approval_decided", {"approval_id": 10, "decision": "approved"}, "Answered: Which?"),
+        ("approval_decided", {"kind": "callback", "decision": "approve", "title": "hook"}, "It came from outside: hook"),
+        ("approval_expired", changed_row("approval", 9), "Nobody answered in time: Push"),
+        ("approval_withdrawn", {"approval_id": 9}, "It is not waited for any more: Push"),
+        ("loop_created", {}, None),
+        ("evidence_began", {}, None),
+        ("evidence_ended", changed_row("evidence", 11), "command make (1.0 s)"),
+        ("evidence_ended", changed_row("evidence", 12), "command make failed: no"),
+        ("evidence_noted", changed_row("evidence", 13), "A message of a person reached train"),
+        ("evidence_noted", changed_row("evidence", 14), None),
+        ("phase_started", {"add": {"phase": [{"id": 15}]}}, "Phase 2 of 3 began: Mend"),
+        ("phase_ended", changed_row("phase", 15), "Phase 2 of 3 ended with issues: slow"),
+        ("phase_overdue", {"number": 2, "factor": 1}, "Phase 2 takes longer than expected"),
+        ("phase_overdue", {"number": 2, "factor": 2}, "Phase 2 takes more than twice as long as expected"),
+        (
+            "stuck",
+            {"agent_id": 7, "rule": "same_error", "sentence": "make failed 3 times", "action": "halt"},
+            "train is stuck (same_error): make failed 3 times; it was halted",
+        ),
+        (
+            "progress",
+            {"agent_id": 7, "files_modified": 1, "recent_successes": 8, "recent_failures": 2},
+            "train: 1 file changed, of its last actions 8 went well and 2 failed",
+        ),
+        ("identity_accepted", {}, "Somebody said to go on anyway: this loop is none from now on"),
+        ("hook_failed", {"hook": "on_stuck", "message": "refused"}, "The hook on_stuck failed: refused"),
+        ("blackboard_changed", {"set": {"agent": {"7": {"blackboard": {"a": 1, "b": 2}}}}}, "On the blackboard of train: a, b"),
+    ],
+)  # fmt: skip
+def test_what_agents_do_is_told_as_sentences(run, type_, data, text):
+    assert sentence(run, {"seq": 1, "type": type_, "data": data}, WORKING) == text
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "text"),
+    [
+        ("Idle", "ProcessingPrompt", None),
+        ("ExecutingTool", "ProgressCheck", None),
+        ("ExecutingTool", "ResourcePaused", "train stands still: its device is short of resources: why"),
+        ("ResourcePaused", "ExecutingTool", "train goes on: its device has resources again"),
+        ("ErrorRecovery", "Halted", "train was halted: why"),
+    ],
+)
+def test_of_a_tool_loop_only_standing_still_is_told(run, source, target, text):
+    told = {**changed("tool_loop", source, target, "any", reason="why"), "type": "state_changed"}
+    told["data"]["id"] = 8
+    assert sentence(run, told, WORKING) == text
+
+
+def test_that_an_agent_looked_is_told_once(run):
+    assert sentence(run, changed("device_agent", "SCREENSHOT", "CONTINUE", "captured")) is None
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        (["make", "test", "a=b"], "make test a=b"),
+        (["echo", "two words", ""], "echo 'two words' ''"),
+        (["echo", "it's"], "echo 'it'\\''s'"),
+        (["echo", "a\nb", "tab\there"], "echo $'a\\nb' $'tab\\there'"),
+        (["echo", "\u202egpj.exe"], "echo $'\\u{202e}gpj.exe'"),
+        (["echo", "non\u00a0breaking", "zero\u200bwidth"], "echo $'non\\u{a0}breaking' $'zero\\u{200b}width'"),
+        (["echo", "it's\n\\"], "echo $'it\\'s\\n\\\\'"),
+        (["echo", "Grüße", "日本"], "echo 'Grüße' '日本'"),
+    ],
+)
+def test_a_command_is_one_line_that_hides_nothing(run, argv, line):
+    assert run("command_line.js", "return m.quoted(input)", argv) == line
+
+
+def test_a_call_of_another_tool_is_told_with_its_arguments(run):
+    given = ["write_file", {"path": "a.md", "text": "two words", "mode": 420}]
+    assert run("command_line.js", "return m.callLine(...input)", given) == "write_file path=a.md text='two words' mode=420"
+
+
+POLL = """
+let hidden = false;
+Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+let looks = 0;
+const troubles = [];
+const look = async () => {
+  looks += 1;
+  hidden = looks === input.each;
+  if (input.fails >= looks) throw new Error("no");
+};
+const onTrouble = (error) => troubles.push(error && poll.pause);
+const poll = new m.Poll(look, { everyMs: 2, longestMs: 5, onTrouble });
+const until = async (holds) => { while (!holds()) await new Promise((resolve) => setTimeout(resolve, 1)); };
+"""
+
+
+def test_a_hidden_page_does_not_look_and_looks_at_once_when_it_is_seen(run):
+    script = """
+        await poll.soon();
+        await until(() => hidden);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        const asleep = looks;
+        hidden = false;
+        document.dispatchEvent(new Event("visibilitychange"));
+        await until(() => looks > asleep);
+        poll.stop();
+        return asleep;
+    """
+    assert run("poll.js", POLL + script, {"each": 3}) == 3
+
+
+def test_looks_that_fail_come_ever_slower_up_to_a_bound(run):
+    script = (
+        "await poll.soon(); await until(() => troubles.length >= 5); poll.stop(); return [troubles.slice(0, 5), poll.pause];"
+    )
+    assert run("poll.js", POLL + script, {"fails": 4}) == [[4, 5, 5, 5, None], 2]
+
+
 def test_a_step_that_leads_nowhere_else_is_not_told(run):
     assert sentence(run, changed("device_agent", "CONTINUE", "CONTINUE", "step")) is None
 

@@ -74,6 +74,13 @@ def test_the_same_error_three_times_is_steered_and_the_fourth_time_halted(engine
     assert Attempt.objects.count() == 1
 
 
+def test_a_step_that_went_well_is_not_made_again_because_it_looked_like_a_loop(engine, device):
+    engine.carry_out({"tasks": [steps(*[sh("echo same") for _ in range(5)])]})
+    assert Task.objects.get().state == "COMPLETED"
+    assert Evidence.objects.filter(kind="tool").count() == 5
+    assert Event.objects.filter(type="stuck").count() == 1
+
+
 def test_a_detour_gets_a_stuck_agent_going_again(engine, device):
     step = sh("test -f fixed || { echo 'old text not found' >&2; exit 1; }", tries=50, recover=[sh("touch fixed")])
     found = engine.carry_out({"tasks": [steps(step, sh("echo on"))]})
@@ -192,9 +199,8 @@ def test_a_plain_task_that_a_policy_denies_fails_without_being_run(engine, devic
 @pytest.mark.parametrize("decision", ["approve", "reject"])
 def test_what_a_policy_asks_about_waits_for_a_person(engine, device, decision):
     policies.policy_create(by="user:1", tool="command", pattern="^touch", decision="ask")
-    engine.submit(
-        {"tasks": [steps({"command": "touch mark", "on_failure": "continue"}, sh("test -e mark", on_failure="continue"))]}
-    )
+    touch = {"command": "touch mark", "on_failure": "continue"}
+    engine.submit({"tasks": [steps(touch, sh("test -e mark", on_failure="continue"))]})
     engine.run(WAITING)
     assert Loop.objects.get().state == "AwaitingPermission"
     assert Agent.objects.get(machine="device_agent").state == "PENDING"
@@ -352,7 +358,7 @@ def test_an_agent_pauses_while_its_device_is_short_of_memory(engine, device, mon
         "agents.engine.surroundings.read",
         lambda workspace, before: Reading(next(readings, 60.0), 10.0, None, float(next(clock))),
     )
-    engine.carry_out({"tasks": [steps(*[sh("sleep 0.15") for _ in range(6)])]})
+    engine.carry_out({"tasks": [steps(*[sh(f"sleep 0.15; echo {n}") for n in range(6)])]})
     assert Task.objects.get().state == "COMPLETED"
     moves = Transition.objects.filter(machine="tool_loop")
     low = moves.get(event="resources_low")

@@ -1,6 +1,7 @@
 // REST, as far as the pages use it. Refusals become `Refused`, with the places that the problem document names.
 
 const TIMEOUT_MS = 15_000;
+const APPROVALS_LIMIT = 100; // shown at once
 
 export class Refused extends Error {
   // `problem` is the body of application/problem+json: {title, detail, status, code, problems: [{line, key, message}]}.
@@ -23,6 +24,31 @@ export function submitRequest(session, payload) {
 
 export function sendCommand(session, kind, reason) {
   return call("POST", `/api/sessions/${session}/commands/`, { client_id: clientId(), kind, reason });
+}
+
+// How many approvals and questions wait for people: {waiting, more: whether there are more than that}.
+export function waitingCount() {
+  return call("GET", "/approvals/count/");
+}
+
+// The latest of them: {results, next: null where these are all}.
+export function waitingApprovals() {
+  return call("GET", `/api/approvals/?state=waiting&limit=${APPROVALS_LIMIT}`);
+}
+
+// Where they come from: {id: {session, task, device}}, names or empty.
+export function approvalPlaces() {
+  return call("GET", "/approvals/places/");
+}
+
+// `body`: {decision: "approve" | "reject", digest, arguments?, answer?, reason?}.
+export function decideApproval(row, body) {
+  return call("POST", `/api/approvals/${row}/decision`, body);
+}
+
+// Says that what was taken for a loop is none.
+export function goOn(session, agent, identity) {
+  return call("POST", `/api/sessions/${session}/commands/`, { client_id: clientId(), kind: "go_on", agent, identity });
 }
 
 export function events(session, since, limit) {

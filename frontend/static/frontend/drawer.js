@@ -1,9 +1,11 @@
 // One task in full: its fields, result, attempts and the end of what its last attempt printed.
 
 import { output, task as taskDetail } from "./api.js";
+import { callLine } from "./command_line.js";
 import { chip, element, setText } from "./dom.js";
-import { between, clock, json, shorten } from "./format.js";
+import { between, clock, json, plural, shorten } from "./format.js";
 import { dependencyState, lookOf, taskLook } from "./states.js";
+import { drawProgressOf, latestAttempt, progressOf } from "./task_progress.js";
 
 const OUTPUT_MS = 1000; // between two looks at the output of a running attempt
 const OUTPUT_TAIL = 16_000; // characters
@@ -49,7 +51,13 @@ export class Drawer {
   update(changes) {
     if (this.row === null) return;
     if (!this.fold.get("task", this.row)) this.close();
-    else if (changes.ids.task?.has(this.row) || changes.has("attempt", "dependency")) this.draw();
+    else if (changes.ids.task?.has(this.row) || changes.has("attempt", "dependency", "phase", "approval")) this.draw();
+  }
+
+  // The clock goes on.
+  tick() {
+    const elapsed = this.row !== null && this.host.querySelector('[data-field="elapsed"]');
+    if (elapsed) setText(elapsed, between(this.fold.get("task", this.row)?.started_at, null, this.now()));
   }
 
   draw() {
@@ -57,6 +65,7 @@ export class Drawer {
     setText(this.host.querySelector("h2"), task.name || task.task_id);
     this.host.querySelector(".state").replaceChildren(chip(taskLook(task)), task.reason ? element("span", { class: "note" }, task.reason) : "");
     setText(this.host.querySelector(".description"), task.description);
+    drawProgressOf(this.host.querySelector(".working"), progressOf(this.fold, task));
     this.host.querySelector(".fields").replaceChildren(...this.#fields(task));
     this.#block(".error", task.error);
     this.#block(".answer", task.result === null ? "" : shorten(json(task.result), RESULT_SHOWN));
@@ -70,12 +79,13 @@ export class Drawer {
       task: task.task_id,
       device: this.deviceName(task),
       command: commandOf(task),
+      agent: this.#agentLink(),
       priority: PRIORITIES[task.priority],
       attempt: task.attempt ? `${task.attempt} of ${task.max_attempts}` : "",
       timeout: task.timeout ? `${task.timeout} s` : "",
       deadline: task.deadline ? `${task.deadline} s` : "",
       started: task.started_at ? clock(task.started_at) : "",
-      took: between(task.started_at, task.ended_at, this.now()),
+      [task.ended_at ? "took" : "elapsed"]: between(task.started_at, task.ended_at, this.now()),
       "tried again": task.retry_at && task.state === "PENDING" ? `at ${clock(task.retry_at)}` : "",
       "when lost": task.on_lost === "retry" ? "" : task.on_lost,
       gate: task.confirm ? "needs an approval" : "",
@@ -83,7 +93,12 @@ export class Drawer {
     };
     return Object.entries(fields)
       .filter(([, value]) => value)
-      .flatMap(([key, value]) => [element("dt", {}, key), element("dd", { "data-field": key }, String(value))]);
+      .flatMap(([key, value]) => [element("dt", {}, key), element("dd", { "data-field": key }, value instanceof Node ? value : String(value))]);
+  }
+
+  #agentLink() {
+    const agent = latestAttempt(this.fold, this.row)?.agent_id;
+    return agent ? element("a", { href: `/agents/${agent}/` }, "what it does") : null;
   }
 
   #block(selector, text) {
@@ -162,8 +177,7 @@ export class Drawer {
 }
 
 function commandOf(task) {
-  const { argv } = task.arguments ?? {};
-  if (Array.isArray(argv)) return argv.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word}'`)).join(" ");
-  const rest = Object.keys(task.arguments ?? {}).length ? ` ${JSON.stringify(task.arguments)}` : "";
-  return `${task.tool}${rest}`;
+  const phases = task.phases ?? [];
+  const steps = phases.reduce((count, phase) => count + (phase.steps?.length ?? 0), 0);
+  return phases.length ? `${plural(steps, "step")}${phases.length > 1 ? ` in ${plural(phases.length, "phase")}` : ""}` : callLine(task.tool, task.arguments);
 }

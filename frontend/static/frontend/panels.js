@@ -35,7 +35,10 @@ export function drawAgents(list, fold, nameOf, now) {
   const rows = agents.slice(0, AGENTS_SHOWN).map((agent) => agentRow(agent, nameOf, now));
   if (agents.length > AGENTS_SHOWN) rows.push(element("li", { class: "more" }, rest(agents.slice(AGENTS_SHOWN))));
   if (!agents.length) rows.push(element("li", { class: "more" }, "No agent has begun yet."));
+  if (list.matches(":active")) return; // a link that is being pressed must stay where it is
+  const focused = document.activeElement?.closest("[data-agent]")?.dataset.agent;
   list.replaceChildren(...rows);
+  if (focused) list.querySelector(`[data-agent="${focused}"] a`)?.focus({ preventScroll: true });
 }
 
 // The constellation agent first, then who works, then who has ended.
@@ -52,7 +55,7 @@ function agentRow(agent, nameOf, now) {
     "li",
     { "data-agent": agent.id, "data-state": agent.state },
     chip({ ...look, word: agent.state }, agent.reason || null),
-    element("span", { class: "name" }, agent.name),
+    element("a", { class: "name", href: `/agents/${agent.id}/` }, agent.name),
     element("span", { class: "note" }, told),
     element("span", { class: "note time" }, ENDED_AGENT.has(agent.state) ? "" : between(agent.entered_at, null, now)),
   );

@@ -2,6 +2,7 @@
 
 import { brief, duration, plural, shorten } from "./format.js";
 import { lookOf, machineLook, taskLook } from "./states.js";
+import { WORK, loopChanged } from "./work_sentences.js";
 
 const LONGEST_LIST = 4; // names in one sentence
 const LONGEST_REASON = 160; // characters
@@ -42,15 +43,24 @@ const PLAIN = {
 export function sentence(event, fold, deviceName) {
   if (event.type === "state_changed") return changed(event.data, fold, deviceName);
   if (event.type === "tasks_skipped") return skipped(event.data, fold);
+  if (WORK[event.type]) return told(WORK[event.type](event.data, fold));
   const words = PLAIN[event.type];
   if (words) return { ...toneOf(event), parts: words(event.data) };
   if (event.type.startsWith("output") || event.type.startsWith("attempt")) return null;
   return { ...toneOf(event), parts: [event.type.replaceAll("_", " ")] };
 }
 
+function told(found) {
+  if (!found) return null;
+  const [{ tone, shape }, text] = found;
+  return { tone, shape, parts: [text] };
+}
+
 function changed(data, fold, deviceName) {
   if (data.from_state === data.to_state) return null;
   if (data.machine === "task") return taskChanged(data, fold, deviceName);
+  if (data.machine === "tool_loop") return told(loopChanged(data, fold));
+  if (data.event === "captured") return null; // that it looks was said
   const look = machineLook(data.machine, data.to_state);
   const words = { actor: actorChanged, constellation: graphChanged }[data.machine] ?? agentChanged;
   return { tone: look.tone, shape: look.shape, parts: [words(data, look, fold)] };

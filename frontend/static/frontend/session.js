@@ -10,6 +10,7 @@ import { Graph } from "./graph.js";
 import { drawActor, drawAgents, drawCounters, drawDevices, drawProgress, drawRequests, newest, tally } from "./panels.js";
 import { payloadOf, PlanBox } from "./plan_box.js";
 import { isSkipped } from "./states.js";
+import { WaitingPanel } from "./waiting_panel.js";
 
 const PANELS_MS = 200; // the panels are read, not watched: this often is enough under a flood
 const CLOCK_MS = 1000; // and this often for the times in them
@@ -34,6 +35,7 @@ let chosen = false; // by the reader, so that a newer one does not take its plac
 const graph = new Graph(at("#graph"), { fold, deviceName, onOpen: open, now });
 const feed = new Feed(at("#feed"), { fold, deviceName, onOpen: open });
 const drawer = new Drawer(at("#drawer"), { fold, deviceName, now, onFind: open, onClose: () => graph.select(null) });
+const waiting = new WaitingPanel(at("#waiting-panel"), { fold, config, nameOf, now });
 const connection = new Connection({ url, onSnapshot, onEvents, onState: showConnection, onRefused });
 
 function url(seq) {
@@ -50,12 +52,14 @@ function nameOf(deviceId) {
 }
 
 function onSnapshot(snapshot) {
+  const first = connection.seq === null;
   fold.load(snapshot);
   feed.clear();
   tellPast(snapshot.seq).catch((error) => console.warn("earlier events cannot be read:", error.message));
   const changes = new Changes();
   for (const [name, rows] of Object.entries(fold.rows)) for (const id of rows.keys()) changes.note(name, id, true);
   applied(changes);
+  if (first) followAddress();
   return fold.seq;
 }
 
@@ -79,6 +83,7 @@ function applied(changes) {
   follow(changes);
   graph.update(changes);
   drawer.update(changes);
+  waiting.update(changes);
   for (const [name, ids] of Object.entries(changes.ids)) for (const id of ids) stale.note(name, id, changes.structure.has(name));
   document.body.dataset.seq = fold.seq;
 }
@@ -115,6 +120,13 @@ function open(taskRow) {
   graph.select(taskRow);
 }
 
+// `#task-ID` opens a task, `#approval-ID` goes to a card, from the panels of this page and from other pages.
+function followAddress() {
+  const [, kind, id] = /^#(task|approval)-(\d+)$/.exec(location.hash) ?? [];
+  if (kind === "task") open(Number(id));
+  if (kind === "approval") document.getElementById(`approval-${id}`)?.focus();
+}
+
 function choose(id) {
   chosen = newest(fold.table("constellation"))?.id !== id;
   show(id);
@@ -136,6 +148,8 @@ function frame(time) {
 
 function drawPanels(changes) {
   if (changes.has("attempt")) slotsTimer ||= setTimeout(lookAtSlots, SLOTS_MS);
+  waiting.tick();
+  drawer.tick();
   drawActor(at("#actor"), fold, config.actor_choices, config.may_operate);
   drawAgents(at("#agents"), fold, nameOf, now());
   if (!at("#requests").contains(document.activeElement) || changes.has("inbox")) drawRequests(at("#requests"), fold, now());
@@ -222,6 +236,7 @@ function search(text) {
 }
 
 function listen() {
+  addEventListener("hashchange", followAddress);
   at("#actor").addEventListener("click", (event) => {
     const button = event.target.closest("button[data-command]");
     if (button) command(button);

@@ -1,0 +1,108 @@
+// Events of agents at work as sentences: what they do, wait for, and are told. Pure; sentences.js has the others.
+//
+// A tool loop changes its state many times for each action: the feed has one line for the action, and of the states only
+// those in which it stands still.
+
+import { duration, plural, shorten } from "./format.js";
+import { lookOf } from "./states.js";
+
+const LONGEST_TARGET = 120; // characters
+const LONGEST_TEXT = 160;
+const LONGEST_LIST = 4; // keys in one sentence
+const NOTES = { user: "A message of a person reached", compaction: "What was said so far was summed up for" };
+const ASKED = { question: "A question waits", callback: "Something from outside is awaited", lost: "A lost attempt waits for a decision" };
+const DECIDED = { question: ["Answered", "Not answered"], callback: ["It came from outside", "It failed outside"] };
+
+// {event type: (data, fold) => [look, text], or null for what says nothing to a reader}
+export const WORK = {
+  approval_asked: (data, fold) => about(data, fold, lookOf("agent", "CONFIRM"), (row) => ASKED[row.kind] ?? "An approval waits"),
+  approval_decided: (data, fold) => about(data, fold, lookOf("approval", yes(data) ? "approved" : "rejected"), (row) => decision(data, row)),
+  approval_expired: (data, fold) => about(data, fold, lookOf("approval", "expired"), () => "Nobody answered in time"),
+  approval_withdrawn: (data, fold) => about(data, fold, lookOf("approval", "withdrawn"), () => "It is not waited for any more"),
+  loop_created: () => null,
+  evidence_began: () => null,
+  evidence_ended: (data, fold) => action(data, fold),
+  evidence_noted: (data, fold) => noted(data, fold),
+  phase_started: (data, fold) => phase(data, fold, lookOf("outcome", "running"), (row) => ` began${named(row.description)}`),
+  phase_ended: (data, fold) => phase(data, fold, lookOf("phase", rowOf("phase", data, fold)?.outcome || "success"), ended),
+  phase_overdue: (data, fold) => phase(data, fold, lookOf("outcome", "timeout"), () => ` takes ${data.factor >= 2 ? "more than twice as long as" : "longer than"} expected`),
+  stuck: (data, fold) => [lookOf("tool_loop", data.action === "halt" ? "Halted" : "ErrorRecovery"), `${agentName(data.agent_id, fold)} is stuck (${data.rule})${named(data.sentence)}${data.action === "halt" ? "; it was halted" : "; it was told so"}`],
+  progress: (data, fold) => [lookOf("agent", "CONTINUE"), `${agentName(data.agent_id, fold)}: ${plural(data.files_modified ?? 0, "file")} changed, of its last actions ${data.recent_successes} went well and ${data.recent_failures} failed`],
+  identity_accepted: () => [lookOf("agent", "CONTINUE"), "Somebody said to go on anyway: this loop is none from now on"],
+  hook_failed: (data) => [lookOf("agent", "ERROR"), `The hook ${data.hook} failed${named(data.message)}`],
+  blackboard_changed: (data, fold) => written(data, fold),
+};
+
+// The sentence of a tool loop's change of state: only of those in which it stands still, or goes on after that.
+export function loopChanged(data, fold) {
+  const name = agentName(fold.recall("loop", data.id)?.agent_id, fold);
+  const words = {
+    ResourcePaused: `${name} stands still: its device is short of resources${named(data.reason)}`,
+    Halted: `${name} was halted${named(data.reason)}`,
+  }[data.to_state];
+  if (words) return [lookOf("tool_loop", data.to_state), words];
+  return data.from_state === "ResourcePaused" ? [lookOf("agent", "CONTINUE"), `${name} goes on: its device has resources again`] : null;
+}
+
+function rowOf(table, data, fold) {
+  const [added] = data.add?.[table] ?? [];
+  const id = added?.id ?? data[`${table}_id`] ?? Object.keys(data.set?.[table] ?? {})[0];
+  return fold.recall(table, id) ?? added;
+}
+
+function about(data, fold, look, words) {
+  const row = { kind: data.kind, title: data.title, ...rowOf("approval", data, fold) };
+  return [look, `${words(row)}${named(row.title)}`];
+}
+
+function yes(data) {
+  return String(data.decision).startsWith("approve");
+}
+
+function decision(data, row) {
+  const [well, ill] = DECIDED[row.kind] ?? ["Approved", "Rejected"];
+  return yes(data) ? well : ill;
+}
+
+function action(data, fold) {
+  const row = rowOf("evidence", data, fold);
+  if (!row) return null;
+  const spent = row.started_at && row.ended_at ? ` (${duration(Date.parse(row.ended_at) - Date.parse(row.started_at))})` : "";
+  const what = shorten([row.tool, row.target].filter(Boolean).join(" "), LONGEST_TARGET) || row.kind;
+  if (row.success) return [lookOf("went", "well"), `${what}${spent}`];
+  return [lookOf("went", "failed"), `${what} failed${spent}${named(row.raw_error || row.error_kind)}`];
+}
+
+function noted(data, fold) {
+  const row = rowOf("evidence", data, fold);
+  const name = agentName(fold.recall("loop", row?.loop_id)?.agent_id, fold);
+  if (row?.kind === "message") return [lookOf("agent", "CONTINUE"), `${name} says${named(row.target || row.arguments?.text)}`];
+  return NOTES[row?.kind] ? [lookOf("agent", "START"), `${NOTES[row.kind]} ${name}`] : null;
+}
+
+function phase(data, fold, look, words) {
+  const row = rowOf("phase", data, fold) ?? data;
+  const of = row.total ? ` of ${row.total}` : "";
+  return [look, `Phase ${row.number ?? data.number}${of}${words(row)}`];
+}
+
+function ended(row) {
+  const blocked = row.blockers?.length ? named(row.blockers.join("; ")) : "";
+  return row.outcome === "completed_with_issues" ? ` ended with issues${blocked}` : ` ended well${blocked}`;
+}
+
+function written(data, fold) {
+  const [id] = Object.keys(data.set?.agent ?? {});
+  const keys = data.keys ?? Object.keys(data.set?.agent?.[id]?.blackboard ?? {});
+  if (!keys.length) return null;
+  const rest = keys.length > LONGEST_LIST ? " and more" : "";
+  return [lookOf("event", "edited"), `On the blackboard of ${agentName(data.agent_id ?? id, fold)}: ${keys.slice(0, LONGEST_LIST).join(", ")}${rest}`];
+}
+
+function agentName(id, fold) {
+  return fold.recall("agent", id)?.name || "An agent";
+}
+
+function named(text) {
+  return text ? `: ${shorten(String(text), LONGEST_TEXT)}` : "";
+}
