@@ -55,10 +55,17 @@ def item_of(action: Mapping[str, Any], settings: Settings) -> Item:
     error = action.get("error") or ""
     return Evidence(
         tool=tool, target=target, call=action["args_digest"], success=action["success"],
-        error=error_digest(error, target), raw_error=error, error_kind="server_error" if _INFRASTRUCTURE.search(error) else "",
+        error=error_digest(error, target), raw_error=error, error_kind=_kind_of_error(action, error),
         outcome=action.get("content_hash"), before=(action.get("pre_hash") or UNKNOWN) if changes else None,
         kind=kind_of_call(tool, target, settings) if kind == "tool" else kind,
     )  # fmt: skip
+
+
+def _kind_of_error(action: Mapping[str, Any], error: str) -> str:
+    """A recorded run knows the kind; of any other trace it has to be guessed."""
+    if "error_kind" in action:
+        return action["error_kind"]
+    return "server_error" if _INFRASTRUCTURE.search(error) else ""
 
 
 def judge(trace: Mapping[str, Any], settings: Settings = DEFAULTS) -> Judgement:

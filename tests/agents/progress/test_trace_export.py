@@ -1,0 +1,35 @@
+"""`manage.py trace_export`: what has run here is scored like any other trace."""
+
+import json
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def steps(task_id: str, *wanted: dict) -> dict:
+    return {"task_id": task_id, "device": "laptop", "steps": list(wanted)}
+
+
+def test_recorded_runs_are_judged_as_they_were_when_they_ran(engine, device, tmp_path):
+    fails = {"command": ["sh", "-c", "echo 'not found' >&2; exit 1"], "tries": 50}
+    works = [{"command": ["echo", str(n)]} for n in range(6)]
+    engine.carry_out({"tasks": [steps("stuck", {"say": "I begin"}, fails), steps("fine", *works)]})
+    out = StringIO()
+    call_command("trace_export", stdout=out)
+    traces = json.loads(out.getvalue())
+    assert sorted((one["expected_stuck"], len(one["actions"]) > 3) for one in traces) == [(False, True), (True, True)]
+    path = tmp_path / "recorded.json"
+    path.write_text(out.getvalue())
+    scored = StringIO()
+    call_command("stuck_eval", str(path), stdout=scored)
+    assert scored.getvalue().splitlines() == ["precision 1.00", "recall 1.00", "f1 1.00", "latency_median 0"]
+
+
+def test_only_the_loops_of_one_session_are_written_when_it_is_named(engine, device):
+    found = [engine.carry_out({"tasks": [steps("t", {"command": ["echo"]})]}) for _ in range(2)]
+    out = StringIO()
+    call_command("trace_export", session=found[0].session_id, stdout=out)
+    assert len(json.loads(out.getvalue())) == 1
