@@ -79,6 +79,48 @@ def test_what_was_only_wrong_in_memory_is_read_anew_and_goes_on(engine, device, 
     assert Actor.objects.get().state == "idle"
 
 
+def test_transient_faults_are_tried_again_and_do_not_count_as_bugs(engine, device, broken):
+    seen = []
+
+    def unreachable(work, turn):
+        if len(seen) < 4:
+            seen.append(1)
+            raise ConnectionResetError("the other side is gone")
+
+    broken(unreachable)
+    found = engine.carry_out({"tasks": [noop("boom"), noop("after", after=["boom"])]})
+    assert (len(seen), found.state, Actor.objects.get().state) == (4, "COMPLETED", "idle")
+
+
+def test_transient_faults_that_do_not_end_end_the_actor(engine, device, broken, monkeypatch):
+    def unreachable(work, turn):
+        raise ConnectionResetError("the other side is gone")
+
+    monkeypatch.setattr("agents.engine.sessions.RETRY_S", 0.001)
+    broken(unreachable)
+    _, item = engine.submit({"tasks": [noop("boom")]})
+    engine.run()
+    item.refresh_from_db()
+    assert (item.outcome, Actor.objects.get().state) == ("failed", "error")
+    assert "ConnectionResetError" in Actor.objects.get().reason
+
+
+def test_a_request_whose_preparation_meets_a_transient_fault_is_prepared_again(engine, device, monkeypatch):
+    from constellations import planner
+
+    prepare, seen = planner.prepare, []
+
+    def unreachable(payload):
+        seen.append(1)
+        if 1 < len(seen) < 4:  # the first is the check when it is submitted
+            raise ConnectionResetError("the other side is gone")
+        return prepare(payload)
+
+    monkeypatch.setattr(planner, "prepare", unreachable)
+    assert engine.carry_out({"tasks": [noop("a")]}).state == "COMPLETED"
+    assert len(seen) == 4
+
+
 def test_a_session_whose_work_cannot_even_be_read_ends_in_error(engine, device, monkeypatch):
     session, item = engine.submit(
         {"tasks": [noop("a"), {"task_id": "b", "device": "laptop", "command": ["true"], "after": ["a"]}]}
