@@ -1,4 +1,4 @@
-"""The example plans, as far as they can be judged without carrying them out."""
+"""The example plans: read, judged, and carried out by the real engine."""
 
 import json
 import subprocess
@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from agents import storage
+from agents.approvals import approval_decide
+from agents.models import Approval, Event, PhaseRecord
 from constellations import conditions, editing, plans
 from constellations.graph import Graph
 from project.demo import DEVICES
@@ -83,3 +86,50 @@ def test_of_two_that_are_stuck_one_has_a_way_out():
         [len(step["recover"]) for step in task["phases"][0]["steps"] if step["tries"] > 1] for task in (recovers, loops)
     ]
     assert ways_out == [[2], [0]]
+
+
+def carried_out(engine, name: str):
+    return engine.carry_out((EXAMPLES / name).read_text())
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("verified")
+def test_phases_are_done_and_counted(engine, device):
+    found = carried_out(engine, "phases.yaml")
+    assert found.state == "COMPLETED"
+    result = found.tasks.get().result
+    assert (result["counted"], result["longest"]) == ({"words": 13, "different": 9}, {"longest": "planets"})
+    records = PhaseRecord.objects.order_by("number")
+    assert [(row.outcome, row.blockers) for row in records] == [("success", [])] * 3
+    assert [test["passed"] for test in records[1].tests] == [True]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("verified")
+def test_of_two_stuck_agents_one_recovers_and_one_is_halted(engine, device):
+    found = carried_out(engine, "stuck.yaml")
+    assert found.state == "PARTIALLY_FAILED"
+    states = {task.task_id: (task.state, task.reason) for task in found.tasks.all()}
+    assert states["recovers"] == ("COMPLETED", "")
+    assert states["loops"] == ("FAILED", "stuck:same_target_error")
+    assert Event.objects.filter(type="stuck").count() == 2
+
+
+WAITS = "SELECT count(*) FROM agents_approval WHERE state = 'waiting'"
+OPEN = "SELECT count(*) FROM agents_inboxitem WHERE state <> 'done'"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("verified")
+def test_approvals_are_asked_for_one_after_the_other(engine, device):
+    def counted(statement: str) -> int:
+        return storage.cursor().execute(statement).fetchone()[0]
+
+    engine.submit((EXAMPLES / "approvals.yaml").read_text())
+    asked = []
+    while counted(OPEN):
+        engine.run(lambda: counted(WAITS) or not counted(OPEN))
+        for approval in Approval.objects.filter(state="waiting"):
+            asked.append(approval.kind)
+            approval_decide(approval.pk, "approve", by="user:1", answer="testers" if approval.kind == "question" else None)
+    assert asked == ["task", "question", "tool", "tool"]
