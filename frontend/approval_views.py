@@ -73,7 +73,7 @@ def _place(row: Approval, tasks: dict[int, str]) -> dict[str, str]:
 
 def decision_config(user) -> dict[str, Any]:
     """What the cards of a page need; `now` is in milliseconds, `refusal` why the reader may not decide, or empty."""
-    return {"now": time.time() * 1000, "me": f"user:{user.pk}", "refusal": refusal(user, None, "operate")}
+    return {"now": time.time() * 1000, "me": f"user:{user.pk}", "refusal": refusal(user, None, "approve")}
 
 
 def decided(user) -> list[dict[str, Any]]:
