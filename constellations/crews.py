@@ -9,7 +9,8 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from agents.acting.crew import Crew, Scene
+from agents.acting.crew import Crew
+from agents.acting.member import Scene
 from agents.acting.policies import Judgement, Rule, judge, target_of
 from agents.acting.script import single
 from agents.engine.tools import Call, Outcome
@@ -24,6 +25,8 @@ from constellations.forms import STEPS
 if TYPE_CHECKING:
     from constellations.work import ConstellationWork
 
+RECORDS = 256
+"""Of crews in one turn of a session, beyond which the others wait for the next; one crew adds to it what its own turn takes."""
 PRINTED = 'SELECT max("offset" + length(text)) FROM agents_output WHERE attempt_id = %s'
 
 
@@ -36,10 +39,12 @@ class Crews:
         self._awake: dict[int, None] = {}
         self._bodies: dict[int, Crew] = {}
         self._timers: list[tuple[float, int]] = []
+        self._due: dict[int, float] = {}
         self._since: dict[int, float] = {}
         self._low: dict[int, str] = {}
 
-    # `_awake`: those with something to decide; `_bodies`: by the keys of calls under way; `_since`: when each got its slot.
+    # `_awake`: those with something to decide; `_bodies`: by the keys of calls under way; `_since`: when each got its slot;
+    # `_due`: of each the one of its timers that counts.
 
     def __contains__(self, attempt: int) -> bool:
         return attempt in self._crews
@@ -86,14 +91,17 @@ class Crews:
         if key not in self._crews:
             start.agent = TABLES["agent"].whole(start.agent)
             start.attempt = TABLES["attempt"].whole(start.attempt)
-            self._crews[key] = Crew(self._scene(start), start.attempt, start.agent), start
+            self._crews[key] = self._crew(start), start
         self._since.pop(key, None)
         self._awake[key] = None
 
+    def _crew(self, start: Start) -> Crew:
+        assert start.loop is not None
+        return Crew(self._scene(start), start.attempt, start.agent, TABLES["loop"].whole(start.loop))
+
     def load(self, start: Start) -> None:
         """From rows, after another runner began it."""
-        key = start.attempt["id"]
-        crew = Crew(self._scene(start), start.attempt, start.agent)
+        key, crew = start.attempt["id"], self._crew(start)
         crew.load(self._work.drive.find)
         printed = store().execute(cursor(), PRINTED, (key,)).fetchone()[0]
         crew.printed = printed or 0
@@ -107,13 +115,16 @@ class Crews:
     def act(self, turn: Turn, now: float) -> None:
         """Every crew with something to decide goes on until it has to wait."""
         self._feel_pressure()
-        while self._timers and self._timers[0][0] <= now:
-            self._wake(heappop(self._timers)[1])
-        awake, self._awake = self._awake, {}
-        for key in awake:
+        while (at := self.wake_at()) is not None and at <= now:
+            _, key = heappop(self._timers)
+            del self._due[key]
+            self._awake[key] = None
+        most = len(turn.drafts) + RECORDS
+        while self._awake and len(turn.drafts) < most:
+            key = next(iter(self._awake))
+            del self._awake[key]
             if key in self._crews:
-                crew, start = self._crews[key]
-                self._act_one(turn, now, key, crew, start)
+                self._act_one(turn, now, key, *self._crews[key])
 
     def _act_one(self, turn: Turn, now: float, key: int, crew: Crew, start: Start) -> None:
         self._since.setdefault(key, now)
@@ -139,15 +150,11 @@ class Crews:
 
     def _ended(self, turn: Turn, now: float, key: int, crew: Crew, start: Start) -> None:
         assert crew.end is not None
-        del self._crews[key]
-        self._work.dispatch.forget(start.node)
+        self._forget(key, start)
         if crew.attempt["holds_slot"]:
             self._count_time(crew, turn.ts)
+        self._since.pop(key, None)
         self._work.attempt_ended(turn, now, start, crew.end)
-
-    def _wake(self, key: int) -> None:
-        if key in self._crews:
-            self._awake[key] = None
 
     def wake_all(self) -> None:
         self._awake.update(dict.fromkeys(self._crews))
@@ -189,13 +196,25 @@ class Crews:
         return ends is not None and now >= ends
 
     def _set_timer(self, key: int, crew: Crew) -> None:
-        if key in self._crews:
-            times = [time for time in (crew.wake_at(), self._time_ends(key, crew)) if time is not None]
-            if times:
-                heappush(self._timers, (min(times), key))
+        if key not in self._crews:
+            return
+        times = [time for time in (crew.wake_at(), self._time_ends(key, crew)) if time is not None]
+        if not times:
+            self._due.pop(key, None)
+        elif self._due.get(key) != min(times):
+            self._due[key] = min(times)
+            heappush(self._timers, (min(times), key))
 
     def wake_at(self) -> float | None:
-        return self._timers[0][0] if self._timers else None
+        """When a crew has something to decide by itself; while the runner ends, nothing is."""
+        while self._timers and self._due.get(self._timers[0][1]) != self._timers[0][0]:
+            heappop(self._timers)
+        return self._timers[0][0] if self._timers and not self._work.drive.draining else None
+
+    @property
+    def are_short(self) -> bool:
+        """Whether one waits for its device to have enough of something."""
+        return any(crew.is_short for crew, _ in self._crews.values())
 
     # --- calls
 
@@ -240,10 +259,16 @@ class Crews:
 
     def cancel(self, turn: Turn, start: Start, reason: str) -> None:
         """End an attempt's agents, and what runs for it once that is durable."""
-        crew, _ = self._crews.pop(start.attempt["id"])
-        self._work.dispatch.forget(start.node)
+        crew, _ = self._crews[start.attempt["id"]]
+        self._forget(start.attempt["id"], start)
+        self._since.pop(start.attempt["id"], None)
         self._interrupt(crew)
         crew.cancel(turn, reason)
+
+    def _forget(self, key: int, start: Start) -> None:
+        del self._crews[key]
+        self._due.pop(key, None)
+        self._work.dispatch.forget(start.node)
 
     def _interrupt(self, crew: Crew) -> None:
         """End the call under way once the decision to do so is durable."""

@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING
 
+from agents.acting.member import new_loop
 from agents.machines import DEVICE_AGENT
 from agents.tables import Fields
 from agents.turns import Batch, Draft, Turn, Want
@@ -22,11 +23,12 @@ SESSION_LIMIT = 1000
 
 @dataclass(slots=True)
 class Start:
-    """An attempt: the task, its device agent's row, the attempt's row."""
+    """An attempt: the task, its device agent's row, the attempt's row; the agent's tool loop, if a crew works on it."""
 
     node: Node
     agent: Fields
     attempt: Fields
+    loop: Fields | None = None
 
 
 @dataclass(slots=True)
@@ -80,6 +82,7 @@ class Dispatch:
     def forget(self, node: Node) -> None:
         """The attempt has ended while it wanted its slot back."""
         self._returning.pop(node.row["id"], None)
+        self._places.pop(node.row["id"], None)
 
     def _device_for(self, task: Fields) -> int | None:
         """The named device if it takes work; else of those that fit the least loaded."""
@@ -194,7 +197,10 @@ class Dispatch:
         told, changes = turn.step(TASK, before, "start", attempt=attempt["number"], device_id=device, started_at=turn.at)
         told["set"] = {"task": {str(row["id"]): changes}}
         told["add"] = {"agent": [agent], "attempt": [attempt]}
-        return Offer(place, Start(node, agent, attempt), "state_changed", told)
+        loop = new_loop(turn, agent["id"]) if self._work.crews.wanted(row, profile) else None
+        if loop is not None:
+            told["add"]["loop"] = [loop]
+        return Offer(place, Start(node, agent, attempt, loop), "state_changed", told)
 
     # --- after the commit
 

@@ -55,6 +55,12 @@ class LostTasks:
             else:
                 self._follow(turn, node, approval)
 
+    def withdraw(self, turn: Turn) -> None:
+        """The work has ended."""
+        for approval in self._approvals.values():
+            asking.withdraw(turn, approval, "the task does not wait any more")
+        self._approvals.clear()
+
     def _follow(self, turn: Turn, node: Node, approval: Fields) -> None:
         asking.use(turn, approval)
         by = approval["decided_by"]

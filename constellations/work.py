@@ -7,6 +7,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from agents.clock import from_iso, to_iso
+from agents.engine.surroundings import READ_S
 from agents.engine.tools import Call, Outcome
 from agents.errors import AgentsError
 from agents.machines import DEVICE_AGENT
@@ -35,6 +36,7 @@ DEVICE_LOOK_S = 1.0
 OPEN_ATTEMPTS = (
     "outcome = '' AND task_id IN (SELECT id FROM constellations_task WHERE constellation_id = %s AND state = 'RUNNING')"
 )
+OPEN_LOOPS = f"agent_id IN (SELECT agent_id FROM constellations_attempt WHERE {OPEN_ATTEMPTS})"
 QUEUES = "SELECT device_id FROM agents_slotrequest WHERE session_id = %s"
 AGENT_EVENT = {"completed": "finish", "failed": "fail", "timeout": "fail", "cancelled": "cancel", "lost": "error"}
 """How a device agent takes the end of its attempt."""
@@ -117,12 +119,14 @@ class ConstellationWork:
 
     def _load_attempts(self, read) -> None:
         assert self.live is not None
+        loops = {row["agent_id"]: row for row in self.drive.find("loop", OPEN_LOOPS, self.constellation["id"])}
         for row in read("attempt", OPEN_ATTEMPTS, self.constellation["id"]):
             agent = read("agent", "id = %s", row["agent_id"])[0]
-            start = self.attempts[row["id"]] = Start(self.live.ids[row["task_id"]], agent, row)
+            start = Start(self.live.ids[row["task_id"]], agent, row, loops.get(row["agent_id"]))
+            self.attempts[row["id"]] = start
             if row["holds_slot"]:
                 self.dispatch.holds(row["device_id"])
-            if self.crews.wanted(start.node.row, self.drive.devices[row["device_id"]]):
+            if start.loop is not None:
                 self.crews.load(start)
         self.lost.load()
         for (device,) in store().execute(cursor(), QUEUES, (self.drive.stream,)).fetchall():
@@ -161,10 +165,16 @@ class ConstellationWork:
             self._give_up(turn)
             return False
         more = self.dispatch.offer(turn, left, draining=self.drive.draining)
-        self._look_at = now + DEVICE_LOOK_S if self.dispatch.waits_for_a_device else None
+        self._look_at = self._next_look(now)
         if not self.live.open and not self.live.news:
             self._close(turn, now)
         return more or (left <= 0 and bool(self.drive.outcomes))
+
+    def _next_look(self, now: float) -> float | None:
+        """Where only a look at the devices tells when there is something to decide."""
+        if self.dispatch.waits_for_a_device:
+            return now + DEVICE_LOOK_S
+        return now + READ_S if self.crews.are_short else None
 
     def _take_outcomes(self, turn: Turn, now: float, budget: int) -> int:
         """Decide about bodies that have ended; returns what is left of the budget."""
@@ -338,6 +348,7 @@ class ConstellationWork:
 
     def _finish(self, turn: Turn, outcome: str, result: Fields) -> None:
         self.dispatch.leave_queues(turn)
+        self.lost.withdraw(turn)
         self._answer = outcome, result
         self.finished = True
 
@@ -417,7 +428,7 @@ class ConstellationWork:
         calls = self.crews.calls() if self.crews else []
         for start in self.dispatch.settled(batch):
             self.attempts[start.attempt["id"]] = start
-            if self.crews.wanted(start.node.row, self.drive.devices[start.attempt["device_id"]]):
+            if start.loop is not None:
                 self.crews.begin(start)
             else:
                 calls.append(self._call(start))

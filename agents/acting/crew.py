@@ -31,6 +31,11 @@ NAME = 200
 """Characters of an agent's name."""
 ACTS = 64
 """Moves of a crew in one turn."""
+CALLS = ("tool", "test", "poll", "observe")
+"""Kinds of evidence that calls leave."""
+ENDINGS = {"lost": "lost", "interrupted": "cancelled", "timeout": "timeout"}
+"""How a call ended that ended neither well nor badly, by the kind of its error."""
+INTERRUPTED = ("lost", "cancelled")
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +52,10 @@ class BlackboardFull(AgentsError):
 class Crew:
     """`attempt` is its row. `end` is set when the host has ended, and says how the attempt ends."""
 
-    def __init__(self, scene: Scene, attempt: Fields, host: Fields):
+    def __init__(self, scene: Scene, attempt: Fields, host: Fields, loop: Fields):
         self.scene, self.attempt = scene, attempt
         self.members: list[Member] = [Member(self, host, Script(scene.script, scene.holds, plain=scene.plain))]
+        self.host.loop = loop
         self.calls: list[Call] = []
         self.end: Outcome | None = None
         self.returned: Outcome | None = None
@@ -89,6 +95,8 @@ class Crew:
         if member.ended:
             self._ended(turn, member)
             return
+        for each in self.members:
+            each.phases.look(turn, now)
         states = STATES.get(member.agent["platform"])
         if states is None:
             member.become(turn, "error", reason=f"there are no agents for the platform {member.agent['platform']}")
@@ -117,11 +125,12 @@ class Crew:
     def _how(self, member: Member) -> Outcome:
         said = member.said or Outcome("")
         if member.agent["state"] == "FINISH":
-            result = said.result if member.script.plain or not self.blackboard else dict(self.blackboard)
-            return Outcome("completed", result=result, exit_code=said.exit_code)
+            is_whole = member is self.host and not member.script.plain and self.blackboard
+            return Outcome("completed", result=dict(self.blackboard) if is_whole else said.result, exit_code=said.exit_code)
         if said.reason or (member.script.plain and said.outcome not in ("", "completed")):
             return said
-        return Outcome("failed", error=member.agent["reason"], exit_code=said.exit_code)
+        ended = "lost" if member.at.fault == "lost" and self.scene.on_lost == "fail" else "failed"
+        return Outcome(ended, error=member.agent["reason"], exit_code=said.exit_code)
 
     def _close(self, turn: Turn, member: Member, ended_well: bool, reason: str) -> None:
         """What an agent leaves open ends with it."""
@@ -150,8 +159,12 @@ class Crew:
     def record_end(self, turn: Turn) -> None:
         """While the actor pauses or the runner ends: the end of the call under way, and nothing that follows from it."""
         member = self.at_work
-        if member.outcome is not None and member.state == "ExecutingTool" and member.agent["state"] == "CONTINUE":
+        if member.outcome is None:
+            return
+        if member.state == "ExecutingTool" and member.agent["state"] == "CONTINUE":
             remember(member, turn, turn.ts)
+        elif member.agent["state"] == "SCREENSHOT" and member.outcome.outcome not in INTERRUPTED:
+            self._act_once(turn, turn.ts)
 
     # --- calls
 
@@ -163,7 +176,7 @@ class Crew:
 
     def take(self, outcome: Outcome) -> None:
         """The call under way has ended."""
-        kinds = {"lost": "lost", "cancelled": "interrupted", "timeout": "timeout"}
+        kinds = {ending: kind for kind, ending in ENDINGS.items()}
         outcome.error_kind = outcome.error_kind or kinds.get(outcome.outcome, "")
         self.at_work.outcome = outcome
         self.printed = max(self.printed, outcome.printed)
@@ -178,13 +191,23 @@ class Crew:
         """Nothing of it is under way, so that it needs no slot."""
         return self.body is None and not self.more and self.at_work.agent["state"] in ("PENDING", "CONFIRM")
 
+    @property
+    def is_short(self) -> bool:
+        """Its device lacks something, and nothing but a look at the device says when it no longer does."""
+        return bool(self.at_work.loop) and self.at_work.state == "ResourcePaused"
+
     def wake_at(self) -> float | None:
-        return self.at_work.wake_at()
+        """When it has something to decide by itself; a slot that it wants wakes it."""
+        times = [member.phases.wake_at() for member in self.members]
+        if not self.wants_slot:
+            times.append(self.at_work.wake_at())
+        return min((time for time in times if time is not None), default=None)
 
     # --- the task's gate
 
     def gate_is_shut(self, member: Member) -> bool:
-        return member is self.host and not self._open
+        """Whether a person has yet to let the task begin; what has begun is judged call by call."""
+        return member is self.host and not self._open and member.state == "Idle" and not member.at.done
 
     def whole_action(self) -> Fields:
         """What a person is asked about: the one call, or all steps."""
@@ -229,8 +252,9 @@ class Crew:
             raise BlackboardFull(f"{key} does not fit on the blackboard, which holds {BLACKBOARD_BYTES:,} bytes")
 
     def save(self, turn: Turn, key: str, value: Any) -> None:
-        """Put something where all agents of the crew see it."""
+        """Put something where all agents of the crew see it; raises BlackboardFull where it does not fit."""
         if key:
+            self.check_room(key, value)
             board = {**self.blackboard, key: value}
             agent = self.host.agent
             turn.record("blackboard_changed", agent_id=agent["id"], set={"agent": {str(agent["id"]): {"blackboard": board}}})
@@ -270,7 +294,7 @@ class Crew:
             self.members.append(member)
 
     def _load_member(self, member: Member, read: Read) -> None:
-        loops = read("loop", "agent_id = %s", member.agent["id"])
+        loops = [member.loop] if member.loop else read("loop", "agent_id = %s", member.agent["id"])
         if not loops:
             return
         member.loop = loops[0]
@@ -279,22 +303,27 @@ class Crew:
         open_row = member.memory.read(rows)
         member.row = None if open_row is None else dict(open_row)
         member.phases.load(read("phase", "agent_id = %s", member.agent["id"]))
-        self._load_approvals(member, read)
-        self._load_said(member, rows)
+        calls = [row for row in rows if row["ended_at"] is not None and row["kind"] in CALLS]
+        self._load_said(member, calls)
+        self._load_approvals(member, read, calls[-1]["ended_at"] if calls else "")
 
-    def _load_approvals(self, member: Member, read: Read) -> None:
+    def _load_approvals(self, member: Member, read: Read, since: str) -> None:
+        """`since`: when the last call ended. What was given before it, and used, was given for something else."""
         approvals = read("approval", "session_id = %s AND agent_id = %s", self.scene.stream, member.agent["id"])
         for approval in approvals:
             if approval["kind"] == "task" and approval["used_at"] and approval["state"] == "approved":
                 self.open_gate(member, approval)
-        if approvals and (approvals[-1]["used_at"] is None or member.state in ("AwaitingPermission", "ErrorRecovery")):
-            member.approval = approvals[-1]
+        state, last = member.loop["left"] or member.state, approvals[-1] if approvals else None
+        if last is not None and (
+            last["used_at"] is None or state == "AwaitingPermission" or (state == "ErrorRecovery" and last["asked_at"] >= since)
+        ):
+            member.approval = last
 
-    def _load_said(self, member: Member, rows: list[Fields]) -> None:
-        ended = [row for row in rows if row["ended_at"] is not None and row["kind"] in ("tool", "test", "poll", "observe")]
-        if ended:
-            row = ended[-1]
+    def _load_said(self, member: Member, calls: list[Fields]) -> None:
+        if calls:
+            row = calls[-1]
+            outcome = "completed" if row["success"] else ENDINGS.get(row["error_kind"], "failed")
             member.said = Outcome(
-                "completed" if row["success"] else "failed", result=row["result"], error=row["raw_error"],
-                exit_code=row["exit_code"], error_kind=row["error_kind"],
+                outcome, result=row["result"], error=row["raw_error"], exit_code=row["exit_code"], error_kind=row["error_kind"],
+                reason="denied" if row["error_kind"] == "denied" and member.script.plain else "",
             )  # fmt: skip

@@ -84,10 +84,9 @@ class Member:
 
     def begin(self, turn: Turn) -> None:
         """Give the agent its tool loop."""
-        self.loop = TABLES["loop"].whole(
-            {"id": turn.take(), "agent_id": self.agent["id"], "created_at": turn.at, "entered_at": turn.at}
-        )
-        turn.record("loop_created", add={"loop": [TABLES["loop"].told(self.loop)]})
+        row = new_loop(turn, self.agent["id"])
+        self.loop = TABLES["loop"].whole(row)
+        turn.record("loop_created", add={"loop": [row]})
 
     # --- transitions
 
@@ -222,12 +221,16 @@ class Member:
 
     def wake_at(self) -> float | None:
         """When the agent has something to decide by itself."""
-        times = [self.phases.wake_at()]
         if self.agent["state"] == "PENDING":
-            times.append(self.at.until)
-        elif self.agent["state"] == "CONFIRM" and self.approval is not None and self.approval["expires_at"]:
-            times.append(from_iso(self.approval["expires_at"]))
-        return min((time for time in times if time is not None), default=None)
+            return self.at.until
+        if self.agent["state"] == "CONFIRM" and self.approval is not None and self.approval["expires_at"]:
+            return from_iso(self.approval["expires_at"])
+        return None
+
+
+def new_loop(turn: Turn, agent: int) -> Fields:
+    """The row of an agent's tool loop, not yet recorded."""
+    return {"id": turn.take(), "agent_id": agent, "created_at": turn.at, "entered_at": turn.at}
 
 
 OBSERVE_S = 30.0

@@ -47,15 +47,26 @@ class Memory:
         return self.verdict
 
     def read(self, rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """All rows of a loop, oldest first; returns the one whose call had not ended."""
-        unended = None
-        for row in rows:
+        """All rows of a loop; returns the one whose call had not ended.
+
+        They are taken in the order in which they ended. What was accepted in the course of it counts from there on.
+        """
+        unended, known = None, list(rows)
+        known.sort(key=_place)
+        since = {row["target"] for row in known if row["kind"] == "accept"}
+        self.state = replace(self.state, accepted={one: True for one in self.state.accepted if one not in since})
+        for row in known:
             if row["ended_at"] is None:
                 unended = row
                 self.count = max(self.count, row["number"])
             else:
                 self.take(row)
         return unended
+
+
+def _place(row: Mapping[str, Any]) -> tuple[bool, str, bool, int]:
+    """What a person accepts comes first in its turn, as all commands do."""
+    return row["ended_at"] is None, row["ended_at"] or "", row["kind"] != "accept", row["number"]
 
 
 def item_of(row: Mapping[str, Any]) -> Evidence | Control:

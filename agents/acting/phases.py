@@ -32,7 +32,7 @@ class Phases:
     def load(self, rows: list[Fields]) -> None:
         self.now = next((row for row in rows if row["ended_at"] is None), None)
         if self.now is not None:
-            self._told = 2 if any("expected" in text for text in self.now["blockers"]) else 0
+            self._told = 2 if self._overdue(self.now) in self.now["blockers"] else 0
 
     def start(self, turn: Turn) -> None:
         """Begin the phase that the script stands in."""
@@ -81,7 +81,11 @@ class Phases:
         self._told += 1
         turn.record("phase_overdue", agent_id=self._member.agent["id"], number=self.now["number"], factor=self._told)
         if self._told == 2:
-            self.blocked(turn, f"it takes more than twice the expected {self.now['expected_s']:g} s")
+            self.blocked(turn, self._overdue(self.now))
+
+    @staticmethod
+    def _overdue(phase: Fields) -> str:
+        return f"it takes more than twice the expected {phase['expected_s'] or 0:g} s"
 
     def _due(self) -> float | None:
         if self.now is None or not self.now["expected_s"] or self._told >= 2:

@@ -33,14 +33,15 @@ def way_out(kind: str, made: int, *, on_lost: str = "retry", detour: bool = Fals
     """
     if kind == "interrupted":
         return "retry"
-    if made > RECOVERIES:
-        return "give_up"
-    if kind in WAITS:
-        return "wait"
     if kind == "lost":
-        return {"retry": "retry", "ask": "ask"}.get(on_lost, "give_up")  # type: ignore[return-value]
+        again: Way = {"retry": "retry", "ask": "ask"}.get(on_lost, "give_up")  # type: ignore[assignment]
+        return again if made <= RECOVERIES else "give_up"
+    if kind in WAITS and made <= RECOVERIES:
+        return "wait"
     if own:
         return "check"
+    if made > RECOVERIES:
+        return "give_up"
     if detour:
         return "steer"
     return {"timeout": "longer", "bad_arguments": "steer", "missing": "ask", "permission": "ask"}.get(kind, "give_up")  # type: ignore[return-value]

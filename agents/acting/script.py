@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
+from agents.errors import AgentsError
+
 Step = Mapping[str, Any]
 Holds = Callable[[str, Any], bool]
 """Whether a condition holds for a JSON value; raises AgentsError when that cannot be said."""
@@ -61,10 +63,14 @@ class Script:
         self.total = len(phases) if len(phases) > 1 or phases[0]["description"] else 0
 
     def pass_over(self, at: Position, blackboard: Mapping[str, Any]) -> Position:
-        """Past the steps whose `if` is false; raises AgentsError for one that cannot be decided."""
+        """Past the steps whose `if` is false; one that cannot be decided has failed, and is not tried."""
         while at.met is None and at.detour < 0 and (step := self.step(at)) is not None:
-            if not step["if"] or at.tries or self._holds(step["if"], blackboard):
-                break
+            try:
+                if not step["if"] or at.tries or self._holds(step["if"], blackboard):
+                    break
+            except AgentsError as error:
+                wrong = f"whether the step is wanted cannot be said: {error}"
+                return replace(at, met=False, tries=step.get("tries", 1), error=wrong)
             at = self._onward(at)
         return at
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from agents.acting import asking
 from agents.acting.member import Member
+from agents.acting.script import Step
 from agents.acting.strategies import PIPES
 from agents.engine.tools import Outcome
+from agents.errors import AgentsError
 from agents.turns import Turn
 
 State = Callable[[Member, Turn, float], None]
@@ -78,8 +81,9 @@ def look(member: Member, turn: Turn, now: float) -> None:
     if member.crew.gate_is_shut(member) or step is None or step["do"] != "observe":
         member.become(turn, "captured", also=also)
         return
-    member.crew.save(turn, step["save"], outcome.result)
-    member.become(turn, "captured", replace(member.at, met=True), also=also)
+    wrong = _saved(member, turn, step, outcome.result)
+    at = replace(member.at, met=not wrong, tries=member.at.tries + 1, error=wrong)
+    member.become(turn, "captured", at, also=also)
 
 
 def pend(member: Member, turn: Turn, now: float) -> None:
@@ -111,9 +115,8 @@ def _for_answer(member: Member, turn: Turn, now: float) -> None:
     step = member.step
     if member.state == "StreamingResponse" and step is not None:  # the step itself was the question
         member.approval = None
-        at = replace(at, met=well, error="" if well else approval["reason"] or "refused")
-        if well:
-            member.crew.save(turn, step["save"], approval["answer"])
+        wrong = _saved(member, turn, step, approval["answer"]) if well else approval["reason"] or "refused"
+        at = replace(at, met=not wrong, tries=at.tries + 1, error=wrong)
     member.become(turn, "received" if well else "failed", at, reason=approval["reason"])
     if approval["kind"] != "callback":
         row = member.note(turn, kind="user", success=True, arguments={"said": approval["answer"]})
@@ -136,11 +139,20 @@ def _for_child(member: Member, turn: Turn, now: float) -> None:
     if child is None or step is None or not member.crew.has_slot():
         return
     member.crew.returned = None
-    well = child.outcome == "completed"
-    if well:
-        member.crew.save(turn, step["save"], child.result)
-    at = replace(member.at, waits="", met=well, tries=member.at.tries + 1, error=child.error)
-    member.become(turn, "received", at, reason=child.error)
+    wrong = child.error or child.outcome
+    if child.outcome == "completed":
+        wrong = _saved(member, turn, step, child.result)
+    at = replace(member.at, waits="", met=not wrong, tries=member.at.tries + 1, error=wrong)
+    member.become(turn, "received", at, reason=wrong)
+
+
+def _saved(member: Member, turn: Turn, step: Step, value: Any) -> str:
+    """Put what came where the step says; why that is not possible, empty when it is."""
+    try:
+        member.crew.save(turn, step["save"], value)
+    except AgentsError as error:
+        return str(error)
+    return ""
 
 
 WAITS: dict[str, State] = {"time": _for_time, "approval": _for_answer, "child": _for_child}

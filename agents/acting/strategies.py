@@ -43,16 +43,11 @@ def register(platform: str, pipe: Pipe) -> None:
 def note_resources(member: Member, turn: Turn, now: float) -> bool:
     """Stop working while the device is short of memory, disk or processor; go on where it stopped."""
     low = member.crew.scene.device.get("low", "")
-    if low and member.state in WORKING and member.call is None:
+    if low and member.state in WORKING and member.row is None:
         member.move(turn, "resources_low", left=member.state, reason=low)
     elif not low and member.state == "ResourcePaused":
         member.move(turn, "resources_ok", left="")
     return member.state != "ResourcePaused"
-
-
-def note_time(member: Member, turn: Turn, now: float) -> bool:
-    member.phases.look(turn, now)
-    return True
 
 
 # LLM_INTERACTION
@@ -96,10 +91,7 @@ def answer(member: Member, turn: Turn, now: float) -> bool:
 
 
 def _next_step(member: Member) -> tuple[Position, Step | None]:
-    try:
-        at = member.script.pass_over(member.at, member.crew.blackboard)
-    except AgentsError as error:
-        at = replace(member.at, met=False, error=f"whether the step is wanted cannot be said: {error}")
+    at = member.script.pass_over(member.at, member.crew.blackboard)
     return at, member.script.step(at)
 
 
@@ -185,7 +177,8 @@ def _refused(member: Member, turn: Turn, event: str, action: Fields, why: str) -
     known = call_row(action["tool"], action["arguments"], "", member.memory.settings)
     ended = ended_fields({**known, "error": ""}, Outcome("failed", error_kind="denied"), why, turn.at)
     row = member.note(turn, **{**known, **ended})
-    member.said = Outcome("failed", error=why, error_kind="denied", reason="denied" if member.script.plain else "")
+    if member.script.plain:  # the same call again would be refused again
+        member.said = Outcome("failed", error=why, error_kind="denied", reason="denied")
     at = replace(member.at, met=False, error=why, tries=member.at.tries + 1)
     member.move(turn, event, at, reason=why, add={"evidence": [row]})
 
@@ -370,7 +363,7 @@ WAYS: dict[str, Callable[[Member, Turn], bool]] = {
 }  # fmt: skip
 
 SHELL: Pipe = {
-    "DATA_COLLECTION": (note_resources, note_time),
+    "DATA_COLLECTION": (note_resources,),
     "LLM_INTERACTION": (prompt, answer),
     "ACTION_EXECUTION": (permit, perform),
     "MEMORY_UPDATE": (remember, check_progress, recover),

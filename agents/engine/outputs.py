@@ -33,14 +33,14 @@ class Outputs:
     async def flush(self) -> None:
         """Write what has come since the last time."""
         pieces, self._pieces = self._pieces, {}
+        ended, self._ended = self._ended, set()
         rows: list[tuple[int, int, str]] = []
         for attempt, texts in pieces.items():
             rows += self._rows(attempt, "".join(texts))
         async with self._journal.transaction() as cursor:
             self._store.insert(cursor, "agents_output", COLUMNS, rows)
-        for attempt in self._ended:
+        for attempt in ended - self._pieces.keys():  # others have printed more while this was written
             self._offsets.pop(attempt, None)
-        self._ended.clear()
 
     def _rows(self, attempt: int, text: str) -> list[tuple[int, int, str]]:
         offset = self._offsets[attempt]

@@ -65,7 +65,10 @@ class Surroundings:
 
     def _pressure(self, key: int, device: Fields) -> Pressure:
         """Kept from reading to reading, until the device's limits change."""
-        wanted = Pressure.of(device["limits"])
+        try:
+            wanted = Pressure.of(device["limits"])
+        except ValueError:  # nobody else must suffer for limits that say nothing
+            wanted = Pressure()
         known = self._pressures.get(key)
         if known is None or (known.limits, known.hold_s) != (wanted.limits, wanted.hold_s):
             known = self._pressures[key] = wanted
