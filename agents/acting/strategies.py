@@ -365,7 +365,7 @@ WAYS: dict[str, Callable[[Member, Turn], bool]] = {
 SHELL: Pipe = {
     "DATA_COLLECTION": (note_resources,),
     "LLM_INTERACTION": (prompt, answer),
-    "ACTION_EXECUTION": (permit, perform),
+    "ACTION_EXECUTION": (note_resources, permit, perform),
     "MEMORY_UPDATE": (remember, check_progress, recover),
 }
 register("shell", SHELL)

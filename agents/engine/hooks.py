@@ -6,14 +6,16 @@ commit that it is about. What it raises is recorded in the session and does no h
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from queue import Full, Queue
+from threading import Thread
 from typing import Any
 
 from django.conf import settings
-from django.db import connections
+from django.db import DatabaseError, connections
 from django.utils.module_loading import import_string
 
 from agents.errors import AgentsError
@@ -28,6 +30,10 @@ WAITING = 10_000
 """Calls that may wait; while a hook is slower than that, further ones are left out, and the first of those is recorded."""
 FAILURES = 10
 """Failures of one hook that are recorded in one session."""
+SESSIONS = 10_000
+"""Sessions and hooks whose failures are counted; then the count begins anew."""
+CLOSE_S = 5.0
+"""A runner that ends waits so long for its hooks."""
 MESSAGE = 500
 """Characters."""
 
@@ -44,9 +50,14 @@ class Hooks:
 
     def __init__(self) -> None:
         self._hooks = wanted()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="hooks") if self._hooks else None
-        self._waiting = 0
+        self._calls: Queue[tuple[int, str, Fields] | None] = Queue(WAITING)
+        self._left_out: set[str] = set()
         self._failures: Counter[tuple[int, str]] = Counter()
+        self._thread = Thread(target=self._work, name="hooks", daemon=True) if self._hooks else None
+        if self._thread is not None:
+            self._thread.start()
+
+    # `_left_out`: hooks that were too slow for all they should have been told, which is recorded once.
 
     def after(self, batch: Batch) -> None:
         """What `batch` recorded is durable."""
@@ -58,39 +69,42 @@ class Hooks:
                     self._submit(batch.stream, name, told)
 
     def _submit(self, session: int, name: str, told: Fields) -> None:
-        assert self._thread is not None
-        if self._waiting < WAITING:
-            self._waiting += 1
-            self._thread.submit(self._call, session, name, told)
-        elif self._waiting == WAITING:
-            self._waiting += 1
-            self._thread.submit(self._left_out, session, name)
-
-    def _call(self, session: int, name: str, told: Fields) -> None:
-        self._waiting -= 1
         try:
-            self._hooks[name](session, told)
-        except Exception as error:  # whatever it is, it is the installation's own code
-            self._record(session, name, f"{type(error).__name__}: {error}")
+            self._calls.put_nowait((session, name, told))
+        except Full:
+            self._left_out.add(name)
 
-    def _left_out(self, session: int, name: str) -> None:
-        self._waiting -= 1
-        self._record(session, name, f"it is too slow: {WAITING:,} calls waited, and others were left out")
+    def _work(self) -> None:
+        recorded: set[str] = set()
+        while (call := self._calls.get()) is not None:
+            session, name, told = call
+            try:
+                self._hooks[name](session, told)
+            except Exception as error:  # whatever it is, it is the installation's own code
+                self._record(session, name, f"{type(error).__name__}: {error}")
+            for slow in self._left_out - recorded:
+                recorded.add(slow)
+                self._record(session, slow, f"it is too slow: {WAITING:,} calls waited, and others were left out")
+        connections.close_all()
 
     def _record(self, session: int, name: str, message: str) -> None:
+        if len(self._failures) > SESSIONS:
+            self._failures.clear()
         self._failures[session, name] += 1
         if self._failures[session, name] > FAILURES:
             return
         try:
             with door(session, "system") as opened:
                 opened.turn.record("hook_failed", hook=name, message=message[:MESSAGE])
-        except AgentsError as error:  # the session is full, or gone
+        except (AgentsError, DatabaseError) as error:  # the session is full or gone, or nothing can be recorded now
             log.warning("hook %s failed in session %s, which cannot record it: %s (%s)", name, session, message, error)
 
     def close(self) -> None:
+        """Let what waits be told, as far as that goes quickly."""
         if self._thread is not None:
-            self._thread.submit(connections.close_all)
-            self._thread.shutdown()
+            with contextlib.suppress(Full):
+                self._calls.put(None, timeout=CLOSE_S)
+            self._thread.join(CLOSE_S)
 
 
 def _told(draft: Draft) -> Iterator[tuple[str, Fields]]:
