@@ -5,6 +5,7 @@
     places     fresh installations: a database, a state folder, processes
     inside/    what runs in those processes, with Django set up
     suite      the benchmarks, each a function that yields rows
+    alive      those of agents that are told something, and of agents that wait
     report     rows, targets, the table
     machine    what this machine is, and what a process takes of it
 

@@ -23,6 +23,9 @@ TARGETS = {
     "kill, first": (0.6, 0.7),
     "memory, runner": (150, 150),
     "memory, web": (110, 110),
+    "cancel": (200, 200),
+    "waiting, memory": (50, 50),
+    "waiting, held": (0, 0),
 }
 RATES = ("/s",)
 """Units in which more is better."""

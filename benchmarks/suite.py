@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from benchmarks import alive
 from benchmarks.machine import memory
 from benchmarks.places import Ground, Place
 from benchmarks.report import Row
@@ -32,10 +33,15 @@ class Size:
     trials: int
     commits: int
     kill: int
+    busy: int
+    waiting: int
+    warm: int
+    settle: float
+    waits: tuple[tuple[str, ...], ...]
 
 
-FULL = Size(3, (1000, 10_000), 10_000, 200, 40, 10_000, 200, 200, 40, 200, 1000)
-SMOKE = Size(1, (300,), 1000, 30, 5, 300, 20, 10, 4, 20, 300)
+FULL = Size(3, (1000, 10_000), 10_000, 200, 40, 10_000, 200, 200, 40, 200, 1000, 50, 500, 12, 2.0, (("sessions",), ("tasks",)))
+SMOKE = Size(1, (300,), 1000, 30, 5, 300, 20, 10, 4, 20, 300, 5, 12, 2, 0.2, (("sessions", "tasks"),))
 
 
 class Run:
@@ -46,6 +52,13 @@ class Run:
 
     def row(self, what: str, value: float, unit: str, **more: Any) -> Row:
         return Row(self.database, what, value, unit, **more)
+
+    def latency(self, what: str, seconds: list[float], target: str = "") -> Row:
+        """The 95th percentile in ms."""
+        times = [one * 1000 for one in seconds]
+        p95 = statistics.quantiles(times, n=20, method="inclusive")[-1]
+        note = f"p50 {statistics.median(times):.1f}, most {max(times):.1f} ms, of {len(times)}"
+        return self.row(f"{what}, p95", p95, "ms", target=target, note=note)
 
     def median(self, function: str, by: str, settings: dict[str, str] | None = None, **arguments: Any) -> dict:
         """The median run by one of its numbers; each in a place and a process of its own."""
@@ -132,30 +145,21 @@ def post(run: Run) -> Iterator[Row]:
     trials = run.size.trials
     with run.ground.place() as place, place.process("runners.serve") as runner:
         runner.read()
-        yield _latency(run, "post > first task, session held", place.call("wakeups.alive", trials=trials), "post, alive")
-        yield _latency(
-            run, "post > first task, session given back", place.call("wakeups.asleep", trials=trials), "post, asleep"
-        )
+        yield run.latency("post > first task, session held", place.call("wakeups.alive", trials=trials), "post, alive")
+        yield run.latency("post > first task, session given back", place.call("wakeups.asleep", trials=trials), "post, asleep")
         with place.web() as (port, _):
             times = place.call("wakeups.over_http", trials=trials, port=port, token=place.furniture["token"])
-        yield _latency(run, "post > first task, over HTTP", times, "post, alive")
+        yield run.latency("post > first task, over HTTP", times, "post, alive")
 
 
 def websocket(run: Run) -> Iterator[Row]:
     with run.ground.place() as place, place.web() as (port, _):
         arguments = {"count": run.size.commits, "port": port, "token": place.furniture["token"]}
-        yield _latency(run, "commit > websocket, idle", place.call("live.commits", **arguments), "websocket")
+        yield run.latency("commit > websocket, idle", place.call("live.commits", **arguments), "websocket")
         with place.process("runners.serve") as runner:
             runner.read()
             place.call("graphs.prepare", tasks=run.size.layered[-1])
-            yield _latency(run, "commit > websocket, beside a run", place.call("live.commits", **arguments), "websocket")
-
-
-def _latency(run: Run, what: str, seconds: list[float], target: str) -> Row:
-    times = [one * 1000 for one in seconds]
-    p95 = statistics.quantiles(times, n=20, method="inclusive")[-1]
-    note = f"p50 {statistics.median(times):.1f}, most {max(times):.1f} ms, of {len(times)}"
-    return run.row(f"{what}, p95", p95, "ms", target=target, note=note)
+            yield run.latency("commit > websocket, beside a run", place.call("live.commits", **arguments), "websocket")
 
 
 def foreign(run: Run) -> Iterator[Row]:
@@ -219,4 +223,6 @@ BENCHMARKS: dict[str, Callable[[Run], Iterator[Row]]] = {
     "foreign": foreign,
     "kill": kill,
     "memory": memory_taken,
+    "commands": alive.commands,
+    "waiting": alive.waiting,
 }

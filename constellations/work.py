@@ -211,7 +211,7 @@ class ConstellationWork:
             if node.row["error"]:
                 fields["error"] = ""
             turn.transition(TASK, "task", node.row, "succeed", also=also, ended_at=turn.at, **fields)
-        elif outcome.outcome == "lost":
+        elif outcome.outcome == "lost" and not outcome.reason:
             self._lost(turn, node, also, outcome)
         elif outcome.outcome == "cancelled":
             self._interrupted(turn, node, also)

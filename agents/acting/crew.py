@@ -129,8 +129,7 @@ class Crew:
             return Outcome("completed", result=dict(self.blackboard) if is_whole else said.result, exit_code=said.exit_code)
         if said.reason or (member.script.plain and said.outcome not in ("", "completed")):
             return said
-        ended = "lost" if member.at.fault == "lost" and self.scene.on_lost == "fail" else "failed"
-        return Outcome(ended, error=member.agent["reason"], exit_code=said.exit_code)
+        return Outcome("failed", error=member.agent["reason"], exit_code=said.exit_code)
 
     def _close(self, turn: Turn, member: Member, ended_well: bool, reason: str) -> None:
         """What an agent leaves open ends with it."""

@@ -142,6 +142,8 @@ def _for_child(member: Member, turn: Turn, now: float) -> None:
     wrong = child.error or child.outcome
     if child.outcome == "completed":
         wrong = _saved(member, turn, step, child.result)
+    elif step["on_failure"] == "fail":  # why it ended says whether another attempt makes sense
+        member.said = child
     at = replace(member.at, waits="", met=not wrong, tries=member.at.tries + 1, error=wrong)
     member.become(turn, "received", at, reason=wrong)
 

@@ -280,8 +280,14 @@ def recover(member: Member, turn: Turn, now: float) -> bool:
         return _give_up(member, turn)
     own = step.get("tries", 1) > 1 or step.get("on_failure") == "continue"
     detour = bool(step.get("recover")) and member.at.detour < 0
-    way = way_out(member.at.fault, member.at.faults, on_lost=member.crew.scene.on_lost, detour=detour, own=own)
+    way = way_out(member.at.fault, member.at.faults, on_lost=_on_lost(member), detour=detour, own=own)
     return WAYS[way](member, turn)
+
+
+def _on_lost(member: Member) -> str:
+    """What a person has let through at the task's gate is not repeated without asking."""
+    scene = member.crew.scene
+    return "ask" if scene.gate and scene.on_lost == "retry" else scene.on_lost
 
 
 def _steer(member: Member, turn: Turn) -> bool:
@@ -332,6 +338,8 @@ def _check(member: Member, turn: Turn) -> bool:
 
 
 def _give_up(member: Member, turn: Turn) -> bool:
+    if member.at.fault == "lost" and not member.script.plain:  # `on_lost` has ruled out another attempt as well
+        member.said = Outcome("lost", error=member.at.error, error_kind="lost", reason="lost")
     at = replace(member.at, met=False, done=True)
     member.move(turn, "give_up", at, reason=f"{member.at.fault}: {member.at.error}")
     return True

@@ -172,7 +172,7 @@ class ActorPart:
         reason, by = (_reason(first), first["by"]) if first else ("", "")
         self._move(turn, actor, "Pause", reason=reason, by=by, pausing=False)
         for item in items:
-            self._done(turn, item)
+            self._done(turn, item, changed=item is first)
         return False
 
     def resume(self, turn: Turn, item: Fields) -> None:

@@ -3,6 +3,8 @@
 import json
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django.db import transaction
 from websockets.sync.client import connect
@@ -30,6 +32,15 @@ def commits(count: int, port: int, token: str) -> list[float]:
         seen = _receive(client, first + count - 1)
         committing.join()
     return [seen[seq] - committed[seq] for seq in committed]
+
+
+@contextmanager
+def listening(port: int, token: str) -> Iterator[None]:
+    """Meanwhile a client listens to a session, so that the web server follows the streams."""
+    login, place = {"Authorization": f"Bearer {token}"}, f"ws://127.0.0.1:{port}/ws/sessions/{load.session()}/"
+    with connect(place, additional_headers=login, open_timeout=PATIENCE_S) as client:
+        client.recv(PATIENCE_S)
+        yield
 
 
 def _commit(session: int, count: int, committed: dict[int, float]) -> None:

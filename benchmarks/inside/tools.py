@@ -37,3 +37,10 @@ def witness(call: Call) -> Outcome:
     os.write(file, f"{clock()} {os.getpid()} {call.attempt}\n".encode())
     os.close(file)
     return Outcome("completed")
+
+
+@tool("nap")
+async def nap(call: Call) -> Outcome:
+    """Waits for `seconds`; its result is when it ended."""
+    await asyncio.sleep(call.arguments["seconds"])
+    return Outcome("completed", result={"at": clock()})

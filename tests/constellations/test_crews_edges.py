@@ -225,6 +225,18 @@ def test_a_call_with_leave_that_was_lost_is_asked_for_anew(engine, device):
     assert list(Approval.objects.order_by("id").values_list("state", flat=True)) == ["approved", "waiting"]
 
 
+def test_a_lost_call_behind_a_gate_is_not_repeated_without_asking(engine, device):
+    engine.submit({"tasks": [steps(sh("sleep 20"), confirm=True)]})
+    engine.run(WAITING)
+    approval_decide(Approval.objects.get().pk, "approve", by="user:1")
+    break_off(found("agents_evidence", "ended_at IS NULL AND kind = 'tool'"))
+    engine.run(WAITING)
+    approval_decide(Approval.objects.get(state="waiting").pk, "approve", by="user:1", answer="give up")
+    engine.run()
+    assert (Task.objects.get().state, Task.objects.get().reason) == ("FAILED", "lost")
+    assert Evidence.objects.filter(kind="tool").count() == 1
+
+
 def test_a_lost_call_of_a_task_that_must_not_be_repeated_ends_the_task(engine, device):
     engine.submit({"tasks": [steps(sh("sleep 20"), on_lost="fail", max_attempts=3)]})
     break_off(found("agents_evidence", "ended_at IS NULL"))
