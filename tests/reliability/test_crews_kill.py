@@ -89,7 +89,7 @@ def check_tasks() -> None:
         lost = ("lost", False) in check
         check_each_done_once(attempt)
         if task.on_lost == "fail" and lost:
-            assert (task.state, attempt.outcome, check[-1]) == ("FAILED", "failed", ("lost", False)), task
+            assert (task.state, attempt.outcome, check[-1]) == ("FAILED", "lost", ("lost", False)), task
         else:
             assert (task.state, attempt.outcome) == ("COMPLETED", "completed"), (task, task.error)
             assert check.count(("", True)) == CALLS, (task, check)
@@ -145,7 +145,7 @@ def test_what_an_app_agent_has_lost_fails_the_task_for_good_where_on_lost_says_s
     clusters().start()
     until(all_answered, "it ends")
     assert (Task.objects.get().state, Task.objects.get().reason) == ("FAILED", "lost")
-    assert Attempt.objects.get().outcome == "failed"
+    assert Attempt.objects.get().outcome == "lost"
     check_at_rest()
 
 
