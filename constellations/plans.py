@@ -18,7 +18,7 @@ from constellations.graph import Graph
 from constellations.operations import MAX_DEPENDENCIES, MAX_TASKS, list_within
 from constellations.values import Finding, Hints, Path, Reader, Row, key_text, kind_of, read_fields, text, under
 
-__all__ = ["TASK_DEFAULTS", "Plan", "parse"]
+__all__ = ["TASK_DEFAULTS", "Plan", "located", "parse", "read_value"]
 
 MAX_RULES = 100
 MAX_PROBLEMS = 1_000
@@ -48,13 +48,15 @@ def parse(text: str | bytes, source: str = "plan") -> Plan:
         document = documents.read(text)
     except Unreadable as error:
         raise PlanRejected([_problem(error.line, error.path, str(error))], source) from error
-    plan, findings = _read(document)
+    plan, findings = read_value(document.value)
+    findings = [*document.repeated, *findings]
     if findings:
-        raise PlanRejected(_located(document, findings), source)
+        raise PlanRejected(located(document, findings), source)
     return plan
 
 
-def _located(document: Document, findings: list[Finding]) -> list[dict[str, Any]]:
+def located(document: Document, findings: list[Finding]) -> list[dict[str, Any]]:
+    """Findings as problems with their lines, the first MAX_PROBLEMS of them."""
     shown = dict.fromkeys(findings[:MAX_PROBLEMS])
     problems = [_problem(document.line(path), path, message) for path, message in shown]
     problems.sort(key=lambda problem: problem["line"] or 0)
@@ -67,14 +69,14 @@ def _problem(line: int | None, path: Path, message: str) -> dict[str, Any]:
     return {"line": line, "key": key_text(path), "message": message}
 
 
-def _read(document: Document) -> tuple[Plan, list[Finding]]:
-    findings = [*document.repeated, *documents.flaws(document.value)]
-    if document.value is None:
+def read_value(value: Any) -> tuple[Plan, list[Finding]]:
+    """The plan that a value is, as far as it is one, and everything that keeps it from being one."""
+    if value is None:
         return Plan(), [((), "the plan is empty")]
-    if not isinstance(document.value, dict):
-        return Plan(), [((), f"a plan is an object with a list of tasks, not {kind_of(document.value)}")]
-    fields, found = read_fields(document.value, PLAN_READERS)
-    findings += found
+    if not isinstance(value, dict):
+        return Plan(), [((), f"a plan is an object with a list of tasks, not {kind_of(value)}")]
+    fields, found = read_fields(value, PLAN_READERS)
+    findings = [*documents.flaws(value), *found]
     if not fields.get("tasks") and not any(path == ("tasks",) for path, _ in findings):
         findings.append((("tasks",), "a plan needs at least one task"))
     plan = Plan(name=fields.get("name", ""))

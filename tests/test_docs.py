@@ -7,7 +7,7 @@ from textwrap import indent
 import pytest
 import yaml
 
-from constellations import plans
+from constellations import dialects, plans
 from constellations.guard_forms import SETTING_READERS
 from constellations.step_keys import DEFAULTS
 
@@ -32,6 +32,12 @@ def test_the_rule_on_the_page_is_a_rule():
     rules = yaml.safe_load(next(block for block in blocks(PLANS) if block.startswith("replan:")))
     tasks = [{"task_id": name, "tool": "noop"} for name in ("evaluate", "deploy")]
     assert plans.parse(yaml.safe_dump({"tasks": tasks, **rules})).rules[0]["name"] == "retrain"
+
+
+def test_the_document_of_another_program_on_the_page_is_one():
+    shown = next(block for block in blocks(PLANS) if block.startswith('{"constellation_id"'))
+    plan = dialects.read(shown)
+    assert (plan.dialect, len(plan.tasks), plan.dependencies[0]["condition"]) == ("galaxy", 2, "errors > 0")
 
 
 @pytest.mark.parametrize("key", ["steps", "phases", "confirm", "policies", "progress"])

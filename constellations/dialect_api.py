@@ -1,0 +1,84 @@
+"""REST of constellations in other dialects: export, import, and a look at what an import would be."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents import services
+from agents.api import Api, head_of, request_id
+from agents.errors import Conflict
+from agents.models import Session
+from agents.pagination import parameter
+from agents.permissions import actor_name
+from agents.serializers import Accepted
+from constellations import dialect_serializers as forms
+from constellations import importing
+from constellations.dialects import NAMES, ORRERY
+from constellations.exporting import export
+from constellations.models import Constellation
+
+DIALECT = OpenApiParameter("dialect", OpenApiTypes.STR, enum=NAMES, default=ORRERY)
+STATES = OpenApiParameter("states", OpenApiTypes.INT, enum=[0, 1], description="1: with how far tasks have come.")
+
+
+class ExportViews(Api):
+    """Constellations as documents."""
+
+    filter_backends: list = []
+
+    def get_queryset(self) -> QuerySet[Constellation]:
+        return Constellation.objects.filter(session__in=Session.objects.visible_to(self.request.user))
+
+    @extend_schema(parameters=[DIALECT, STATES], responses=OpenApiTypes.OBJECT, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def export(self, request: Request, pk: str) -> HttpResponse:
+        dialect, states = request.query_params.get("dialect", ORRERY), parameter(request, "states", 0, 0, 1)
+        if dialect not in NAMES:
+            raise ValidationError({"dialect": f"must be one of {', '.join(NAMES)}"})
+        text = export(self.get_object(), dialect, bool(states))
+        name = f'attachment; filename="constellation-{pk}.{dialect}.json"'
+        return HttpResponse(text, content_type="application/json", headers={"Content-Disposition": name})
+
+
+class ImportViews(Api):
+    """Documents as requests to a session."""
+
+    filter_backends: list = []
+
+    def get_queryset(self) -> QuerySet[Session]:
+        return Session.objects.visible_to(self.request.user)
+
+    @extend_schema(request=forms.ImportBody, responses={202: Accepted})
+    @action(detail=True, methods=["post"], url_path="import", url_name="import")
+    def take(self, request: Request, pk: str) -> Response:
+        session, body = self.get_object().pk, self.body(forms.ImportBody)
+        payload = importing.payload_of(body["document"], body.get("dialect", ""))
+        seq = head_of(session)  # before the request, so that whoever follows from here misses nothing of it
+        by, client_id = actor_name(request), body.get("client_id", "")
+        item, created = services.command_submit(
+            session, "interaction", client_id, payload, by=by, request_id=request_id(request), checked=True
+        )
+        if item.kind != "interaction":
+            raise Conflict(f"client_id {client_id} was used for a request of kind {item.kind}")
+        ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
+        return Response({**ids, "created": created, "seq": seq}, status=202)
+
+
+class CheckViews(Api):
+    """What documents would become."""
+
+    filter_backends: list = []
+    needs = {"check": "read"}
+
+    @extend_schema(request=forms.CheckBody, responses=forms.Checked)
+    @action(detail=False, methods=["post"], pagination_class=None)
+    def check(self, request: Request) -> Response:
+        body = self.body(forms.CheckBody)
+        return Response(importing.check(body["document"], body.get("dialect", "")))

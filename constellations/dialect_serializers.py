@@ -1,0 +1,41 @@
+"""What goes in and out over REST of constellations in other dialects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from agents.serializers import PLAN_LENGTH, Body, ClientId
+from constellations.dialects import NAMES
+
+
+@extend_schema_field({"oneOf": [{"type": "string", "minLength": 1, "maxLength": PLAN_LENGTH}, {"type": "object"}]})
+class Document(serializers.JSONField):
+    """A constellation, as text (YAML or JSON) or as an object."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str | Mapping) or data == "":
+            raise serializers.ValidationError("must be text or an object")
+        return data
+
+
+class CheckBody(Body):
+    """`dialect` is told by the document's keys when it is left out."""
+
+    document = Document()
+    dialect = serializers.ChoiceField(NAMES, required=False)
+
+
+class ImportBody(CheckBody):
+    client_id = ClientId()
+
+
+class Checked(serializers.Serializer):
+    dialect = serializers.ChoiceField(NAMES, help_text="The one it was read in.")
+    name = serializers.CharField()
+    tasks = serializers.IntegerField(help_text="How many.")
+    dependencies = serializers.IntegerField(help_text="How many.")
+    plan = serializers.DictField(help_text="What would be submitted.")

@@ -1,0 +1,105 @@
+"""Tasks of another dialect as tasks of a plan. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from constellations.dialects import shell
+from constellations.dialects.translation import WORDS_FOR_DOING, Piece, Translation, piece
+from constellations.dialects.vocabulary import ACTIONS, EXTENSION, Dialect
+from constellations.values import Path, Row, did_you_mean, key_text, read_fields, under
+
+
+def task(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Row:
+    """A task of a plan. `key`: under which it stands, where tasks stand under keys."""
+    made = piece(to, dialect.task, value, place, written)
+    made.name_by_key("task_id", "task_id", key)
+    _described(made)
+    _act(made, dialect)
+    made.extension(dialect.task.extension)
+    if not any(word in made.said for word in WORDS_FOR_DOING):
+        _find_idle(made, dialect, value)
+    _refuse_other_data(made, dialect.task.extension)
+    return made.said
+
+
+def _find_idle(made: Piece, dialect: Dialect, value: Mapping) -> None:
+    """Nothing says what the task does; where that is because its actions are wrong, it has been said."""
+    if not _ways(value, dialect):
+        name = made.said.get("task_id", "a task")
+        example = f"{{{', '.join(dialect.action)}}}"
+        made.find(f"{name} says in words alone what to do; without a language model it needs {ACTIONS}: {example}")
+    made.said["tool"] = "noop"  # so that the plan's reading has nothing to add
+
+
+def _described(made: Piece) -> None:
+    """What Galaxy says twice, and what it expects, which is for whoever does the work."""
+    told, again = made.said.get("description"), made.fields.get("task_description")
+    if again is not None and told is not None and again != told:
+        made.find("description and task_description are the same thing, and differ here", "task_description")
+    elif again is not None:
+        made.say("description", again, "task_description")
+    if expected := made.fields.get("expected_output_type"):
+        tips = made.said.get("tips", [])
+        made.said["tips"] = [*tips, f"Expected output: {expected}"] if isinstance(tips, list) else tips
+
+
+def _refuse_other_data(made: Piece, way: Path) -> None:
+    """What stands around an extension in a task is data that its work would need, and nothing here would read it."""
+    if len(way) > 1:
+        for key in made.fields.get(str(way[0]), {}):
+            if key not in (EXTENSION, ACTIONS):
+                made.find(f"there is no key {key} here{did_you_mean(str(key), (EXTENSION, ACTIONS))}", way[0], key)
+
+
+def _act(made: Piece, dialect: Dialect) -> None:
+    """One action is the task's call; several are its steps."""
+    calls = [(call, path) for call, path in _calls(made, dialect) if call]
+    if len(calls) == 1:
+        made.said.update(calls[0][0])
+    elif calls:
+        made.said["phases"] = [{"steps": [call for call, _ in calls]}]
+    for place, (_, path) in enumerate(calls):
+        at: Path = () if len(calls) == 1 else ("phases", 0, "steps", place)
+        made.to.origins[*made.place, *at] = (*made.written, *(path if at else ()))
+        for word, key in zip(("tool", "arguments"), dialect.action, strict=True):
+            made.to.origins[*made.place, *at, word] = (*made.written, *path, key)
+
+
+def _calls(made: Piece, dialect: Dialect) -> Iterator[tuple[Row, Path]]:
+    """Each action as {tool, arguments} and where it is; empty where it is none."""
+    ways = _ways(made.fields, dialect)
+    if len(ways) > 1:
+        made.find(f"a task has its {ACTIONS} in one place; here they are in {ACTIONS} and {key_text(dialect.actions)}", ACTIONS)
+    for way in ways[:1]:
+        written = _at(made.fields, way)
+        if not isinstance(written, list):
+            made.find("must be a list", *way)
+            continue
+        for place, action in enumerate(written):
+            yield _call(made, dialect, action, (*way, place)), (*way, place)
+
+
+def _ways(value: Mapping, dialect: Dialect) -> list[Path]:
+    """Where a task has actions."""
+    return [way for way in dict.fromkeys(((ACTIONS,), dialect.actions)) if _at(value, way)]
+
+
+def _at(fields: Mapping, way: Path) -> Any:
+    held: Any = fields
+    for step in way:
+        held = held.get(step) if isinstance(held, Mapping) else None
+    return held
+
+
+def _call(made: Piece, dialect: Dialect, action: Any, path: Path) -> Row:
+    fields, found = read_fields(action, dialect.action_readers)
+    made.to.findings += under((*made.written, *path), found)
+    tool, arguments = (fields.get(key) for key in dialect.action)
+    if tool is None:
+        if not found:
+            made.find(f"an action needs a {dialect.action[0]}", *path)
+        return {}
+    call = shell.call(tool, arguments) if isinstance(arguments, dict) else {"tool": tool, "arguments": arguments}
+    return call if call["arguments"] not in ({}, None) else {"tool": tool}

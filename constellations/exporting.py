@@ -1,0 +1,76 @@
+"""A constellation's rows as a document in any dialect."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db.models import QuerySet
+
+from agents.errors import AgentsError
+from constellations import dialects
+from constellations.dialects.writing import TOLD
+from constellations.forms import TASK_DEFAULTS
+from constellations.models import Constellation, Dependency, Task
+from constellations.operations import MAX_DEPENDENCIES, MAX_TASKS
+from constellations.task_progress import same_stream
+
+EXPORT_BYTES = 10_000_000
+"""Size of a document in UTF-8, results included."""
+CHUNK = 200
+"""Rows that are read at a time."""
+
+
+class ExportTooLarge(AgentsError):
+    """The constellation's document is larger than one may be."""
+
+    code = "export_too_large"
+    status = 409
+
+
+def export(constellation: Constellation, dialect: str = dialects.ORRERY, with_states: bool = False) -> str:
+    """JSON text; raises ExportTooLarge. `with_states`: with how far the constellation and its tasks have come."""
+    tasks = list(_tasks(constellation).values("id", *TASK_DEFAULTS)[: MAX_TASKS + 1])
+    edges = _dependencies(constellation, {row.pop("id"): row["task_id"] for row in tasks})
+    if len(tasks) > MAX_TASKS or len(edges) > MAX_DEPENDENCIES:
+        raise ExportTooLarge(f"a document has at most {MAX_TASKS:,} tasks and {MAX_DEPENDENCIES:,} dependencies")
+    states = _states(constellation) if with_states else None
+    document = dialects.write(tasks, edges, constellation.rules, dialect, constellation.name, states)
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    _check_size(len(text.encode()), with_states)
+    return text
+
+
+def _tasks(constellation: Constellation) -> QuerySet[Task]:
+    return same_stream(Task.objects.filter(constellation=constellation), constellation.pk).order_by("id")
+
+
+def _dependencies(constellation: Constellation, task_ids: dict[int, str]) -> list[dict[str, Any]]:
+    """Those between `task_ids`, by key: an edit in between may have added others."""
+    rows = same_stream(Dependency.objects.filter(constellation=constellation), constellation.pk).order_by("id")
+    columns = ("dependency_id", "upstream_id", "downstream_id", "type", "condition", "description")
+    return [
+        {
+            "dependency_id": row["dependency_id"], "from": task_ids[row["upstream_id"]], "to": task_ids[row["downstream_id"]],
+            "type": row["type"], "condition": row["condition"], "description": row["description"],
+        }
+        for row in rows.values(*columns)[: MAX_DEPENDENCIES + 1]
+        if row["upstream_id"] in task_ids and row["downstream_id"] in task_ids
+    ]  # fmt: skip
+
+
+def _states(constellation: Constellation) -> dialects.States:
+    told: dict[str, dict[str, Any]] = {}
+    size = 0
+    for row in _tasks(constellation).values("task_id", *TOLD).iterator(chunk_size=CHUNK):
+        times = {key: row[key] and row[key].isoformat() for key in ("started_at", "ended_at")}
+        told[row["task_id"]] = {key: row[key] for key in TOLD} | times
+        size += len(json.dumps(row["result"])) + len(row["error"])
+        _check_size(size, True)
+    return dialects.States(constellation.state, told)
+
+
+def _check_size(size: int, with_states: bool) -> None:
+    if size > EXPORT_BYTES:
+        hint = "; export it without states" if with_states else ""
+        raise ExportTooLarge(f"the document has more than {EXPORT_BYTES:,} bytes{hint}")

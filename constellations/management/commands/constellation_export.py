@@ -1,0 +1,26 @@
+"""`manage.py constellation_export ID`: a constellation as a document in one of the dialects."""
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from agents.errors import AgentsError
+from constellations.dialects import NAMES, ORRERY
+from constellations.exporting import export
+from constellations.models import Constellation
+
+
+class Command(BaseCommand):
+    help = "Print a constellation as a JSON document."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("id", type=int)
+        parser.add_argument("--dialect", choices=NAMES, default=ORRERY, help=f"default: {ORRERY}")
+        parser.add_argument("--states", action="store_true", help="with how far its tasks have come")
+
+    def handle(self, *args, **options) -> str:
+        constellation = Constellation.objects.filter(pk=options["id"]).first()
+        if constellation is None:
+            raise CommandError(f"there is no constellation {options['id']}")
+        try:
+            return export(constellation, options["dialect"], options["states"])
+        except AgentsError as error:
+            raise CommandError(str(error)) from error

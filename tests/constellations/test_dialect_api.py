@@ -1,0 +1,260 @@
+"""REST and commands of constellations in other dialects."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from agents import services
+from agents.models import InboxItem
+from constellations import exporting
+from constellations.dialects import NAMES, read
+from constellations.documents import MAX_BYTES
+from constellations.models import Constellation, Edit
+from tests.agents.conftest import Rest, add_actor, make_token
+from tests.constellations.test_api import add_constellation
+
+pytestmark = pytest.mark.django_db
+
+DOCUMENTS = Path(__file__).parent / "dialects"
+GALAXY = {
+    "constellation_id": "constellation_1",
+    "name": "both",
+    "tasks": {
+        "one": {"name": "One", "description": "Do it.", "task_data": {"actions": [{"function": "noop", "arguments": {}}]}},
+        "two": {
+            "name": "Two", "priority": 4,
+            "task_data": {"actions": [{"function": "execute_command", "arguments": {"command": "echo 'it works'"}}]},
+        },
+    },
+    "dependencies": {"l": {"from_task_id": "one", "to_task_id": "two", "dependency_type": "success_only"}},
+}  # fmt: skip
+PLAN = {
+    "name": "everything",
+    "tasks": [
+        {"task_id": "a", "tool": "noop", "deadline": 600, "tips": ["quick"]},
+        {
+            "task_id": "b",
+            "steps": [{"command": "echo hi", "save": "said"}, {"say": "done", "if": "said != 5"}],
+            "priority": "HIGH",
+        },
+        {"task_id": "c", "command": ["true"]},
+    ],
+    "dependencies": [
+        {"from": "a", "to": "b", "type": "COMPLETION_ONLY", "description": "in any case"},
+        {"from": "b", "to": "c", "dependency_id": "last"},
+    ],
+    "replan": [{"when": {"event": "task_failed"}, "edit": [{"remove_task": {"task_id": "c"}}]}],
+}
+
+
+@pytest.fixture
+def rest(operator):
+    return Rest(operator)
+
+
+@pytest.fixture
+def session(operator):
+    return services.session_create(operator, "mine", by="system")
+
+
+def words_alone() -> str:
+    return (DOCUMENTS / "seed_in_words.json").read_text()
+
+
+# Export
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("states", [0, 1])
+@pytest.mark.parametrize("dialect", NAMES)
+def test_what_was_carried_out_is_exported_and_imported_again_the_same(engine, device, dialect, states):
+    made = engine.carry_out(PLAN)
+    answer = Rest(engine.owner).get(f"/api/constellations/{made.pk}/export/", dialect=dialect, states=states)
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == "application/json"
+    assert answer["Content-Disposition"] == f'attachment; filename="constellation-{made.pk}.{dialect}.json"'
+    again, plan = read(answer.content), read(json.dumps(PLAN))
+    assert again.dialect == dialect
+    assert (again.name, again.tasks, again.dependencies, again.rules) == (plan.name, plan.tasks, plan.dependencies, plan.rules)
+    assert ("completed" in answer.content.decode().lower()) is bool(states)
+
+
+def test_an_export_is_a_plan_of_ours_unless_asked_otherwise(rest, session):
+    made, _ = add_constellation(session, name="chain")
+    answer = rest.get(f"/api/constellations/{made}/export")
+    assert answer.json() == {
+        "name": "chain",
+        "tasks": [{"task_id": f"t{n}", "name": "", "tool": "command"} for n in range(3)],
+        "dependencies": [
+            {"dependency_id": row.dependency_id, "from": row.upstream.task_id, "to": row.downstream.task_id, "type": row.type}
+            for row in Constellation.objects.get(pk=made).dependencies.order_by("id")
+        ],
+    }
+
+
+def test_an_export_costs_the_same_queries_however_large_the_graph(rest, session, django_assert_max_num_queries):
+    made, _ = add_constellation(session, 60)
+    with django_assert_max_num_queries(8):
+        assert rest.get(f"/api/constellations/{made}/export/", dialect="galaxy", states=1).status_code == 200
+
+
+@pytest.mark.parametrize(("query", "key"), [({"dialect": "klingon"}, "dialect"), ({"states": "2"}, "states")])
+def test_an_export_that_cannot_be_is_refused_with_its_key(rest, session, query, key):
+    made, _ = add_constellation(session)
+    answer = rest.get(f"/api/constellations/{made}/export/", **query)
+    assert (answer.status_code, answer.json()["problems"][0]["key"]) == (400, key)
+
+
+def test_an_export_beyond_the_limit_says_what_would_be_smaller(rest, session, monkeypatch):
+    monkeypatch.setattr(exporting, "EXPORT_BYTES", 100)
+    made, _ = add_constellation(session)
+    answer = rest.get(f"/api/constellations/{made}/export/", states=1)
+    assert (answer.status_code, answer.json()["code"]) == (409, "export_too_large")
+    assert answer.json()["detail"].endswith("export it without states")
+
+
+def test_what_belongs_to_others_is_neither_exported_nor_asked_for(viewer, session):
+    made, _ = add_constellation(session)
+    assert Rest(viewer).get(f"/api/constellations/{made}/export/").status_code == 404
+    assert Rest(viewer).post(f"/api/sessions/{session.pk}/import/", {"document": GALAXY}).status_code == 403
+
+
+# Import
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_document_of_another_program_is_carried_out(engine, device, session):
+    rest = Rest(engine.owner)
+    answer = rest.post(f"/api/sessions/{session.pk}/import/", {"document": GALAXY, "client_id": "once"})
+    assert answer.status_code == 202
+    accepted = answer.json()
+    assert (accepted["session"], accepted["client_id"], accepted["created"]) == (session.pk, "once", True)
+    engine.run()
+    made = Constellation.objects.get(interaction=accepted["interaction"])
+    assert (made.name, made.state) == ("both", "COMPLETED")
+    two = made.tasks.get(task_id="two")
+    assert (two.arguments, two.priority, two.state) == ({"argv": ["echo", "it works"]}, 3, "COMPLETED")
+    assert not Edit.objects.filter(constellation=made).exists()
+    again = rest.post(f"/api/sessions/{session.pk}/import/", {"document": json.dumps(GALAXY), "client_id": "once"})
+    assert (again.json()["created"], again.json()["interaction"]) == (False, accepted["interaction"])
+
+
+def test_a_refused_document_leaves_nothing_behind(rest, session, migrated_dump):
+    before = migrated_dump()
+    answer = rest.post(f"/api/sessions/{session.pk}/import/", {"document": words_alone()})
+    assert (answer.status_code, answer.json()["code"]) == (400, "plan_rejected")
+    assert [each["line"] for each in answer.json()["problems"]] == [6, 7, 8, 9]
+    assert migrated_dump() == before
+
+
+def test_a_client_id_of_a_command_is_not_an_imports(rest, session):
+    add_actor(session)
+    services.command_submit(session.pk, "ping", "taken", {}, by="system")
+    answer = rest.post(f"/api/sessions/{session.pk}/import/", {"document": GALAXY, "client_id": "taken"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+
+
+def test_a_token_needs_the_scope_to_operate(operator, session):
+    _, text = make_token(operator, "read")
+    assert Rest(token=text).post(f"/api/sessions/{session.pk}/import/", {"document": GALAXY}).status_code == 403
+    services.device_create("laptop", by="system")
+    assert Rest(token=text).post("/api/import/check", {"document": GALAXY}).status_code == 200
+
+
+# A look before
+
+
+def test_a_check_shows_the_plan_and_writes_nothing(rest, session, device, migrated_dump):
+    before = migrated_dump()
+    answer = rest.post("/api/import/check", {"document": GALAXY})
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "dialect": "galaxy", "name": "both", "tasks": 2, "dependencies": 1,
+        "plan": {
+            "name": "both",
+            "tasks": [
+                {"task_id": "one", "name": "One", "description": "Do it.", "tool": "noop"},
+                {"task_id": "two", "name": "Two", "priority": "CRITICAL", "command": ["echo", "it works"]},
+            ],
+            "dependencies": [{"dependency_id": "l", "from": "one", "to": "two", "type": "SUCCESS_ONLY"}],
+        },
+    }  # fmt: skip
+    assert migrated_dump() == before
+
+
+def test_a_check_names_every_problem_with_line_and_key(rest):
+    answer = rest.post("/api/import/check", {"document": (DOCUMENTS / "galaxy_prose.json").read_text(), "dialect": "galaxy"})
+    assert answer.status_code == 400
+    assert [(each["line"], each["key"]) for each in answer.json()["problems"]] == [
+        (17, "constellation.tasks[2]"),
+        (24, "constellation.dependencies[0].condition_description"),
+    ]
+
+
+def test_a_check_finds_devices_that_are_not_there(rest, device):
+    tasks = [{"task_id": "a", "target_device_id": "nowhere", "actions": [{"function": "noop"}]}]
+    written = json.dumps({"constellation": {"tasks": tasks}}, indent=1)
+    answer = rest.post("/api/import/check", {"document": written})
+    assert (answer.status_code, answer.json()["code"]) == (400, "plan_rejected")
+    assert answer.json()["problems"] == [
+        {
+            "line": written[: written.index("nowhere")].count("\n") + 1,
+            "key": "constellation.tasks[0].target_device_id",
+            "message": "there is no device nowhere; there are laptop",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "key"),
+    [
+        ({}, "document"),
+        ({"document": None}, "document"),
+        ({"document": 5}, "document"),
+        ({"document": []}, "document"),
+        ({"document": ""}, "document"),
+        ({"document": GALAXY, "dialect": "klingon"}, "dialect"),
+        ({"document": GALAXY, "session": 1}, "session"),
+    ],
+)
+def test_a_body_that_is_none_is_refused_with_its_key(rest, body, key):
+    answer = rest.post("/api/import/check", body)
+    assert (answer.status_code, answer.json()["problems"][0]["key"]) == (400, key)
+
+
+def test_a_document_larger_than_a_plan_is_refused(rest):
+    answer = rest.post("/api/import/check", {"document": {**GALAXY, "llm_source": "x" * MAX_BYTES}})
+    assert answer.status_code == 400
+    assert "1,000,000 are allowed" in answer.json()["detail"]
+
+
+# Commands
+
+
+@pytest.mark.django_db(transaction=True)
+def test_commands_import_and_export(engine, device, session, tmp_path):
+    file = tmp_path / "galaxy.json"
+    file.write_text(json.dumps(GALAXY))
+    out = StringIO()
+    call_command("constellation_import", file, session=session.pk, stdout=out)
+    engine.run()
+    made = Constellation.objects.get(interaction=int(out.getvalue()))
+    out = StringIO()
+    call_command("constellation_export", made.pk, dialect="galaxy", states=True, stdout=out)
+    assert json.loads(out.getvalue())["tasks"]["one"]["status"] == "completed"
+    assert read(out.getvalue()).tasks == read(GALAXY).tasks
+
+
+def test_commands_say_what_is_wrong(session, tmp_path):
+    file = tmp_path / "words.json"
+    file.write_text(words_alone())
+    with pytest.raises(CommandError, match=r"line 9, constellation\.tasks\[3\]: task_004 says in words alone"):
+        call_command("constellation_import", file, session=session.pk)
+    with pytest.raises(CommandError, match="No such file"):
+        call_command("constellation_import", tmp_path / "missing.json", session=session.pk)
+    with pytest.raises(CommandError, match="there is no constellation 5"):
+        call_command("constellation_export", 5)
+    assert not InboxItem.objects.exists()
