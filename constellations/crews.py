@@ -9,6 +9,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
+from agents.acting import reading
 from agents.acting.crew import Crew
 from agents.acting.member import Scene
 from agents.acting.policies import Judgement, Rule, judge, target_of
@@ -102,7 +103,7 @@ class Crews:
     def load(self, start: Start) -> None:
         """From rows, after another runner began it."""
         key, crew = start.attempt["id"], self._crew(start)
-        crew.load(self._work.drive.find)
+        reading.load(crew, self._work.drive.find)
         printed = store().execute(cursor(), PRINTED, (key,)).fetchone()[0]
         crew.printed = printed or 0
         self._crews[key] = crew, start

@@ -7,17 +7,17 @@ are to begin once that is durable, and whether it holds, wants or can do without
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
-from agents import ids
 from agents.acting import asking
+from agents.acting.checking import remember
 from agents.acting.member import Member, Scene
-from agents.acting.script import Position, Script, Step, single
+from agents.acting.recovery import ENDINGS
+from agents.acting.script import Script, Step, single
 from agents.acting.states import STATES
-from agents.acting.strategies import remember
 from agents.engine.tools import Call, Outcome
 from agents.errors import AgentsError
 from agents.machines import DEVICE_AGENT
@@ -31,16 +31,9 @@ NAME = 200
 """Characters of an agent's name."""
 ACTS = 64
 """Moves of a crew in one turn."""
-CALLS = ("tool", "test", "poll", "observe")
-"""Kinds of evidence that calls leave."""
-ENDINGS = {"lost": "lost", "interrupted": "cancelled", "timeout": "timeout"}
-"""How a call ended that ended neither well nor badly, by the kind of its error."""
 INTERRUPTED = ("lost", "cancelled")
 
 log = logging.getLogger(__name__)
-
-Read = Callable[..., list[Fields]]
-"""Reads rows of a table of the fold: (table, condition, *parameters), oldest first."""
 
 
 class BlackboardFull(AgentsError):
@@ -242,8 +235,13 @@ class Crew:
         }  # fmt: skip
         member.wait(turn, "child", None, "delegated", event="delegate")
         turn.record("agent_created", add={"agent": [row]})
+        self.take_on(TABLES["agent"].whole(row), step)
+
+    def take_on(self, agent: Fields, step: Step) -> Member:
+        """An app agent for a step that delegates; it is the one at work from now on."""
         phases = [{"description": "", "expected_duration": None, "steps": step["steps"]}]
-        self.members.append(Member(self, TABLES["agent"].whole(row), Script(phases, self.scene.holds)))
+        self.members.append(Member(self, agent, Script(phases, self.scene.holds)))
+        return self.at_work
 
     def check_room(self, key: str, value: Any) -> None:
         """Raises BlackboardFull where `value` does not fit."""
@@ -273,56 +271,3 @@ class Crew:
                 turn.record("identity_accepted", agent_id=agent, identity=identity, add={"evidence": [row]})
                 return True
         return False
-
-    # --- reading back
-
-    def load(self, read: Read) -> None:
-        """From rows, as far as the crew had come."""
-        self._load_member(self.host, read)
-        member = self.host
-        while member.at.waits == "child":
-            _, high = ids.row_range(self.scene.stream)
-            children = read("agent", "id > %s AND id < %s AND parent_id = %s", member.agent["id"], high, member.agent["id"])
-            step = member.step
-            if not children or step is None:
-                break
-            child = children[-1]
-            phases = [{"description": "", "expected_duration": None, "steps": step["steps"]}]
-            member = Member(self, child, Script(phases, self.scene.holds))
-            self._load_member(member, read)
-            self.members.append(member)
-
-    def _load_member(self, member: Member, read: Read) -> None:
-        loops = [member.loop] if member.loop else read("loop", "agent_id = %s", member.agent["id"])
-        if not loops:
-            return
-        member.loop = loops[0]
-        member.at = Position.of(member.loop["position"])
-        rows = read("evidence", "loop_id = %s", member.loop["id"])
-        open_row = member.memory.read(rows)
-        member.row = None if open_row is None else dict(open_row)
-        member.phases.load(read("phase", "agent_id = %s", member.agent["id"]))
-        calls = [row for row in rows if row["ended_at"] is not None and row["kind"] in CALLS]
-        self._load_said(member, calls)
-        self._load_approvals(member, read, calls[-1]["ended_at"] if calls else "")
-
-    def _load_approvals(self, member: Member, read: Read, since: str) -> None:
-        """`since`: when the last call ended. What was given before it, and used, was given for something else."""
-        approvals = read("approval", "session_id = %s AND agent_id = %s", self.scene.stream, member.agent["id"])
-        for approval in approvals:
-            if approval["kind"] == "task" and approval["used_at"] and approval["state"] == "approved":
-                self.open_gate(member, approval)
-        state, last = member.loop["left"] or member.state, approvals[-1] if approvals else None
-        if last is not None and (
-            last["used_at"] is None or state == "AwaitingPermission" or (state == "ErrorRecovery" and last["asked_at"] >= since)
-        ):
-            member.approval = last
-
-    def _load_said(self, member: Member, calls: list[Fields]) -> None:
-        if calls:
-            row = calls[-1]
-            outcome = "completed" if row["success"] else ENDINGS.get(row["error_kind"], "failed")
-            member.said = Outcome(
-                outcome, result=row["result"], error=row["raw_error"], exit_code=row["exit_code"], error_kind=row["error_kind"],
-                reason="denied" if row["error_kind"] == "denied" and member.script.plain else "",
-            )  # fmt: skip

@@ -14,6 +14,8 @@ KINDS = (
     "denied", "broken",
 )  # fmt: skip
 """Kinds of error. Those of the infrastructure, what was lost and what was interrupted are no evidence of being stuck."""
+ENDINGS = {"lost": "lost", "interrupted": "cancelled", "timeout": "timeout"}
+"""How a call ended (Outcome.outcome) that ended neither well nor badly, by the kind of its error."""
 FAULTS = frozenset(KINDS) - {"denied"}
 """Kinds after which the loop recovers; any other error is an answer, and goes back to whoever asked."""
 WAITS = ("rate_limit", "server_error", "connection_lost")

@@ -1,0 +1,72 @@
+"""Which calls are made: the strategies of ACTION_EXECUTION. Policies decide, and people about what these leave open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agents.acting import asking
+from agents.acting.member import Member
+from agents.acting.memory import call_row, ended_fields
+from agents.acting.script import Step
+from agents.engine.tools import Outcome
+from agents.tables import Fields
+from agents.turns import Turn
+
+
+def permit(member: Member, turn: Turn, now: float) -> bool:
+    """Policies decide about the call in turn; a person about what they leave open."""
+    if member.state == "AwaitingPermission":
+        _decided(member, turn)
+    elif member.state == "StreamingResponse" and member.at.met is None and (step := member.step) and step["do"] == "call":
+        _judge(member, turn, step)
+    return member.agent["state"] == "CONTINUE"
+
+
+def _judge(member: Member, turn: Turn, step: Step) -> None:
+    action = member.action()
+    judgement = member.judged(action)
+    if judgement.decision == "deny":
+        _refused(member, turn, "tool_denied", action, f"denied by policy: {judgement.note or action['tool']}")
+    elif (judgement.decision == "ask" and not member.crew.covers(judgement.critical)) or step["confirm"]:
+        title = f"{member.crew.scene.title}: {judgement.note or 'may it call ' + action['tool'] + '?'}"
+        member.move(turn, "tool_asks", reason=judgement.note)
+        member.ask(turn, "tool", title, asking.APPROVAL_S, action=action)
+        member.wait(turn, "approval", asking.APPROVAL_S, "waits for permission")
+    else:
+        member.perform(turn, "tool_allowed", action)
+
+
+def _decided(member: Member, turn: Turn) -> None:
+    """A person has decided about a call."""
+    approval, member.approval = member.approval, None
+    assert approval is not None
+    action = approval["action"]
+    if approval["state"] != "approved":
+        said = f"refused by {approval['decided_by']}" + (f": {approval['reason']}" if approval["reason"] else "")
+        _refused(member, turn, "denied", action, said)
+    elif not asking.intact(approval) or member.judged(action).decision == "deny":
+        _refused(member, turn, "denied", action, "what was approved is not what may be done")
+    else:
+        member.perform(turn, "approved", action)
+
+
+def _refused(member: Member, turn: Turn, event: str, action: Fields, why: str) -> None:
+    """A call that must not be made is a failed action, and goes back to whoever wanted it."""
+    known = call_row(action["tool"], action["arguments"], "", member.memory.settings)
+    ended = ended_fields({**known, "error": ""}, Outcome("failed", error_kind="denied"), why, turn.at)
+    row = member.note(turn, **{**known, **ended})
+    if member.script.plain:  # the same call again would be refused again
+        member.said = Outcome("failed", error=why, error_kind="denied", reason="denied")
+    at = replace(member.at, met=False, error=why, tries=member.at.tries + 1)
+    member.move(turn, event, at, reason=why, add={"evidence": [row]})
+
+
+def perform(member: Member, turn: Turn, now: float) -> bool:
+    """Wait for the call under way."""
+    return member.state != "ExecutingTool" or member.outcome is not None
+
+
+def is_free(member: Member, action: Fields) -> bool:
+    """Whether a call needs nobody's leave."""
+    step = member.step
+    return member.judged(action).decision == "allow" and step is not None and not step["confirm"]
