@@ -5,10 +5,14 @@ from typing import Any
 
 
 class AgentsError(Exception):
-    """Something was refused. `problems` name the places, for example {"line": 3, "key": "tasks[0]", "message": "..."}."""
+    """Something was refused. `problems` name the places, for example {"line": 3, "key": "tasks[0]", "message": "..."}.
+
+    `members` are what the answer says besides (RFC 9457, extension members).
+    """
 
     code = "refused"
     status = 400
+    members: Mapping[str, Any] = {}
 
     def __init__(self, message: str, problems: Iterable[Mapping[str, Any]] = ()):
         super().__init__(message)

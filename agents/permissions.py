@@ -22,6 +22,7 @@ NEEDS = {
     "own": Need("read", EVERYBODY),
     "read": Need("read", frozenset({"viewer", "operator", "admin"})),
     "operate": Need("operate", frozenset({"operator", "admin"})),
+    "edit": Need("edit", frozenset({"operator", "admin"})),
     "approve": Need("approve", frozenset({"operator", "admin"})),
     "govern": Need("admin", frozenset({"admin"})),
     "tokens": Need("admin", EVERYBODY),

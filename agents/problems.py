@@ -45,7 +45,7 @@ def answer(body: Problem) -> JsonResponse:
 def handler(error: Exception, context: dict[str, Any]) -> JsonResponse | None:
     """DRF's exception handler: what we refuse becomes a problem; a fault of ours stays one and is logged by Django."""
     if isinstance(error, AgentsError):
-        return answer(problem(error.status, error.code, str(error), error.problems))
+        return answer({**error.members, **problem(error.status, error.code, str(error), error.problems)})
     if isinstance(error, TransitionNotAllowed):
         return answer(problem(409, error.code, str(error)))
     if isinstance(error, RequestDataTooBig):

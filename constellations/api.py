@@ -17,10 +17,14 @@ from agents.api import Api
 from agents.filters import IdFilter, SessionFilter, one_of
 from agents.models import Output, Session
 from agents.pagination import LARGEST, optional, parameter
+from constellations import edit_serializers as edit_forms
 from constellations import serializers as forms
+from constellations.edit_api import EditViews, etag
+from constellations.graph_statistics import statistics_of
 from constellations.machines import CONSTELLATION, TASK
-from constellations.models import Attempt, Constellation, Dependency, Edit, Task
+from constellations.models import Attempt, Constellation, Dependency, Task
 from constellations.task_progress import progress_of, same_stream, waiting_approvals
+from constellations.waiting import why
 
 GRAPH_ROWS = 20_000
 """Tasks, and dependencies, that a detail shows."""
@@ -64,8 +68,8 @@ class TaskFilter(django_filters.FilterSet):
         fields = ()
 
 
-class ConstellationViews(mixins.ListModelMixin, Api):
-    """Graphs of tasks, each the answer to an interaction."""
+class ConstellationViews(mixins.ListModelMixin, EditViews):
+    """Graphs of tasks, each the answer to an interaction, and the edits of them."""
 
     serializer_class = forms.ConstellationRow
     filterset_class = ConstellationFilter
@@ -76,14 +80,13 @@ class ConstellationViews(mixins.ListModelMixin, Api):
 
     @extend_schema(responses=forms.ConstellationDetail)
     def retrieve(self, request: Request, pk: str) -> Response:
-        return Response(detail(self.get_object()))
-
-    @extend_schema(responses=forms.EditRow(many=True), filters=False)
-    @action(detail=True, methods=["get"], serializer_class=forms.EditRow)
-    def edits(self, request: Request, pk: str) -> Response:
         constellation = self.get_object()
-        rows = same_stream(Edit.objects.filter(constellation=constellation), constellation.pk)
-        return self.get_paginated_response(forms.EditRow(self.paginate_queryset(rows), many=True).data)
+        return Response(detail(constellation), headers=etag(constellation.version))
+
+    @extend_schema(responses=edit_forms.ConstellationStatistics, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def statistics(self, request: Request, pk: str) -> Response:
+        return Response(edit_forms.ConstellationStatistics(statistics_of(self.get_object())).data)
 
 
 def detail(constellation: Constellation) -> dict[str, Any]:
@@ -121,6 +124,12 @@ class TaskViews(mixins.ListModelMixin, Api):
         task.so_far = progress_of(task, attempts[0] if attempts else None)
         task.waiting_for = waiting_approvals(task)
         return Response(forms.TaskDetail(task).data)
+
+    @extend_schema(responses=edit_forms.Why, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def why(self, request: Request, pk: str) -> Response:
+        task = self.get_object()
+        return Response({"id": task.pk, "task_id": task.task_id, "state": task.state, **why(task)})
 
     @extend_schema(parameters=[ATTEMPT, OFFSET], responses=forms.OutputPiece, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)

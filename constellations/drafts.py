@@ -161,6 +161,13 @@ class Draft:
         if row is not None and not editable(row):
             raise Refusal(f"{what}{why_not(row)}", field, conflict=True)
 
+    def require_untried(self, task_id: str, field: str) -> None:
+        """What has been attempted leaves records, which stay with it."""
+        made = self.snapshot.tasks.get(task_id, {}).get("attempt", 0)
+        if made:
+            tried = "once" if made == 1 else f"{made} times"
+            raise Refusal(f"{task_id} cannot go: it has been tried {tried}, and that stays on record", field, conflict=True)
+
     # Changing
 
     def put_task(self, row: Row) -> None:

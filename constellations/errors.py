@@ -63,6 +63,49 @@ class EditRefused(ConstellationsError):
         self.status = 409 if conflict else 400
 
 
+class EditRejected(ConstellationsError):
+    """What an edit says of itself - its id, its reason, its version - makes no sense."""
+
+    code = "edit_rejected"
+
+
+class StaleEdit(ConstellationsError):
+    """The edit was made on an older version, and does not commute with what was changed since.
+
+    `members` names the newest version; `problems` are the edits since: {"key": "version 4", "message", "edit_id", "author"}.
+    """
+
+    code = "stale_edit"
+    status = 409
+
+    def __init__(self, based_on: int, version: int, problems: Iterable[Mapping[str, Any]]):
+        problems = list(problems)
+        since = in_short([problem["message"] for problem in problems])
+        super().__init__(f"the edit was made on version {based_on}, and version {version} is the newest: {since}", problems)
+        self.members = {"version": version}
+
+
+class UndoRefused(ConstellationsError):
+    """What the edit did cannot be taken back any more."""
+
+    code = "undo_refused"
+    status = 409
+
+
+class NoSuchConstellation(ConstellationsError):
+    """There is no constellation {id}."""
+
+    code = "no_such_constellation"
+    status = 404
+
+
+class NoSuchEdit(ConstellationsError):
+    """The constellation has no edit {edit_id}."""
+
+    code = "no_such_edit"
+    status = 404
+
+
 def in_short(lines: Sequence[str]) -> str:
     """The first few of `lines` and how many there are besides."""
     more = len(lines) - SHOWN_PROBLEMS
@@ -79,5 +122,5 @@ def _plan_line(problem: Mapping[str, Any]) -> str:
 def _edit_line(problem: Mapping[str, Any]) -> str:
     if problem["operation"] is None:
         return problem["message"]
-    place = f"operation {problem['operation'] + 1} ({problem['op']})"
+    place = f"operation {problem['operation'] + 1}" + (f" ({problem['op']})" if problem["op"] else "")
     return f"{place}, {problem['field']}: {problem['message']}" if problem["field"] else f"{place}: {problem['message']}"

@@ -320,22 +320,44 @@ class LiveGraph:
 
     # --- foreign changes
 
-    def absorb(self, data: Fields) -> None:
-        """Take up an edit that another process recorded; what it touched is judged again in the next turn."""
+    def absorb(self, data: Fields) -> list[str]:
+        """Take up an edit that another process recorded; what it touched is judged again in the next turn.
+
+        Returns the tasks that it added, or whose deadline it set.
+        """
         gone = set(data.get("del", {}).get("dependency", ()))
         for edge in [edge for edge in self.edges.values() if edge.row["id"] in gone] if gone else ():
             self._dirty[self._unlink(edge.row["dependency_id"]).down.key] = None
         for key in data.get("del", {}).get("task", ()):
             if key in self.ids:
                 self._drop_node(self.ids[key].key)
+        timed: list[str] = []
         for row in self._own(data, "task"):
             self.graph.add_task(self._add_node(row).key)
             self._dirty[row["task_id"]] = None
+            timed.append(row["task_id"])
         for row in self._own(data, "dependency"):
             edge = self._link(row)
             self.graph.add_edge(edge.up.key, edge.down.key)
             self._dirty[edge.down.key] = None
-        self._absorb_fields(data.get("set", {}))
+        changes = data.get("set", {})
+        self._absorb_fields(changes)
+        changed = (self.ids.get(int(key)) for key, fields in changes.get("task", {}).items() if "deadline" in fields)
+        return timed + [node.key for node in changed if node is not None]
+
+    def take_up(self, events: Iterable[Fields]) -> None:
+        """Bring a graph that was read, and that nobody drives, to a newer state: what happened, and what followed from it."""
+        for data in events:
+            self.absorb(data)
+        moved = [self.nodes[key] for key in self._dirty if key in self.nodes]
+        self.results |= {node.key: node.row["result"] for node in moved if node.ended and node.row["result"] is not None}
+        near = {id(edge): edge for node in moved for edge in (*node.incoming, *node.outgoing)}
+        for edge in near.values():
+            self._judge(edge)
+        for node in {id(node): node for node in (*moved, *(edge.down for edge in near.values()))}.values():
+            self._count(node)
+        self._dirty.clear()
+        self.news.clear()
 
     def _own(self, data: Fields, table: str) -> Iterator[Fields]:
         """Rows that an event adds to this constellation; a session has others."""

@@ -149,10 +149,13 @@ class Edit(models.Model):
 
     id = models.BigIntegerField(primary_key=True)
     constellation = models.ForeignKey(Constellation, on_delete=models.CASCADE, related_name="edits", db_index=False)
-    edit_id = models.CharField(max_length=64, help_text="Of the author's choosing: the same id is the same edit.")
+    edit_id = models.CharField(max_length=250, help_text="Of the author's choosing: the same id is the same edit.")
     author = models.CharField(max_length=80)
     reason = models.TextField(blank=True)
-    based_on = models.IntegerField()
+    undoes = models.ForeignKey(
+        "self", null=True, on_delete=models.SET_NULL, related_name="undone_by", help_text="The edit that it takes back."
+    )
+    based_on = models.IntegerField(help_text="The version it was made on; older than the one before it: it was rebased.")
     version = models.IntegerField(help_text="The constellation's version after it.")
     operations = models.JSONField()
     before = models.JSONField()
@@ -166,3 +169,8 @@ class Edit(models.Model):
 
     def __str__(self) -> str:
         return f"edit {self.edit_id} by {self.author}"
+
+    @property
+    def rebased_from(self) -> int | None:
+        """The version it was made on, where others had edited since."""
+        return self.based_on if self.based_on < self.version - 1 else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from agents.working_serializers import ApprovalRow
-from constellations.models import PRIORITIES, Attempt, Constellation, Edit, Task
+from constellations.models import PRIORITIES, Attempt, Constellation, Task
 
 
 class ConstellationRow(serializers.ModelSerializer):
@@ -52,15 +52,6 @@ class ConstellationDetail(ConstellationRow):
 
     class Meta(ConstellationRow.Meta):
         fields = (*ConstellationRow.Meta.fields, "counts", "tasks", "dependencies", "truncated")
-
-
-class EditRow(serializers.ModelSerializer):
-    operations = serializers.ListField(child=serializers.DictField())
-    diff = serializers.JSONField()
-
-    class Meta:
-        model = Edit
-        fields = ("id", "edit_id", "author", "reason", "based_on", "version", "operations", "diff", "at")
 
 
 class TaskRow(serializers.ModelSerializer):

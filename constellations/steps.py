@@ -49,6 +49,7 @@ def _remove_task(draft: Draft, values: Row) -> None:
     if draft.tasks.get(task_id) is None:
         return
     draft.require_editable(task_id, "task_id")
+    draft.require_untried(task_id, "task_id")
     for downstream in draft.graph.downstream(task_id):
         draft.require_editable(str(downstream), "task_id", f"{task_id} cannot go: what waited for it, ")
     for upstream in draft.graph.upstream(task_id):

@@ -282,11 +282,17 @@ class ConstellationWork:
             if node is None or node.ended:
                 continue
             if kind == "deadline":
-                self._cancel_task(turn, node, "deadline")
+                if self._deadline_is_over(node, now):
+                    self._cancel_task(turn, node, "deadline")
             elif self._retry_is_due(node, now):
                 turn.record("retry_due", set={"task": {str(key): {"retry_at": None}}}, task_id=node.key)
                 node.row["retry_at"] = None
                 self.dispatch.ready(node)
+
+    def _deadline_is_over(self, node: Node, now: float) -> bool:
+        """An edit may have given it more time, or all the time there is."""
+        deadline = node.row["deadline"]
+        return deadline is not None and from_iso(self.constellation["created_at"]) + deadline <= now
 
     def _retry_is_due(self, node: Node, now: float) -> bool:
         at = node.row["retry_at"]
@@ -325,7 +331,7 @@ class ConstellationWork:
             turn.record("edit_refused", rule=proposal.rule, message=str(error), problems=error.problems)
             return
         self.live.apply(turn, changes, planner.edit_row(self.live, proposal, changes, identity))
-        self._set_deadlines(task["task_id"] for task in changes.added_tasks)
+        self._set_deadlines([*(task["task_id"] for task in changes.added_tasks), *changes.updated_tasks])
 
     # --- ending
 
@@ -446,7 +452,7 @@ class ConstellationWork:
 
     def absorb(self, data: Fields) -> None:
         if self.live is not None:
-            self.live.absorb(data)
+            self._set_deadlines(self.live.absorb(data))
             self.crews.absorb(data)
             self.lost.absorb(data)
 

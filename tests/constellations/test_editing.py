@@ -517,7 +517,8 @@ def test_a_refusal_names_the_operation_the_field_and_the_reason(operation, field
     (problem,) = refused.problems
     assert (problem["operation"], problem["field"], problem["message"]) == (0, field, message)
     assert refused.status == status
-    assert str(refused) == f"operation 1 ({problem['op']}){', ' + field if field else ''}: {message}"
+    name = f" ({problem['op']})" if problem["op"] else ""
+    assert str(refused) == f"operation 1{name}{', ' + field if field else ''}: {message}"
 
 
 def test_no_devices_are_said_to_be_none():

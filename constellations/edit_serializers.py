@@ -1,0 +1,104 @@
+"""What goes in and out over REST of edits, and of how a constellation stands."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from agents.pagination import LARGEST
+from agents.serializers import Body, ClientId, Text, Whole
+from constellations.editing import MAX_OPERATIONS
+from constellations.edits import REASON_LENGTH
+from constellations.models import Edit
+from constellations.waiting import KINDS
+
+
+class EditRow(serializers.ModelSerializer):
+    operations = serializers.ListField(child=serializers.DictField())
+    diff = serializers.JSONField()
+    undoes = serializers.IntegerField(source="undoes_id", allow_null=True, help_text="The edit that it takes back.")
+    rebased_from = serializers.IntegerField(allow_null=True, help_text="The version it was made on, where others came since.")
+
+    class Meta:
+        model = Edit
+        fields = (
+            "id", "edit_id", "author", "reason", "undoes", "based_on", "rebased_from", "version", "operations", "diff", "at",
+        )  # fmt: skip
+
+
+class EditMade(serializers.Serializer):
+    edit = EditRow(allow_null=True, help_text="null where there was nothing to change.")
+    changed = serializers.BooleanField()
+    version = serializers.IntegerField(help_text="The newest.")
+
+
+class Operation(serializers.JSONField):
+    """{"op": "add_task", "parameters": {...}}, or in short {"add_task": {...}}; the editor says what is wrong with it."""
+
+
+class PreviewBody(Body):
+    operations = serializers.ListField(child=Operation(), max_length=MAX_OPERATIONS)
+
+
+class EditBody(PreviewBody):
+    reason = Text(required=False, allow_blank=True, max_length=REASON_LENGTH)
+    edit_id = ClientId()
+    based_on = Whole(required=False, min_value=1, max_value=LARGEST, help_text="The version it was made on; or If-Match.")
+
+
+class UndoBody(Body):
+    reason = Text(required=False, allow_blank=True, max_length=REASON_LENGTH)
+    edit_id = ClientId(help_text="Of the new edit.")
+
+
+class SkippedTask(serializers.Serializer):
+    task_id = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class Consequences(serializers.Serializer):
+    """What would follow, by task_ids."""
+
+    ready = serializers.ListField(child=serializers.CharField())
+    blocked = serializers.ListField(child=serializers.CharField())
+    skipped = SkippedTask(many=True)
+    revived = serializers.ListField(child=serializers.CharField())
+    critical_path_before = serializers.ListField(child=serializers.CharField())
+    critical_path_after = serializers.ListField(child=serializers.CharField())
+    approvals_needed = serializers.ListField(child=serializers.CharField())
+
+
+class Preview(serializers.Serializer):
+    version = serializers.IntegerField(help_text="What it was made on.")
+    diff = serializers.JSONField()
+    before = serializers.DictField()
+    after = serializers.DictField()
+    consequences = Consequences()
+
+
+class ConstellationStatistics(serializers.Serializer):
+    """Lengths and widths are in tasks, times in seconds."""
+
+    version = serializers.IntegerField()
+    total = serializers.IntegerField()
+    by_state = serializers.DictField(child=serializers.IntegerField())
+    dependencies = serializers.IntegerField()
+    critical_path = serializers.ListField(child=serializers.CharField(), help_text="task_ids of the longest chain.")
+    critical_path_length = serializers.IntegerField()
+    layers = serializers.IntegerField()
+    max_width = serializers.IntegerField(help_text="Of the widest layer.")
+    parallelism_ratio = serializers.FloatField(help_text="Tasks by the length of the critical path; 1.0 is a chain.")
+    truncated = serializers.BooleanField(help_text="The graph is too large for its shape to be computed.")
+    wall_s = serializers.FloatField()
+    work_s = serializers.FloatField(help_text="Of all attempts together.")
+    waiting_s = serializers.FloatField(help_text="In which tasks were ready and did not run, together.")
+
+
+class Why(serializers.Serializer):
+    """Why a task is not running."""
+
+    id = serializers.IntegerField()
+    task_id = serializers.CharField()
+    state = serializers.CharField()
+    kind = serializers.ChoiceField(KINDS)
+    text = serializers.CharField()
+    fields = serializers.DictField()  # type: ignore[assignment]

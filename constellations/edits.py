@@ -1,0 +1,163 @@
+"""Editing a constellation from any process: under its session's lock, on its newest version, all or nothing.
+
+The session's owner notices that the head has moved, reads what it missed and decides again (architecture, "The engine").
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agents import ids
+from agents.errors import NoSuchSession
+from agents.records import Door, door
+from agents.services import wake_a_runner
+from agents.tables import Fields
+from constellations import commuting, editing
+from constellations.errors import EditRefused, EditRejected, NoSuchConstellation, StaleEdit
+from constellations.graph_reads import newest, read_ahead
+from constellations.live import LiveGraph
+from constellations.machines.constellation import CLOSED
+from constellations.models import Edit
+from constellations.planner import known_devices
+
+REASON_LENGTH = 2_000
+AUTHOR_LENGTH = 80
+"""Characters."""
+EDIT_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+PLANNERS = "rule:"
+"""What the ids of edits begin with that replan rules make."""
+REBASED_OVER = 100
+"""Edits that a stale one is compared with; one that missed more is refused."""
+SHOWN_LINES = 5
+"""Lines of another edit's diff that a refusal repeats."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An edit before it is made. `compose` makes its operations on the newest graph."""
+
+    compose: Callable[[LiveGraph], Sequence[Any]]
+    author: str
+    reason: str
+    edit_id: str
+    based_on: int | None = None
+    undoes: int | None = None
+
+
+def edit_apply(
+    constellation_id: int, operations: Sequence[Any], *, author: str, reason: str = "", edit_id: str = "",
+    based_on: int | None = None, request_id: str = "",
+) -> tuple[Edit | None, bool]:  # fmt: skip
+    """Apply `operations` as a whole: (the edit's row, whether this changed anything); no row where there was nothing to do.
+
+    The same `edit_id` again is the same edit. With `based_on`, the version they were made on, they are rebased on newer ones
+    where they commute with what was done since. Raises EditRefused, EditRejected, StaleEdit, NoSuchConstellation.
+    """
+    wanted = Wanted(lambda live: operations, author, reason, edit_id, based_on)
+    return carry_out(constellation_id, wanted, request_id)
+
+
+def carry_out(constellation_id: int, wanted: Wanted, request_id: str = "") -> tuple[Edit | None, bool]:
+    """Make an edit under the lock of its session; see `edit_apply`."""
+    _check(wanted)
+    try:
+        ahead = read_ahead(constellation_id)
+        with door(ids.stream_of(constellation_id), wanted.author, request_id) as opened:
+            known = find(constellation_id, wanted.edit_id) if wanted.edit_id else None
+            made = None if known else _make(opened, newest(opened, ahead), wanted)
+    except NoSuchSession as error:
+        raise NoSuchConstellation(f"there is no constellation {constellation_id}") from error
+    if made is None:
+        return known, False
+    wake_a_runner()
+    return Edit.objects.get(pk=made), True
+
+
+def find(constellation_id: int, edit_id: str) -> Edit | None:
+    """The edit of that id."""
+    return Edit.objects.filter(constellation_id=constellation_id, edit_id=edit_id).first()
+
+
+def _check(wanted: Wanted) -> None:
+    edit_id, reason = wanted.edit_id, wanted.reason
+    if edit_id and not EDIT_ID.fullmatch(edit_id):
+        raise EditRejected("edit_id: up to 64 letters, digits and . _ : -")
+    if edit_id.startswith(PLANNERS):
+        raise EditRejected(f"edit_id: those that begin with {PLANNERS} are made by replan rules; choose another")
+    if len(reason) > REASON_LENGTH:
+        raise EditRejected(f"reason: at most {REASON_LENGTH:,} characters, not {len(reason):,}")
+    if not 0 < len(wanted.author) <= AUTHOR_LENGTH:
+        raise EditRejected(f"author: 1 to {AUTHOR_LENGTH} characters")
+
+
+def _make(opened: Door, live: LiveGraph, wanted: Wanted) -> int | None:
+    """The edit, recorded; the id of its row, or None where it changes nothing."""
+    check_open(live)
+    operations = wanted.compose(live)
+    if wanted.undoes and not operations:
+        return None
+    missed = _missed(live, operations, wanted.based_on)
+    try:
+        changes = editing.apply(live.snapshot(), operations, known_devices())
+    except EditRefused as error:
+        if missed:
+            raise StaleEdit(wanted.based_on or 0, live.constellation["version"], missed) from error
+        raise
+    if not changes:
+        return None
+    if missed:
+        raise StaleEdit(wanted.based_on or 0, live.constellation["version"], missed)
+    row = edit_row(live, wanted, operations, changes, {"id": opened.take(), "at": opened.turn.at})
+    live.apply(opened.turn, changes, row)
+    return row["id"]
+
+
+def check_open(live: LiveGraph) -> None:
+    """Raise EditRefused when the constellation has ended; that of a cancelled one the editor itself refuses."""
+    name, state = live.constellation["name"] or f"constellation {live.constellation['id']}", live.constellation["state"]
+    if state in CLOSED:
+        message = f"{name} has ended ({state}); work is added to it by reopening it"
+        raise EditRefused([{"operation": None, "op": "", "field": "", "message": message}], conflict=True)
+
+
+def edit_row(live: LiveGraph, wanted: Wanted, operations: Sequence[Any], changes: editing.Changes, identity: Fields) -> Fields:
+    """The row of an edit about to be applied to `live`; `identity` has its id and its time."""
+    version = live.constellation["version"]
+    return {
+        **identity, "constellation_id": live.constellation["id"], "edit_id": wanted.edit_id or secrets.token_hex(8),
+        "author": wanted.author, "reason": wanted.reason, "undoes_id": wanted.undoes,
+        "based_on": version if wanted.based_on is None else wanted.based_on, "version": version + 1,
+        "operations": list(operations), "before": changes.before, "after": changes.after, "diff": changes.diff,
+    }  # fmt: skip
+
+
+# Edits made on an older version
+
+
+def _missed(live: LiveGraph, operations: Sequence[Any], based_on: int | None) -> list[Fields]:
+    """The edits since `based_on` with which the operations do not commute, as problems; empty: they may be applied."""
+    version = live.constellation["version"]
+    if based_on is None or based_on == version:
+        return []
+    if based_on > version:
+        raise EditRejected(f"based_on: there is no version {based_on} yet; version {version} is the newest")
+    since = Edit.objects.filter(constellation_id=live.constellation["id"], version__gt=based_on).order_by("version")
+    found = list(since[: REBASED_OVER + 1])
+    if len(found) > REBASED_OVER:
+        return [{"key": "based_on", "message": f"there were more than {REBASED_OVER} edits since; read the newest version"}]
+    ours = commuting.of_operations(operations) if isinstance(operations, list | tuple) else commuting.Reach()
+    told = [(edit, commuting.clashes(ours, commuting.of_applied(edit.before, edit.after))) for edit in found]
+    return [_told(edit, names) for edit, names in told if names]
+
+
+def _told(edit: Edit, names: list[str]) -> Fields:
+    """An edit that came first: what it did, who made it, and over what the two disagree."""
+    over = ", ".join(names[:SHOWN_LINES]) + (", ..." if len(names) > SHOWN_LINES else "")
+    return {
+        "key": f"version {edit.version}", "message": f"{edit.author} changed {over} (version {edit.version})",
+        "version": edit.version, "edit_id": edit.edit_id, "author": edit.author, "reason": edit.reason, "names": names,
+    }  # fmt: skip

@@ -1,0 +1,72 @@
+"""The shape of a constellation and where its time went."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Count, F, Sum
+from django.utils import timezone
+
+from agents.machines import MACHINES
+from agents.models import Transition
+from constellations.graph import Graph
+from constellations.machines import TASK
+from constellations.models import Attempt, Constellation, Dependency, Task
+from constellations.task_progress import same_stream
+
+ROWS = 200_000
+"""Tasks, and dependencies, of a graph whose shape is computed."""
+PATH = 1_000
+"""Tasks of the critical path that are named, from its first."""
+
+
+def statistics_of(constellation: Constellation) -> dict[str, Any]:
+    """See constellations.edit_serializers.ConstellationStatistics; times are in seconds."""
+    tasks = same_stream(Task.objects.filter(constellation=constellation), constellation.pk)
+    edges = same_stream(Dependency.objects.filter(constellation=constellation), constellation.pk)
+    nodes = dict(tasks.order_by("id").values_list("pk", "task_id")[: ROWS + 1])
+    lines = list(edges.values_list("upstream_id", "downstream_id")[: ROWS + 1])
+    counts = dict(tasks.order_by().values_list("state").annotate(Count("pk")))
+    truncated = len(nodes) > ROWS or len(lines) > ROWS
+    graph = Graph() if truncated else Graph.build(nodes, lines)
+    shape = graph.statistics()
+    ended = constellation.ended_at or timezone.now()
+    return {
+        "version": constellation.version,
+        "total": sum(counts.values()),
+        "by_state": {state: counts.get(state, 0) for state in MACHINES[TASK.name].states},
+        "dependencies": len(lines),
+        "critical_path": [nodes[key] for key in graph.critical_path()[0][:PATH] if isinstance(key, int)],
+        "critical_path_length": shape.critical_path,
+        "layers": shape.layers,
+        "max_width": shape.max_width,
+        "parallelism_ratio": round(shape.parallelism, 3),
+        "truncated": truncated,
+        "wall_s": _seconds(ended - constellation.created_at),
+        "work_s": _work(constellation),
+        "waiting_s": _waiting(constellation),
+    }
+
+
+def _seconds(span: timedelta | None) -> float:
+    return 0.0 if span is None else round(max(0.0, span.total_seconds()), 6)
+
+
+def _work(constellation: Constellation) -> float:
+    """Seconds of all attempts; those that run until now."""
+    attempts = same_stream(Attempt.objects.filter(task__constellation=constellation), constellation.pk).order_by()
+    done = attempts.filter(ended_at__isnull=False).aggregate(s=Sum(F("ended_at") - F("started_at")))["s"]
+    now = timezone.now()
+    running = attempts.filter(ended_at__isnull=True).values_list("started_at", flat=True)
+    return _seconds((done or timedelta()) + sum((now - at for at in running), timedelta()))
+
+
+def _waiting(constellation: Constellation) -> float:
+    """Seconds that tasks were ready and did not run, until now where they still wait."""
+    tasks = same_stream(Task.objects.filter(constellation=constellation), constellation.pk).order_by()
+    history = Transition.objects.filter(machine=TASK.name, from_state="PENDING", subject_id__in=tasks.values("pk"))
+    spent = history.order_by().aggregate(s=Sum("spent"))["s"] or 0.0
+    now = timezone.now()
+    waiting = tasks.filter(state="PENDING").values_list("entered_at", flat=True)
+    return round(spent + sum(max(0.0, (now - at).total_seconds()) for at in waiting), 6)

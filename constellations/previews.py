@@ -1,0 +1,113 @@
+"""What an edit would do: the same editor on a graph that was read. It writes nothing and takes no lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from agents.acting.policies import Rule, judge, target_of
+from agents.clock import now_iso
+from agents.engine import surroundings
+from agents.models import Policy
+from agents.policies import POLICIES
+from agents.replay import consistent_read
+from agents.tables import Fields
+from agents.turns import Turn
+from constellations import editing
+from constellations.crews import calls_of, rule_of, script_of
+from constellations.edits import Wanted, check_open, edit_row
+from constellations.graph_reads import read_graph
+from constellations.live import LiveGraph
+from constellations.machines.task import ENDED
+from constellations.planner import known_devices
+from constellations.steps import fits
+
+PREVIEW = "preview"
+"""Author of an edit that is not made."""
+
+
+def edit_preview(constellation_id: int, operations: Sequence[Any]) -> Fields:
+    """What `operations` would change on the newest version, and what would follow; raises as `edit_apply` does.
+
+    {"version", "diff", "before", "after", "consequences": {"ready", "blocked", "revived": task_ids, "skipped": [{"task_id",
+    "reason"}], "critical_path_before", "critical_path_after", "approvals_needed": task_ids}}. `version` is the one it was
+    made on: apply the operations with it as `based_on`.
+    """
+    with consistent_read():
+        live, devices = read_graph(constellation_id), known_devices()
+        rules = [surroundings.rule_of(dict(row)) for row in Policy.objects.order_by("order", "id").values()[:POLICIES]]
+    return preview(live, operations, devices, rules)
+
+
+def preview(live: LiveGraph, operations: Sequence[Any], devices: Mapping[str, Fields], rules: Sequence[Rule]) -> Fields:
+    """See `edit_preview`. `live` is afterwards as if the edit had been made."""
+    check_open(live)
+    version = live.constellation["version"]
+    changes = editing.apply(live.snapshot(), operations, devices)
+    told = {"version": version, "diff": changes.diff, "before": changes.before, "after": changes.after}
+    path, were = critical_path(live), {key: (node.row["state"], node.skipped) for key, node in live.nodes.items()}
+    if changes:
+        _apply(live, operations, changes)
+    touched = [*(row["task_id"] for row in changes.added_tasks), *changes.updated_tasks]
+    return {
+        **told,
+        "consequences": {
+            **_moved(live, were),
+            "critical_path_before": path,
+            "critical_path_after": critical_path(live),
+            "approvals_needed": _approvals(live, were, touched, devices, rules),
+        },
+    }
+
+
+def critical_path(live: LiveGraph) -> list[str]:
+    """The longest chain of tasks, first to last."""
+    return [str(key) for key in live.graph.critical_path()[0]]
+
+
+def _apply(live: LiveGraph, operations: Sequence[Any], changes: editing.Changes) -> None:
+    """In memory, in a turn that nobody records."""
+    numbers = count(max(live.ids, default=0) + 1)
+    turn = Turn(now_iso(), PREVIEW, lambda: next(numbers))
+    wanted = Wanted(lambda live: operations, PREVIEW, "", PREVIEW)
+    live.apply(turn, changes, edit_row(live, wanted, operations, changes, {"id": next(numbers), "at": turn.at}))
+
+
+def _moved(live: LiveGraph, were: Mapping[str, tuple[str, bool]]) -> Fields:
+    """Tasks whose chances have changed, oldest first."""
+    found: Fields = {"ready": [], "blocked": [], "skipped": [], "revived": []}
+    for key, node in live.nodes.items():
+        state, skipped = were.get(key, ("", False))
+        if node.row["state"] == "PENDING" != state:
+            found["ready"].append(key)
+        if state == "PENDING" and node.row["state"] == "WAITING_DEPENDENCY":
+            found["blocked"].append(key)
+        if node.skipped and not skipped:
+            found["skipped"].append({"task_id": key, "reason": node.row["reason"]})
+        if skipped and not node.skipped:
+            found["revived"].append(key)
+    return found
+
+
+def _approvals(
+    live: LiveGraph, were: Mapping[str, tuple[str, bool]], touched: Sequence[str], devices: Mapping[str, Fields],
+    rules: Sequence[Rule],
+) -> list[str]:  # fmt: skip
+    """Of the tasks that the edit adds, changes or revives those that would ask a person before something is done."""
+    revived = [key for key, (_, skipped) in were.items() if skipped and key in live.nodes and not live.nodes[key].skipped]
+    open_ones = [key for key in dict.fromkeys([*touched, *revived]) if live.nodes[key].row["state"] not in ENDED]
+    return [key for key in open_ones if asks(live.nodes[key].row, devices, rules)]
+
+
+def asks(task: Fields, devices: Mapping[str, Fields], rules: Sequence[Rule]) -> bool:
+    """Whether a task waits for a person: by its gate, a step's, or a policy about one of its calls on a device it may get."""
+    calls = calls_of(script_of(task))
+    if task["confirm"] or any(call["confirm"] for call in calls):
+        return True
+    own = [rule_of(row) for row in task["policies"]]
+    names = [
+        name for name, row in devices.items() if (name == task["wanted_device"] if task["wanted_device"] else fits(row, task))
+    ]
+    found = ((call["tool"], target_of(call["tool"], call["arguments"])) for call in calls)
+    return any(judge(rules, own, tool, target, name).decision == "ask" for tool, target in found for name in names)

@@ -1,0 +1,50 @@
+"""Undo and redo: an edit that takes another one back. Redo is the undo of an undo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from constellations.edits import Wanted, carry_out, find
+from constellations.errors import EditRefused, NoSuchEdit, UndoRefused
+from constellations.inverses import inverse
+from constellations.live import LiveGraph
+from constellations.models import Edit
+
+
+def edit_undo(
+    constellation_id: int, edit_id: str, author: str, *, reason: str = "", undo_id: str = "", request_id: str = ""
+) -> tuple[Edit | None, bool]:
+    """Take an edit back by an edit of its own, whose `undoes` names it: (its row, whether this changed anything).
+
+    `undo_id` is the new edit's id: the same again is the same undo. What is back already stays as it is. Raises NoSuchEdit,
+    UndoRefused ("cannot undo: task_005 already runs"), and what `edit_apply` raises.
+    """
+    undone = edit_named(constellation_id, edit_id)
+
+    def compose(live: LiveGraph) -> Sequence[Any]:
+        return inverse(undone.before, undone.after, live.snapshot())
+
+    wanted = Wanted(compose, author, reason or default_reason(undone), undo_id, undoes=undone.pk)
+    try:
+        made, changed = carry_out(constellation_id, wanted, request_id)
+    except EditRefused as error:
+        said = "; ".join(dict.fromkeys(problem["message"] for problem in error.problems))
+        raise UndoRefused(f"cannot undo: {said}", error.problems) from error
+    return (made or undone.undone_by.order_by("id").last()), changed
+
+
+def edit_named(constellation_id: int, edit_id: str) -> Edit:
+    """By its edit_id, else by its row's id in digits; raises NoSuchEdit."""
+    found = find(constellation_id, edit_id)
+    if found is None and edit_id.isascii() and edit_id.isdigit() and len(edit_id) < 19:
+        found = Edit.objects.filter(constellation_id=constellation_id, pk=int(edit_id)).first()
+    if found is None:
+        raise NoSuchEdit(f"constellation {constellation_id} has no edit {edit_id[:64]}")
+    return found
+
+
+def default_reason(undone: Edit) -> str:
+    """What an undo says of itself."""
+    word = "redo" if undone.undoes_id else "undo"
+    return f"{word} of {undone.edit_id}" + (f": {undone.reason}"[:500] if undone.reason else "")

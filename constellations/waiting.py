@@ -1,0 +1,195 @@
+"""Why a task is not running: one explanation, computed from the rows (constellations, section Execution)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from agents.engine.leases import LEASE_S
+from agents.machines import ACTOR
+from agents.models import Actor, Device, Runner
+from agents.tables import Fields
+from constellations import conditions
+from constellations.dispatch import SESSION_LIMIT, suits
+from constellations.drafts import is_skipped
+from constellations.live import Edge, Node, verdict
+from constellations.models import Attempt, Dependency, Task
+from constellations.task_progress import same_stream, waiting_approvals
+
+SHOWN = 20
+"""Upstream tasks, or devices, that an explanation lists."""
+EDGES = 10_000
+"""Dependencies of one task that are looked at."""
+KINDS = (
+    "running", "ended", "cancelled", "dependency", "condition_unknown", "condition_false", "approval", "waits", "paused",
+    "retry", "no_runner", "no_device", "device_offline", "device_draining", "device_full", "limit", "starting",
+)  # fmt: skip
+"""`waits`: its agent awaits something else than a person. `starting`: nothing holds it back."""
+
+
+def why(task: Task) -> Fields:
+    """{"kind": one of KINDS, "text": a sentence, "fields": what it is about}."""
+    row = {"state": task.state, "reason": task.reason}
+    if task.state == "RUNNING":
+        return _approval(task) or _awaits(task) or told("running", f"{task.task_id} runs, attempt {task.attempt}")
+    if task.state == "WAITING_DEPENDENCY" or is_skipped(row):
+        return _dependencies(task) or told("starting", "all it waits for has ended; its session is about to take that up")
+    if task.state == "CANCELLED":
+        return told("cancelled", task.reason or "it was cancelled")
+    if task.state != "PENDING":
+        return told("ended", f"{task.task_id} has ended ({task.state})", state=task.state, error=task.error)
+    found = (reason(task) for reason in REASONS)
+    nothing = told("starting", "nothing holds it back; it starts when its session's runner comes to it")
+    return next((each for each in found if each is not None), nothing)
+
+
+def told(kind: str, text: str, /, **fields: Any) -> Fields:
+    return {"kind": kind, "text": text, "fields": fields}
+
+
+# What it waits for
+
+
+def _dependencies(task: Task) -> Fields | None:
+    """The dependency that decided it can never start, else all that do not hold yet."""
+    edges = [_edge(row, task) for row in _incoming(task)]
+    results = _results(task, edges)
+    judged = [(edge, *verdict(edge, results)) for edge in edges]
+    for edge, holds, reason in judged:
+        if holds is False:
+            return _never(edge, reason)
+    unmet = [edge.up.row for edge, holds, _ in judged if holds is None]
+    if not unmet:
+        return None
+    names = [f"{row['task_id']} ({row['state']})" for row in unmet]
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    waits_for = [{"task_id": row["task_id"], "state": row["state"]} for row in unmet[:SHOWN]]
+    return told("dependency", f"waits for {', '.join(names[:SHOWN])}{more}", waits_for=waits_for, total=len(unmet))
+
+
+def _incoming(task: Task) -> list[Dependency]:
+    rows = same_stream(Dependency.objects.filter(constellation=task.constellation_id, downstream=task), task.pk)
+    return list(rows.select_related("upstream").order_by("id")[:EDGES])
+
+
+def _edge(row: Dependency, task: Task) -> Edge:
+    up = row.upstream
+    upstream = {"task_id": up.task_id, "state": up.state, "reason": up.reason, "result": up.result}
+    fields = {"dependency_id": row.dependency_id, "type": row.type, "condition": row.condition}
+    return Edge(fields, Node(upstream), Node({"task_id": task.task_id}))
+
+
+def _results(task: Task, edges: list[Edge]) -> dict[str, Any]:
+    """Results that the conditions read beside those of their own upstreams."""
+    names = {edge.up.key for edge in edges}
+    for edge in edges:
+        names |= conditions.tasks_read(edge.row["condition"]) if edge.row["condition"] else set()
+    rows = Task.objects.filter(constellation=task.constellation_id, task_id__in=names, result__isnull=False)
+    return dict(rows.values_list("task_id", "result"))
+
+
+def _never(edge: Edge, reason: str) -> Fields:
+    fields = {
+        "dependency_id": edge.row["dependency_id"], "upstream": edge.up.key, "state": edge.up.row["state"],
+        "condition": edge.row["condition"],
+    }  # fmt: skip
+    text = f"can never start: {edge.row['dependency_id']} {reason}"
+    if edge.row["type"] != "CONDITIONAL" or edge.up.row["state"] != "COMPLETED":
+        return told("dependency", text, **fields)
+    return told("condition_unknown" if reason.startswith("condition unknown") else "condition_false", text, **fields)
+
+
+# What holds a ready one back
+
+
+def _approval(task: Task) -> Fields | None:
+    waiting = waiting_approvals(task)
+    if not waiting:
+        return None
+    ids = [row.pk for row in waiting[:SHOWN]]
+    return told("approval", f"waits for somebody to decide: {waiting[0].title}", approvals=ids, kind=waiting[0].kind)
+
+
+def _awaits(task: Task) -> Fields | None:
+    """An attempt that has given back its slot: a time or an event wakes it, and then it wants the slot again."""
+    attempt = Attempt.objects.filter(task=task, outcome="", holds_slot=False).select_related("agent").first()
+    if attempt is None:
+        return None
+    agent = attempt.agent
+    text = f"its agent waits ({agent.state})" + (f": {agent.reason}" if agent.reason else "")
+    return told("waits", text, agent=agent.pk, state=agent.state)
+
+
+def _paused(task: Task) -> Fields | None:
+    actor = Actor.objects.filter(session=task.constellation.session_id).order_by("-epoch").first()
+    if actor is None or ACTOR.is_terminal(actor.state) or not (actor.state == "paused" or actor.pausing):
+        return None
+    said = f": {actor.reason}" if actor.state == "paused" and actor.reason else ""
+    return told("paused", f"its session is {'paused' if actor.state == 'paused' else 'pausing'}{said}", actor=actor.pk)
+
+
+def _retry(task: Task) -> Fields | None:
+    if task.retry_at is None or task.retry_at <= timezone.now():
+        return None
+    text = f"attempt {task.attempt} ended ({task.reason}); the next is at {task.retry_at:%Y-%m-%d %H:%M:%S} UTC"
+    return told("retry", text, retry_at=task.retry_at, attempt=task.attempt, max_attempts=task.max_attempts)
+
+
+def _no_runner(task: Task) -> Fields | None:
+    alive = timezone.now() - timedelta(seconds=LEASE_S)
+    if Runner.objects.filter(state="LIVE", renewed_at__gt=alive).exists():
+        return None
+    return told("no_runner", "no runner works: start one, for example with `manage.py up`")
+
+
+def _device(task: Task) -> Fields | None:
+    wanted = {"wanted_device": task.wanted_device, "device_type": task.device_type, "capabilities": task.capabilities}
+    fields = ("name", "type", "capabilities", "state", "used", "max_concurrent", "queued")
+    fitting = [row for row in Device.objects.order_by("name").values(*fields) if suits(row, wanted)]
+    if not fitting:
+        return told("no_device", f"no device {_wish(task)}", **wanted)
+    online = [row for row in fitting if row["state"] == "ONLINE"]
+    if not online:
+        return _away(fitting)
+    if all(row["used"] >= row["max_concurrent"] for row in online):
+        return _full(online)
+    return None
+
+
+def _wish(task: Task) -> str:
+    if task.wanted_device:
+        return f"is called {task.wanted_device}"
+    asked = [f"the type {task.device_type}"] if task.device_type else []
+    asked += [f"the capabilities {', '.join(task.capabilities)}"] if task.capabilities else []
+    return f"has {' and '.join(asked)}" if asked else "is there"
+
+
+def _away(rows: list[Fields]) -> Fields:
+    drains = any(row["state"] == "DRAINING" for row in rows)
+    text = ", ".join(f"{row['name']} is {row['state']}" for row in rows[:SHOWN])
+    devices = [{"name": row["name"], "state": row["state"]} for row in rows[:SHOWN]]
+    return told("device_draining" if drains else "device_offline", text, devices=devices)
+
+
+def _full(rows: list[Fields]) -> Fields:
+    def said(row: Fields) -> str:
+        queue = f", {row['queued']} sessions in its queue" if row["queued"] else ""
+        return f"all {row['max_concurrent']} slots of {row['name']} are taken{queue}"
+
+    shown = ("name", "used", "max_concurrent", "queued")
+    devices = [{key: row[key] for key in shown} for row in rows[:SHOWN]]
+    return told("device_full", "; ".join(map(said, rows[:SHOWN])), devices=devices)
+
+
+def _limit(task: Task) -> Fields | None:
+    running = same_stream(Attempt.objects.filter(outcome="", holds_slot=True), task.pk).count()
+    if running < SESSION_LIMIT:
+        return None
+    return told("limit", f"its session runs {running:,} attempts, as many as it may", running=running, limit=SESSION_LIMIT)
+
+
+REASONS: tuple[Callable[[Task], Fields | None], ...] = (_paused, _approval, _retry, _no_runner, _device, _limit)
+"""Of a task that is PENDING; the first that holds is the explanation."""
