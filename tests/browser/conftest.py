@@ -106,8 +106,19 @@ def anonymous(installation, chromium) -> Iterator[Page]:
     assert errors == []
 
 
+@pytest.fixture(scope="package")
+def cookies(installation, chromium) -> list:
+    """Of the operator, who came in by a one-time link."""
+    context = chromium.new_context(base_url=installation.address)
+    context.new_page().goto(installation.login_link())
+    found = context.cookies()
+    context.close()
+    return found
+
+
 @pytest.fixture
-def page(anonymous, installation) -> Page:
-    """A page of the operator, who came in by a one-time link."""
-    anonymous.goto(installation.login_link())
+def page(anonymous, cookies) -> Page:
+    """A page of the operator."""
+    anonymous.context.add_cookies(cookies)
+    anonymous.goto("/")
     return anonymous
