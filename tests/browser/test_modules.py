@@ -1,5 +1,6 @@
 """The pure modules of the dashboard, run where they run: in the browser."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,13 +9,24 @@ from playwright.sync_api import Page
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture(scope="module")
+def anywhere(installation, chromium) -> Iterator[Page]:
+    """One page for all: the modules are functions of what they are given."""
+    context = chromium.new_context(base_url=installation.address)
+    page = context.new_page()
+    page.goto("/login/")
+    context.new_cdp_session(page).send("Page.setBypassCSP", {"enabled": True})
+    page.reload()
+    yield page
+    context.close()
+
+
 @pytest.fixture
-def run(anonymous: Page):
+def run(anywhere: Page):
     """Runs `script`, the body of an async function, with the exports of a module in scope as `m` and `input` as given."""
-    anonymous.goto("/login/")
 
     def run(module: str, script: str, given: Any = None) -> Any:
-        return anonymous.evaluate(
+        return anywhere.evaluate(
             "async ([module, script, input]) => {"
             "  const m = await import(`/static/frontend/${module}`);"
             "  return new (async () => {}).constructor('m', 'input', script)(m, input);"
@@ -22,8 +34,6 @@ def run(anonymous: Page):
             [module, script, given],
         )
 
-    anonymous.context.new_cdp_session(anonymous).send("Page.setBypassCSP", {"enabled": True})
-    anonymous.reload()
     return run
 
 
