@@ -365,11 +365,11 @@ def changed_row(table: str, row: int, **told: Any) -> dict[str, Any]:
         ("approval_expired", changed_row("approval", 9), "Nobody answered in time: Push"),
         ("approval_withdrawn", {"approval_id": 9}, "It is not waited for any more: Push"),
         ("loop_created", {}, None),
-        ("evidence_began", {}, None),
-        ("evidence_ended", changed_row("evidence", 11), "command make (1.0 s)"),
-        ("evidence_ended", changed_row("evidence", 12), "command make failed: no"),
-        ("evidence_noted", changed_row("evidence", 13), "A message of a person reached train"),
-        ("evidence_noted", changed_row("evidence", 14), None),
+        ("approval_used", {"approval_id": 9}, None),
+        ("window_began", changed_row("evidence", 13), "A message of a person reached train"),
+        ("window_began", changed_row("evidence", 14), None),
+        ("call_cancelled", changed_row("evidence", 12), "command make failed: no"),
+        ("task_released", {"task_id": "train"}, "train may be tried again"),
         ("phase_started", {"add": {"phase": [{"id": 15}]}}, "Phase 2 of 3 began: Mend"),
         ("phase_ended", changed_row("phase", 15), "Phase 2 of 3 ended with issues: slow"),
         ("phase_overdue", {"number": 2, "factor": 1}, "Phase 2 takes longer than expected"),
@@ -406,6 +406,23 @@ def test_what_agents_do_is_told_as_sentences(run, type_, data, text):
 def test_of_a_tool_loop_only_standing_still_is_told(run, source, target, text):
     told = {**changed("tool_loop", source, target, "any", reason="why"), "type": "state_changed"}
     told["data"]["id"] = 8
+    assert sentence(run, told, WORKING) == text
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (changed_row("evidence", 11), "command make (1.0 s)"),
+        (changed_row("evidence", 12), "command make failed: no"),
+        ({"add": {"evidence": [WORKING["evidence"]["11"]]}}, "command make (1.0 s)"),
+        ({"add": {"evidence": [{"id": 16, "loop_id": 8, "kind": "tool", "tool": "command"}]}}, None),
+        ({"add": {"evidence": [{"id": 14, "loop_id": 8, "kind": "nudge", "ended_at": "2026-11-21T10:00:01Z"}]}}, None),
+    ],
+    ids=["went well", "failed", "refused at once", "begins", "a nudge"],
+)
+def test_each_call_of_a_tool_loop_is_told_when_it_has_ended(run, data, text):
+    told = changed("tool_loop", "ExecutingTool", "ProgressCheck", "returned")
+    told["data"] |= {"id": 8, **data}
     assert sentence(run, told, WORKING) == text
 
 

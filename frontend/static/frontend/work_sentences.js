@@ -9,6 +9,7 @@ import { lookOf } from "./states.js";
 const LONGEST_TARGET = 120; // characters
 const LONGEST_TEXT = 160;
 const LONGEST_LIST = 4; // keys in one sentence
+const SILENT = new Set(["user", "nudge", "phase", "compaction", "accept"]); // kinds of evidence that are no action
 const NOTES = { user: "A message of a person reached", compaction: "What was said so far was summed up for" };
 const ASKED = { question: "A question waits", callback: "Something from outside is awaited", lost: "A lost attempt waits for a decision" };
 const DECIDED = { question: ["Answered", "Not answered"], callback: ["It came from outside", "It failed outside"] };
@@ -19,10 +20,19 @@ export const WORK = {
   approval_decided: (data, fold) => about(data, fold, lookOf("approval", yes(data) ? "approved" : "rejected"), (row) => decision(data, row)),
   approval_expired: (data, fold) => about(data, fold, lookOf("approval", "expired"), () => "Nobody answered in time"),
   approval_withdrawn: (data, fold) => about(data, fold, lookOf("approval", "withdrawn"), () => "It is not waited for any more"),
+  approval_used: () => null,
   loop_created: () => null,
-  evidence_began: () => null,
-  evidence_ended: (data, fold) => action(data, fold),
-  evidence_noted: (data, fold) => noted(data, fold),
+  attempt_waits: () => null,
+  attempt_resumed: () => null,
+  agent_returned: () => null,
+  looks_again: () => null,
+  look_lost: () => null,
+  phase_changed: () => null,
+  task_changed: () => null,
+  call_cancelled: (data, fold) => action(data, fold),
+  window_began: (data, fold) => noted(data, fold),
+  phase_blocked: (data, fold) => phase(data, fold, lookOf("outcome", "timeout"), (row) => ` has an issue${named(row.blockers?.at(-1))}`),
+  task_released: (data) => [lookOf("approval", "approved"), `${data.task_id} may be tried again`],
   phase_started: (data, fold) => phase(data, fold, lookOf("outcome", "running"), (row) => ` began${named(row.description)}`),
   phase_ended: (data, fold) => phase(data, fold, lookOf("phase", rowOf("phase", data, fold)?.outcome || "success"), ended),
   phase_overdue: (data, fold) => phase(data, fold, lookOf("outcome", "timeout"), () => ` takes ${data.factor >= 2 ? "more than twice as long as" : "longer than"} expected`),
@@ -33,7 +43,8 @@ export const WORK = {
   blackboard_changed: (data, fold) => written(data, fold),
 };
 
-// The sentence of a tool loop's change of state: only of those in which it stands still, or goes on after that.
+// The sentence of a tool loop's change of state: of those in which it stands still, or goes on after that, and of those that
+// end a call or hold something that was said.
 export function loopChanged(data, fold) {
   const name = agentName(fold.recall("loop", data.id)?.agent_id, fold);
   const words = {
@@ -41,7 +52,8 @@ export function loopChanged(data, fold) {
     Halted: `${name} was halted${named(data.reason)}`,
   }[data.to_state];
   if (words) return [lookOf("tool_loop", data.to_state), words];
-  return data.from_state === "ResourcePaused" ? [lookOf("agent", "CONTINUE"), `${name} goes on: its device has resources again`] : null;
+  if (data.from_state === "ResourcePaused") return [lookOf("agent", "CONTINUE"), `${name} goes on: its device has resources again`];
+  return data.set?.evidence || data.add?.evidence?.[0]?.ended_at ? (noted(data, fold) ?? action(data, fold)) : null;
 }
 
 function rowOf(table, data, fold) {
@@ -66,7 +78,7 @@ function decision(data, row) {
 
 function action(data, fold) {
   const row = rowOf("evidence", data, fold);
-  if (!row) return null;
+  if (!row || SILENT.has(row.kind)) return null;
   const spent = row.started_at && row.ended_at ? ` (${duration(Date.parse(row.ended_at) - Date.parse(row.started_at))})` : "";
   const what = shorten([row.tool, row.target].filter(Boolean).join(" "), LONGEST_TARGET) || row.kind;
   if (row.success) return [lookOf("went", "well"), `${what}${spent}`];
