@@ -11,14 +11,17 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def anywhere(installation, chromium) -> Iterator[Page]:
-    """One page for all: the modules are functions of what they are given."""
+    """One page for all: the modules are functions of what they are given. Fails when a script of ours broke on it."""
     context = chromium.new_context(base_url=installation.address)
     page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto("/login/")
     context.new_cdp_session(page).send("Page.setBypassCSP", {"enabled": True})
     page.reload()
     yield page
     context.close()
+    assert errors == []
 
 
 @pytest.fixture
