@@ -10,10 +10,11 @@ from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db import models
 from django.db.models import QuerySet
+from django.urls import reverse
 from django.utils.functional import cached_property
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 
-from agents.machines import MACHINES
+from agents.admin_filters import MachineFilter, SessionFilter, StateFilter
 from agents.models import (
     Actor,
     Agent,
@@ -75,7 +76,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     paginator = BoundedPaginator
     show_full_result_count = False
     list_per_page = list_max_show_all = PER_PAGE
-    actions = None
+    actions: Any = None
 
     def __init__(self, model: type[models.Model], site: admin.AdminSite):
         super().__init__(model, site)
@@ -118,19 +119,6 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     get_readonly_fields = get_fields
 
 
-class StateFilter(admin.SimpleListFilter):
-    """States by the machine's table, so that the list of them costs no query."""
-
-    title = parameter_name = "state"
-
-    def lookups(self, request, model_admin):
-        states = dict.fromkeys(state for name in model_admin.machines for state in MACHINES[name].states)
-        return [(state, state) for state in states]
-
-    def queryset(self, request, queryset):
-        return queryset.filter(state=self.value()) if self.value() else queryset
-
-
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin):
     session_path = "id"
@@ -138,6 +126,21 @@ class SessionAdmin(ReadOnlyAdmin):
     list_display = ("id", "title", "owner", "created_at")
     list_select_related = ("owner",)
     search_fields = ("title__istartswith", "owner__username")
+
+    @admin.display(description="rows of it")
+    def places(self, row: Session) -> str:
+        """The lists that can be narrowed down to a session."""
+        known = sorted(self.admin_site._registry.items(), key=lambda each: str(each[0]._meta.verbose_name_plural))
+        found = [model._meta for model, shown in known if SessionFilter in shown.list_filter]
+        links = [(reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist"), row.pk, meta) for meta in found]
+        return format_html_join(
+            ", ", '<a href="{}?session={}">{}</a>', [(*at, meta.verbose_name_plural) for *at, meta in links]
+        )
+
+    def get_fields(self, request, obj=None) -> list[Any]:
+        return [*super().get_fields(request, obj), "places"]
+
+    get_readonly_fields = get_fields
 
 
 @admin.register(Actor)
@@ -147,7 +150,7 @@ class ActorAdmin(ReadOnlyAdmin):
     machines = ("actor",)
     list_display = ("id", "session", "epoch", "state", "reason", "entered_at")
     list_select_related = ("session",)
-    list_filter = (StateFilter,)
+    list_filter = (StateFilter, SessionFilter)
     search_fields = ("reason__istartswith",)
 
 
@@ -157,7 +160,7 @@ class InboxItemAdmin(ReadOnlyAdmin):
     numbers = ("id", "session_id")
     list_display = ("id", "session", "kind", "client_id", "state", "outcome", "by", "created_at")
     list_select_related = ("session",)
-    list_filter = ("kind", "state")
+    list_filter = ("kind", "state", SessionFilter)
     search_fields = ("client_id__startswith", "by")
 
 
@@ -168,7 +171,7 @@ class AgentAdmin(ReadOnlyAdmin):
     machines = ("constellation_agent", "device_agent")
     list_display = ("id", "name", "machine", "state", "device", "session", "entered_at")
     list_select_related = ("session", "device")
-    list_filter = (StateFilter,)
+    list_filter = (StateFilter, SessionFilter)
     search_fields = ("name__startswith",)
 
 
@@ -227,6 +230,7 @@ class RecordAdmin(ReadOnlyAdmin):
     numbers: ClassVar[tuple[str, ...]] = ("id", "stream_id")
     ordering = ("-id",)
     list_select_related = ("stream",)
+    list_filter: ClassVar[tuple[Any, ...]] = (SessionFilter,)
 
 
 @admin.register(Event)
@@ -239,6 +243,7 @@ class EventAdmin(RecordAdmin):
 class TransitionAdmin(RecordAdmin):
     numbers = ("id", "stream_id", "subject_id")
     list_display = ("id", "stream_id", "seq", "machine", "subject_id", "from_state", "to_state", "event", "at")
+    list_filter = (MachineFilter, SessionFilter)
     search_fields = ("machine",)
 
 

@@ -144,6 +144,7 @@ class SessionViews(mixins.ListModelMixin, Api):
     @extend_schema(methods=["POST"], request=forms.InteractionBody, responses={202: forms.Accepted})
     @action(detail=True, methods=["get", "post"], serializer_class=forms.InteractionRow)
     def interactions(self, request: Request, pk: str) -> Response:
+        """What a session was asked: a plan, or a request in words."""
         session = self.only_id()
         if request.method == "POST":
             return self._submit_interaction(session)
@@ -169,6 +170,7 @@ class SessionViews(mixins.ListModelMixin, Api):
     @extend_schema(request=forms.CommandBody, responses={200: forms.CommandAccepted, 202: forms.CommandAccepted})
     @action(detail=True, methods=["post"])
     def commands(self, request: Request, pk: str) -> Response:
+        """Commands to a session's actor, such as pause and resume."""
         session, body = self.only_id(), self.body(forms.CommandBody)
         client_id, kind, seq = body.get("client_id", ""), body["kind"], head_of(session)
         known = client_id and InboxItem.objects.filter(session_id=session, client_id=client_id).exists()
@@ -182,6 +184,7 @@ class SessionViews(mixins.ListModelMixin, Api):
     @extend_schema(parameters=[SINCE, LIMIT], responses=forms.Events, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def events(self, request: Request, pk: str) -> HttpResponse:
+        """The session's stream from a place on."""
         since = parameter(request, "since", 0, 0, CAPACITY)
         limit = parameter(request, "limit", EVENTS_LIMIT, 1, EVENTS_LIMIT)
         session = self.only_id()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.db.models import QuerySet
@@ -70,6 +71,13 @@ class EditNotPossible(AgentsError):
     code = "edit_not_possible"
 
 
+class OwnProposal(AgentsError):
+    """Who proposes something is not who approves it."""
+
+    code = "own_proposal"
+    status = 403
+
+
 class AnswerNeeded(AgentsError):
     """A question is approved by answering it."""
 
@@ -80,6 +88,19 @@ class AnswerUnknown(AgentsError):
     """The answer is none that was asked for."""
 
     code = "answer_unknown"
+
+
+Effect = Callable[[Door], None]
+"""Done under the session's lock, in the commit of the decision; what it raises refuses the decision."""
+_EFFECTS: dict[str, Callable[[Approval], Effect]] = {}
+
+
+def register_effect(kind: str, prepare: Callable[[Approval], Effect]) -> None:
+    """Let approving an approval of `kind` do something itself: `prepare` reads what it needs before the lock is taken.
+
+    Agents know nothing of graphs: `constellations` registers the edits that outside agents propose.
+    """
+    _EFFECTS[kind] = prepare
 
 
 def visible_to(user: Any) -> QuerySet[Approval]:
@@ -95,20 +116,38 @@ def approval_decide(
 
     `digest` is that of the action as it was seen, `arguments` put others in the place of its own, `answer` goes with the
     approval of a question (text) or a call-back (any JSON). The same decision by the same author again changes nothing.
-    Raises the errors above.
+    Where approving does something itself (`register_effect`), that is in the same commit. Raises the errors above, and what
+    such an effect raises.
     """
     asked = {"digest": digest, "arguments": arguments, "answer": answer, "reason": reason}
+    asked_for = _row(approval_id)
+    _check_author(asked_for, by)
+    effect = _effect_of(asked_for, decision)
     try:
         with door(ids.stream_of(approval_id), by, request_id) as opened:
             row = _row(approval_id)
             changed = not _is_repeated(row, decision, by, asked)
             if changed:
                 _decide(opened, row, decision, asked)
+                if effect is not None:
+                    effect(opened)
     except NoSuchSession as error:
         raise NoSuchApproval(f"there is no approval {approval_id}") from error
     if changed:
         wake_a_runner()
     return _row(approval_id), changed
+
+
+def _effect_of(row: Approval, decision: str) -> Effect | None:
+    """What approving does itself, made ready; None where it does nothing, or there is nothing left to decide."""
+    prepare = _EFFECTS.get(row.kind) if decision == "approve" and row.state == "waiting" else None
+    return None if prepare is None else prepare(row)
+
+
+def _check_author(row: Approval, by: str) -> None:
+    """Raise OwnProposal where `by` is who proposed it."""
+    if row.action.get("author") == by:
+        raise OwnProposal(f"approval {row.pk} is a proposal of {by}, and somebody else decides it")
 
 
 def _row(approval_id: int) -> Approval:
@@ -135,6 +174,8 @@ def _decide(opened: Door, row: Approval, decision: str, asked: Fields) -> None:
         "answer": asked["answer"], **_edit(row, asked["arguments"]),
     }  # fmt: skip
     told: Fields = {"approval_id": row.pk, "kind": row.kind, "decision": decision, "title": row.title}
+    if decision == "approve" and row.kind in _EFFECTS:
+        changes["used_at"] = opened.turn.at
     opened.turn.record("approval_decided", set={"approval": {str(row.pk): changes}}, **told)
 
 

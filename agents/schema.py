@@ -17,6 +17,10 @@ WITH_BODY = ("409", "413", "415")
 class ProblemSchema(AutoSchema):
     """drf-spectacular's view of an operation, and the problems."""
 
+    def get_summary(self) -> str:
+        """What the page of the API shows beside an address: the first line of what is said of it."""
+        return self.get_description().partition("\n")[0].rstrip(".")
+
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
         found = super()._get_response_bodies(direction=direction)
         for status in (*ALWAYS, *(WITH_BODY if self.method not in ("GET", "HEAD") else ())):

@@ -137,9 +137,9 @@ class Turn:
         self.drafts.append(Draft("state_changed", data, by or self.by, self.at))
         return changes["state"]
 
-    def record_steps(self, event_type: str, table: str, steps: list[tuple[Fields, Fields]]) -> None:
+    def record_steps(self, event_type: str, table: str, steps: list[tuple[Fields, Fields]], by: str = "") -> None:
         """Many transitions decided by `step` in one pass: one event, in pieces."""
         for at in range(0, len(steps), PIECE):
             piece = steps[at : at + PIECE]
             changes = {table: {str(told["id"]): fields for told, fields in piece}}
-            self.record(event_type, transitions=[told for told, _ in piece], set=changes)
+            self.record(event_type, by=by, transitions=[told for told, _ in piece], set=changes)

@@ -9,7 +9,8 @@ from django.contrib import admin
 from django.contrib.admin.widgets import AdminTextInputWidget
 
 from agents import policies
-from agents.admin import ReadOnlyAdmin, StateFilter
+from agents.admin import ReadOnlyAdmin
+from agents.admin_filters import SessionFilter, StateFilter
 from agents.models import Approval, Evidence, Loop, PhaseRecord, Policy
 from agents.permissions import groups_of
 
@@ -21,7 +22,7 @@ class LoopAdmin(ReadOnlyAdmin):
     machines = ("tool_loop",)
     list_display = ("id", "agent", "state", "reason", "entered_at")
     list_select_related = ("agent",)
-    list_filter = (StateFilter,)
+    list_filter = (StateFilter, SessionFilter)
     search_fields = ("reason__istartswith",)
 
 
@@ -30,7 +31,7 @@ class EvidenceAdmin(ReadOnlyAdmin):
     session_path = "loop__agent__session"
     numbers = ("id", "loop_id")
     list_display = ("id", "loop_id", "number", "phase", "kind", "tool", "success", "error_kind", "started_at", "ended_at")
-    list_filter = ("kind", "success")
+    list_filter = ("kind", "success", SessionFilter)
     search_fields = ("tool__startswith", "target__startswith")
 
 
@@ -40,6 +41,7 @@ class PhaseAdmin(ReadOnlyAdmin):
     numbers = ("id", "agent_id")
     list_display = ("id", "agent", "number", "total", "description", "outcome", "started_at")
     list_select_related = ("agent",)
+    list_filter = (SessionFilter,)
     search_fields = ("description__istartswith",)
 
 
@@ -49,7 +51,7 @@ class ApprovalAdmin(ReadOnlyAdmin):
     numbers = ("id", "session_id", "agent_id", "subject_id")
     list_display = ("id", "kind", "title", "state", "session", "asked_at", "expires_at", "decided_by", "decided_at")
     list_select_related = ("session",)
-    list_filter = ("state", "kind")
+    list_filter = ("state", "kind", SessionFilter)
     search_fields = ("title__istartswith", "decided_by")
 
 

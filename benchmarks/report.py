@@ -17,6 +17,7 @@ TARGETS = {
     "post, alive": (50, 50),
     "post, asleep": (300, 300),
     "websocket": (20, 5),
+    "edit": (50, 60),
     "foreign, loss": (15, 20),
     "foreign, wait": (50, 50),
     "kill, again": (0, 0),

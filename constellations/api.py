@@ -13,12 +13,16 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api import Api
+from agents.api import Api, request_id
 from agents.filters import IdFilter, SessionFilter, one_of
 from agents.models import Output, Session
 from agents.pagination import LARGEST, optional, parameter
+from agents.permissions import actor_name
+from constellations import command_serializers as command_forms
 from constellations import edit_serializers as edit_forms
 from constellations import serializers as forms
+from constellations.command_api import CommandViews, retried
+from constellations.commands import constellation_retry
 from constellations.edit_api import EditViews, etag
 from constellations.graph_statistics import statistics_of
 from constellations.machines import CONSTELLATION, TASK
@@ -68,8 +72,8 @@ class TaskFilter(django_filters.FilterSet):
         fields = ()
 
 
-class ConstellationViews(mixins.ListModelMixin, EditViews):
-    """Graphs of tasks, each the answer to an interaction, and the edits of them."""
+class ConstellationViews(mixins.ListModelMixin, EditViews, CommandViews):
+    """Graphs of tasks, each the answer to an interaction, the edits of them, and commands to them."""
 
     serializer_class = forms.ConstellationRow
     filterset_class = ConstellationFilter
@@ -80,12 +84,14 @@ class ConstellationViews(mixins.ListModelMixin, EditViews):
 
     @extend_schema(responses=forms.ConstellationDetail)
     def retrieve(self, request: Request, pk: str) -> Response:
+        """One constellation with its tasks and dependencies."""
         constellation = self.get_object()
         return Response(detail(constellation), headers=etag(constellation.version))
 
     @extend_schema(responses=edit_forms.ConstellationStatistics, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def statistics(self, request: Request, pk: str) -> Response:
+        """How the graph is shaped, and how time was spent."""
         return Response(edit_forms.ConstellationStatistics(statistics_of(self.get_object())).data)
 
 
@@ -117,6 +123,7 @@ class TaskViews(mixins.ListModelMixin, Api):
 
     @extend_schema(responses=forms.TaskDetail)
     def retrieve(self, request: Request, pk: str) -> Response:
+        """One task with its attempts, its progress, and the end of what it printed."""
         task = self.get_object()
         attempts = list(task.attempts.select_related("device").order_by("-number")[:ATTEMPTS])
         task.latest = attempts[::-1]
@@ -128,12 +135,24 @@ class TaskViews(mixins.ListModelMixin, Api):
     @extend_schema(responses=edit_forms.Why, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def why(self, request: Request, pk: str) -> Response:
+        """Why a task is not running."""
         task = self.get_object()
         return Response({"id": task.pk, "task_id": task.task_id, "state": task.state, **why(task)})
+
+    @extend_schema(
+        request=command_forms.Said, responses={200: command_forms.RetryTaken, 202: command_forms.RetryTaken}, filters=False
+    )
+    @action(detail=True, methods=["post"], pagination_class=None)
+    def retry(self, request: Request, pk: str) -> Response:
+        """Let one task begin again, and what is downstream of it."""
+        task, body = self.get_object(), self.body(command_forms.Said)
+        said = {"by": actor_name(request), "request_id": request_id(request), **body}
+        return retried(constellation_retry(task.constellation_id, [task.task_id], **said))
 
     @extend_schema(parameters=[ATTEMPT, OFFSET], responses=forms.OutputPiece, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def output(self, request: Request, pk: str) -> Response:
+        """What an attempt of a task printed."""
         number, offset = optional(request, "attempt", 1, LARGEST), parameter(request, "offset", 0, 0, LARGEST)
         attempts = self.get_object().attempts.order_by("-number")
         attempt = (attempts if number is None else attempts.filter(number=number)).first()

@@ -49,10 +49,8 @@ def evaluate(text: str, result: Result, results: Results) -> bool:
         return bool(_Evaluator(text, result, results).eval(text, _parsed(text)))
     except ConditionRejected as error:
         raise ConditionUnknown(str(error)) from error
-    except KeyError as error:
-        raise ConditionUnknown(f"there is no key {error.args[0]!r} in `{text}`", str(error.args[0])) from error
     except IndexError as error:
-        raise ConditionUnknown(f"a list in `{text}` is shorter than that") from error
+        raise ConditionUnknown(f"`{text}` asks for a place in a list that is not there") from error
     except RecursionError as error:
         raise ConditionUnknown(f"`{text}` compares values that are nested too deeply") from error
     except (ArithmeticError, TypeError, ValueError, InvalidExpression) as error:
@@ -80,7 +78,7 @@ def _key(node: Any) -> Any:
 @lru_cache(maxsize=CACHED)
 def _parsed(text: str) -> ast.expr:
     if not isinstance(text, str):
-        raise ConditionRejected(f"a condition is text, not {type(text).__name__}")
+        raise ConditionRejected(f"a condition is text, not {_kind(text)}")
     if len(text) > MAX_LENGTH:
         raise ConditionRejected(f"the condition has {len(text)} characters; {MAX_LENGTH} are allowed")
     if not text.strip():
@@ -102,7 +100,8 @@ def _syntax(text: str) -> ast.expr:
         hint = "; to compare, write ==" if "=" in text and "==" not in text else ""
         raise ConditionRejected(f"column {column}: the condition is not understood: {error.msg}{hint}") from error
     except (ValueError, MemoryError, RecursionError) as error:
-        raise ConditionRejected(f"the condition is not understood: {error or 'it is nested too deeply'}") from error
+        why = "it is nested too deeply, or holds a character that no text may hold"
+        raise ConditionRejected(f"the condition is not understood: {why}") from error
 
 
 def _indent(text: str) -> int:
@@ -127,7 +126,11 @@ def _check_call(node: ast.Call) -> str:
         close = get_close_matches(node.func.id, FUNCTIONS, 1)
         hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(FUNCTIONS)}"
         return f"there is no function {node.func.id}{hint}"
-    return f"{node.func.id} takes values only, one after the other" if node.keywords or not node.args else ""
+    if node.keywords or not node.args:
+        return f"{node.func.id} takes values only, one after the other"
+    most = MOST_VALUES.get(node.func.id, MAX_NODES)
+    values = f"{most} value{'s' * (most > 1)}, not {len(node.args)}"
+    return f"{node.func.id} takes at most {values}" if len(node.args) > most else ""
 
 
 def _check_word(word: str) -> str:
@@ -199,7 +202,29 @@ def _ordered(function):
 
 
 def _contains(value, container) -> bool:
-    return value in container
+    try:
+        return value in container
+    except TypeError as error:
+        raise TypeError(f"{_kind(value)} cannot be in {_kind(container)}") from error
+
+
+def _length(value) -> int:
+    try:
+        return len(value)
+    except TypeError as error:
+        raise TypeError(f"{_kind(value)} has no length") from error
+
+
+def _extreme(function):
+    """`function` is min or max, of several values or of those in a list."""
+
+    def find(*values):
+        try:
+            return function(*values)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{function.__name__} needs values that have an order") from error
+
+    return find
 
 
 def _round(value, digits=None):
@@ -212,7 +237,8 @@ def _absolute(value):
     return abs(_number(value))
 
 
-FUNCTIONS = {"len": len, "min": min, "max": max, "abs": _absolute, "round": _round}
+FUNCTIONS = {"len": _length, "min": _extreme(min), "max": _extreme(max), "abs": _absolute, "round": _round}
+MOST_VALUES = {"len": 1, "abs": 1, "round": 2}
 
 OPERATORS = {
     ast.Add: _arithmetic(operator.add),
@@ -264,7 +290,7 @@ UNKNOWN_PARTS: dict[type[ast.AST], str] = {
     ast.Set: "a set {}",
     ast.Starred: "*",
     **dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), "`for`"),
-    **dict.fromkeys((ast.Await, ast.Yield, ast.YieldFrom), "await and yield"),
+    **dict.fromkeys((ast.Await, ast.Yield, ast.YieldFrom), "await or yield"),
 }
 
 KINDS = {
@@ -320,10 +346,13 @@ class _Evaluator(EvalWithCompoundTypes):
 
     def _eval_subscript(self, node):
         container, key = self._eval(node.value), self._eval(node.slice)
-        if isinstance(container, Mapping) and key not in container:
+        if isinstance(container, Mapping) and not _contains(key, container):
             name = ast.unparse(node)
             raise ConditionUnknown(f"`{name}` is missing", name)
-        return container[key]
+        try:
+            return container[key]
+        except TypeError as error:
+            raise TypeError(f"{_kind(key)} finds nothing in {_kind(container)}") from error
 
 
 def _keys_of(result: Any) -> str:

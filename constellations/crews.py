@@ -78,7 +78,7 @@ class Crews:
         device = drive.devices[start.attempt["device_id"]]
         return Scene(
             stream=drive.stream, interaction=self._work.interaction["id"], device=device, task=task["id"],
-            title=task["name"] or task["task_id"], scope=str(self._work.constellation["id"]), script=script_of(task),
+            title=task["name"] or task["task_id"], scope=self._work.scope, inherits=self._work.inherits, script=script_of(task),
             plain=task["tool"] != STEPS, gate=self._is_gated(task, device), timeout=task["timeout"], on_lost=task["on_lost"],
             settings=Settings.of(task["progress"]), accepted=task["accepted"], own=[rule_of(row) for row in task["policies"]],
             rules=lambda: drive.policies, holds=holds,
@@ -155,7 +155,7 @@ class Crews:
         if crew.attempt["holds_slot"]:
             self._count_time(crew, turn.ts)
         self._since.pop(key, None)
-        self._work.attempt_ended(turn, now, start, crew.end)
+        self._work.ends.attempt(turn, now, start, crew.end)
 
     def wake_all(self) -> None:
         self._awake.update(dict.fromkeys(self._crews))
@@ -180,7 +180,7 @@ class Crews:
         fields = {"holds_slot": False, "ran_s": attempt["ran_s"]}
         turn.record("attempt_waits", attempt_id=attempt["id"], set={"attempt": {str(attempt["id"]): fields}})
         attempt["holds_slot"] = False
-        self._work.free_slot(turn, attempt)
+        self._work.ends.free_slot(turn, attempt)
 
     def _count_time(self, crew: Crew, now: float) -> None:
         since = self._since.pop(crew.attempt["id"], now)

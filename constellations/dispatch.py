@@ -14,7 +14,7 @@ from agents.turns import Batch, Draft, Turn, Want
 from constellations.machines import TASK
 
 if TYPE_CHECKING:
-    from constellations.live import Node
+    from constellations.graph_rows import Node
     from constellations.work import ConstellationWork
 
 SESSION_LIMIT = 1000
@@ -121,17 +121,33 @@ class Dispatch:
 
     # --- starting
 
-    def offer(self, turn: Turn, budget: int, *, draining: bool) -> bool:
-        """Offer starts as far as budget and slots seem to go; True when more could start at once."""
+    def offer(self, turn: Turn, budget: int, *, draining: bool, paused: bool = False) -> bool:
+        """Offer starts as far as budget and slots seem to go; True when more could start at once.
+
+        `paused`: only what has begun gets its slot back.
+        """
         if self._homeless or self._gone():
             self.house()
         if draining:
             return False
+        if paused:
+            return self._offer_returns(turn, budget)
         more = False
         for device, heap in self._ready.items():
             self._drop_stale(heap)
             if (heap and self._work.drive.devices[device]["state"] == "ONLINE") or device in self._queued:
                 more |= self._offer_on(turn, device, heap, budget)
+        return more
+
+    def _offer_returns(self, turn: Turn, budget: int) -> bool:
+        more = False
+        for device, heap in self._ready.items():
+            back = sorted(place for place in heap if place[-1].row["id"] in self._returning and self._startable(place))
+            if back or device in self._queued:
+                self._ready[device] = sorted(place for place in heap if place not in back)
+                more |= self._offer_on(turn, device, back, budget)
+                for place in back:
+                    heappush(self._ready[device], place)
         return more
 
     def _drop_stale(self, heap: list[tuple]) -> None:

@@ -73,7 +73,7 @@ def read(text: str | bytes) -> Document:
     try:
         return Document(text, json.loads(text, object_pairs_hook=_object, parse_constant=_no_number))
     except json.JSONDecodeError as error:
-        return _read_again(text, Unreadable(f"{error.msg} at column {error.colno}", error.lineno))
+        return _read_again(text, Unreadable(f"it is not JSON: {error.msg.lower()} at column {error.colno}", error.lineno))
     except KeyError as error:
         return _read_again(text, Unreadable(f"the key {error.args[0]} is there twice"))
     except RecursionError:
@@ -291,7 +291,8 @@ def _leads_with_zero(word: str) -> bool:
 
 def _unreadable(error: yaml.YAMLError, text: str) -> Unreadable:
     if isinstance(error, yaml.reader.ReaderError):
-        return Unreadable(error.reason, text.count("\n", 0, error.position) + 1)
+        return Unreadable(f"it is not YAML: {error.reason}", text.count("\n", 0, error.position) + 1)
     said = [getattr(error, "context", None), getattr(error, "problem", None)]
     mark = getattr(error, "problem_mark", None)
-    return Unreadable(", ".join(part for part in said if part) or "it is not YAML", mark.line + 1 if mark else None)
+    why = ", ".join(part for part in said if part)
+    return Unreadable(f"it is not YAML: {why}", mark.line + 1 if mark else None)

@@ -21,7 +21,7 @@ from constellations.edits import AUTHOR_LENGTH, edit_apply
 from constellations.models import Constellation, Edit
 from constellations.previews import edit_preview
 from constellations.task_progress import same_stream
-from constellations.undoing import edit_undo
+from constellations.undoing import edit_named, edit_undo
 from constellations.values import MAX_ID
 
 VERSION = re.compile(r'"v([1-9][0-9]{0,8})"')
@@ -32,6 +32,7 @@ NAME = r"[^/\x00]{1,250}"
 IF_MATCH = OpenApiParameter(
     "If-Match", OpenApiTypes.STR, OpenApiParameter.HEADER, description='The version it was made on, as its ETag: "v12".'
 )
+EDIT_ID = OpenApiParameter("edit_id", OpenApiTypes.STR, OpenApiParameter.PATH, description="Its edit_id, or its id.")
 AUTHOR = OpenApiParameter("author", {"type": "string", "maxLength": AUTHOR_LENGTH}, description="Edits by this author.")
 SINCE = OpenApiParameter(
     "since", {"type": "integer", "minimum": 0, "maximum": LARGEST}, description="Edits after this version."
@@ -47,6 +48,7 @@ class EditViews(Api):
     @extend_schema(parameters=[AUTHOR, SINCE, TASK_ID], responses=forms.EditRow(many=True), filters=False)
     @action(detail=True, methods=["get"], serializer_class=forms.EditRow)
     def edits(self, request: Request, pk: str) -> Response:
+        """The history: the edits of a constellation, the newest first."""
         constellation = self.get_object()
         rows = self.paginate_queryset(chosen(edits_of(constellation), request))
         answer = self.get_paginated_response(forms.EditRow(rows, many=True).data)
@@ -56,23 +58,32 @@ class EditViews(Api):
     @extend_schema(parameters=[IF_MATCH], request=forms.EditBody, responses={200: forms.EditMade, 201: forms.EditMade})
     @edits.mapping.post
     def edit(self, request: Request, pk: str) -> Response:
+        """Edit: all of the operations are made, as one change set, or none."""
         constellation, body = self.get_object(), self.body(forms.EditBody)
         based_on = seen_version(request, body.pop("based_on", None))
         said = {"author": actor_name(request), "request_id": request_id(request)}
         return made(constellation, *edit_apply(constellation.pk, **body, **said, based_on=based_on))
 
+    @extend_schema(parameters=[EDIT_ID], responses=forms.EditDetail, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None, url_path=f"edits/(?P<edit_id>{NAME})")
+    def one_edit(self, request: Request, pk: str, edit_id: str) -> Response:
+        """One edit, with what it changed as that was before and after."""
+        return Response(forms.EditDetail(edit_named(self.get_object().pk, edit_id)).data)
+
     @extend_schema(request=forms.PreviewBody, responses=forms.Preview, filters=False)
     @action(detail=True, methods=["post"], pagination_class=None)
     def preview(self, request: Request, pk: str) -> Response:
+        """What an edit would change, and what would follow; nothing is written."""
         found = edit_preview(self.get_object().pk, self.body(forms.PreviewBody)["operations"])
         return Response(found, headers=etag(found["version"]))
 
     @extend_schema(
-        parameters=[OpenApiParameter("edit_id", OpenApiTypes.STR, OpenApiParameter.PATH)],
+        parameters=[EDIT_ID],
         request=forms.UndoBody, responses={200: forms.EditMade, 201: forms.EditMade}, filters=False,
     )  # fmt: skip
     @action(detail=True, methods=["post"], pagination_class=None, url_path=f"edits/(?P<edit_id>{NAME})/undo")
     def undo(self, request: Request, pk: str, edit_id: str) -> Response:
+        """Take an edit back, by an edit of its own; undoing that one is the redo."""
         constellation, body = self.get_object(), self.body(forms.UndoBody)
         undo_id, reason = body.get("edit_id", ""), body.get("reason", "")
         said = {"reason": reason, "undo_id": undo_id, "request_id": request_id(request)}

@@ -20,9 +20,17 @@ class EditRow(serializers.ModelSerializer):
 
     class Meta:
         model = Edit
-        fields = (
+        fields: tuple[str, ...] = (
             "id", "edit_id", "author", "reason", "undoes", "based_on", "rebased_from", "version", "operations", "diff", "at",
         )  # fmt: skip
+
+
+class EditDetail(EditRow):
+    before = serializers.DictField(help_text="What it changed, as it was: tasks and dependencies by their ids; null for new.")
+    after = serializers.DictField(help_text="The same as it was after it; null for what was removed.")
+
+    class Meta(EditRow.Meta):
+        fields = (*EditRow.Meta.fields, "before", "after")
 
 
 class EditMade(serializers.Serializer):

@@ -11,14 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents import ids
-from agents.errors import NoSuchSession
-from agents.records import Door, door
+from agents.records import Door
 from agents.services import wake_a_runner
 from agents.tables import Fields
 from constellations import commuting, editing
-from constellations.errors import EditRefused, EditRejected, NoSuchConstellation, StaleEdit
-from constellations.graph_reads import newest, read_ahead
+from constellations.errors import EditRefused, EditRejected, StaleEdit
+from constellations.graph_reads import graph_opened
 from constellations.live import LiveGraph
 from constellations.machines.constellation import CLOSED
 from constellations.models import Edit
@@ -63,14 +61,10 @@ def edit_apply(
 
 def carry_out(constellation_id: int, wanted: Wanted, request_id: str = "") -> tuple[Edit | None, bool]:
     """Make an edit under the lock of its session; see `edit_apply`."""
-    _check(wanted)
-    try:
-        ahead = read_ahead(constellation_id)
-        with door(ids.stream_of(constellation_id), wanted.author, request_id) as opened:
-            known = find(constellation_id, wanted.edit_id) if wanted.edit_id else None
-            made = None if known else _make(opened, newest(opened, ahead), wanted)
-    except NoSuchSession as error:
-        raise NoSuchConstellation(f"there is no constellation {constellation_id}") from error
+    check(wanted)
+    with graph_opened(constellation_id, wanted.author, request_id) as (opened, live):
+        known = find(constellation_id, wanted.edit_id) if wanted.edit_id else None
+        made = None if known else make(opened, live, wanted)
     if made is None:
         return known, False
     wake_a_runner()
@@ -82,7 +76,8 @@ def find(constellation_id: int, edit_id: str) -> Edit | None:
     return Edit.objects.filter(constellation_id=constellation_id, edit_id=edit_id).first()
 
 
-def _check(wanted: Wanted) -> None:
+def check(wanted: Wanted) -> None:
+    """Raise EditRejected where what an edit says of itself makes no sense."""
     edit_id, reason = wanted.edit_id, wanted.reason
     if edit_id and not EDIT_ID.fullmatch(edit_id):
         raise EditRejected("edit_id: up to 64 letters, digits and . _ : -")
@@ -94,12 +89,22 @@ def _check(wanted: Wanted) -> None:
         raise EditRejected(f"author: 1 to {AUTHOR_LENGTH} characters")
 
 
-def _make(opened: Door, live: LiveGraph, wanted: Wanted) -> int | None:
-    """The edit, recorded; the id of its row, or None where it changes nothing."""
+def make(opened: Door, live: LiveGraph, wanted: Wanted) -> int | None:
+    """The edit, recorded; the id of its row, or None where it changes nothing. Raises as `judge` does."""
+    operations, changes = judge(live, wanted)
+    if not changes:
+        return None
+    row = edit_row(live, wanted, operations, changes, {"id": opened.take(), "at": opened.turn.at})
+    live.apply(opened.turn, changes, row)
+    return row["id"]
+
+
+def judge(live: LiveGraph, wanted: Wanted) -> tuple[Sequence[Any], editing.Changes]:
+    """The operations of an edit on this graph, and what they change; raises EditRefused, EditRejected, StaleEdit."""
     check_open(live)
     operations = wanted.compose(live)
     if wanted.undoes and not operations:
-        return None
+        return operations, editing.Changes()
     missed = _missed(live, operations, wanted.based_on)
     try:
         changes = editing.apply(live.snapshot(), operations, known_devices())
@@ -107,13 +112,11 @@ def _make(opened: Door, live: LiveGraph, wanted: Wanted) -> int | None:
         if missed:
             raise StaleEdit(wanted.based_on or 0, live.constellation["version"], missed) from error
         raise
-    if not changes:
-        return None
-    if missed:
+    if changes:
+        live.check_room(changes)
+    if changes and missed:
         raise StaleEdit(wanted.based_on or 0, live.constellation["version"], missed)
-    row = edit_row(live, wanted, operations, changes, {"id": opened.take(), "at": opened.turn.at})
-    live.apply(opened.turn, changes, row)
-    return row["id"]
+    return operations, changes
 
 
 def check_open(live: LiveGraph) -> None:

@@ -92,6 +92,41 @@ class UndoRefused(ConstellationsError):
     status = 409
 
 
+class LimitReached(EditRefused):
+    """An interaction may not do more of it."""
+
+    def __init__(self, message: str):
+        super().__init__([{"operation": None, "op": "", "field": "", "message": f"limit reached: {message}"}], conflict=True)
+
+
+class NotRetried(ConstellationsError):
+    """A task that cannot begin again; `problems` names all of them."""
+
+    code = "not_retried"
+    status = 409
+
+
+class NotReopened(ConstellationsError):
+    """The constellation cannot go on as an interaction of its own."""
+
+    code = "not_reopened"
+    status = 409
+
+
+class NotForked(ConstellationsError):
+    """There is no such moment, or nothing would be left to do."""
+
+    code = "not_forked"
+    status = 409
+
+
+class ConstellationEnded(ConstellationsError):
+    """A command to a constellation that has ended."""
+
+    code = "constellation_ended"
+    status = 409
+
+
 class NoSuchConstellation(ConstellationsError):
     """There is no constellation {id}."""
 

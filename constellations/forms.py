@@ -129,7 +129,7 @@ def task_fields(value: Any) -> tuple[str, Row, list[Finding]]:
     if isinstance(value, Mapping) and "state" in value:
         return "", {}, [(("state",), "a task's state is not edited; it follows from what happens")]
     if isinstance(value, Mapping) and "after" in value:
-        return "", {}, [(("after",), "to wait for another task is a dependency of its own: add_dependency")]
+        return "", {}, [(("after",), "after is for new tasks; add_dependency makes one that is there wait for another")]
     fields, findings = read_fields(value, TASK_READERS)
     given = value if isinstance(value, Mapping) else {}
     reset = {ALIASES.get(key, key) for key, new in given.items() if new is None and key in TASK_READERS}
@@ -165,7 +165,7 @@ def _normal_task(fields: Row, findings: list[Finding]) -> Row:
         return _in_steps(row, findings)
     findings += call_forms.call(row, "task")
     if row.get("tool") == STEPS and not findings:
-        findings.append((("tool",), "is for tasks in steps; this one has none"))
+        findings.append((("tool",), "the tool steps is for a task in steps, and this one has none"))
     if "tool" in row:
         row["phases"] = []
     return row
@@ -224,7 +224,7 @@ def dependency_fields(value: Any) -> tuple[Row, Row, list[Finding]]:
     """What names a dependency (its id, or from and to), the fields to change (null: the default), findings."""
     fields, findings = read_fields(value, DEPENDENCY_READERS)
     given = value if isinstance(value, Mapping) else {}
-    which: Row = {key: fields.pop(key) for key in ("dependency_id", "from", "to") if key in fields}
+    which: Row = {key: name for key in ("dependency_id", "from", "to") if (name := fields.pop(key, ""))}
     changed = ("type", "condition", "description")
     fields = {key: DEPENDENCY_DEFAULTS[key] for key in changed if key in given and given[key] is None} | fields
     if not findings and not ("dependency_id" in which or {"from", "to"} <= which.keys()):

@@ -8,7 +8,8 @@ from agents.engine.drive import Drive
 from agents.engine.registry import register_handler
 from agents.errors import AgentsError
 from agents.tables import Fields
-from constellations import planner
+from constellations import adoption, planner
+from constellations.adoption import hand_down_files
 from constellations.work import ConstellationWork
 
 
@@ -16,12 +17,15 @@ class ConstellationHandler:
     """Interactions become constellations."""
 
     def check(self, payload: Fields) -> None:
-        planner.prepare(payload)
+        _prepare(payload)
 
     def prepare(self, payload: Fields) -> Any:
-        """The plan and its changes, or the error that the constellation agent fails with."""
+        """What `beginnings.begin` takes, or the error that the constellation agent fails with."""
         try:
-            return planner.prepare(payload)
+            prepared = _prepare(payload)
+            if isinstance(prepared, adoption.Forked):
+                hand_down_files(prepared.fields["forked_from_id"])
+            return prepared
         except AgentsError as error:
             return error
 
@@ -32,6 +36,10 @@ class ConstellationHandler:
         work = ConstellationWork(drive, interaction)
         work.load()
         return work
+
+
+def _prepare(payload: Fields) -> Any:
+    return adoption.prepare(payload) if adoption.is_about(payload) else planner.prepare(payload)
 
 
 register_handler(ConstellationHandler())

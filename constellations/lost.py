@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agents.acting import asking
 from agents.tables import Fields
 from agents.turns import Turn
-from constellations.live import Node
+from constellations.graph_rows import Node
 from constellations.machines import TASK
 
 if TYPE_CHECKING:

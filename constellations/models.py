@@ -16,7 +16,10 @@ def choices(values) -> list[tuple[str, str]]:
 
 
 class Constellation(models.Model):
-    """A graph of tasks that answers one interaction (machine 6). `version` grows with every edit."""
+    """A graph of tasks that answers one interaction (machine 6). `version` grows with every edit.
+
+    Reopening it hands it to an interaction of its own, and to that one's constellation agent.
+    """
 
     id = models.BigIntegerField(primary_key=True)
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="constellations")
@@ -29,6 +32,9 @@ class Constellation(models.Model):
     version = models.IntegerField(default=1)
     rules = models.JSONField(default=list, help_text="Replan rules, as in the plan file.")
     fired = models.JSONField(default=dict, help_text="How often each replan rule has fired.")
+    added = models.PositiveIntegerField(default=0, help_text="Tasks that edits have added, in this interaction.")
+    forked_from = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="forks")
+    forked_at = models.BigIntegerField(null=True, help_text="The seq in that one's stream at which it was forked.")
     result = models.JSONField(null=True)
     created_at = models.DateTimeField()
     entered_at = models.DateTimeField()

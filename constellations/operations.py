@@ -11,6 +11,7 @@ from typing import Any
 
 from constellations import forms
 from constellations.call_forms import MAX_PROSE
+from constellations.documents import MAX_DEPTH
 from constellations.forms import MAX_NAME
 from constellations.values import (
     MAX_ID,
@@ -39,6 +40,8 @@ EVENTS = ("task_completed", "task_failed", "task_skipped", "task_ended")
 
 MAX_TIMES = 1_000
 """How often a rule may fire."""
+ENDED_TASK = "{task}"
+"""In the texts of a rule's operations: the id of the task that ended. An id has no character that a shell takes for its own."""
 
 MAX_TASKS = 10_000
 """Tasks of a plan, and tasks one edit adds."""
@@ -73,7 +76,7 @@ def read(value: Any) -> Operation:
         op, parameters = next(iter(value.items()))
         place = (op,)
     else:
-        return Operation("", findings=[((), f"one operation is one key, and here are {len(value)}")])
+        return Operation("", findings=[((), f"an operation is one key with its parameters; this one has {len(value)} keys")])
     if not isinstance(op, str) or op not in READERS:
         name = str(op)[:SHOWN]
         return Operation(name, findings=[((), f"there is no operation {name}{did_you_mean(name, READERS)}")])
@@ -104,7 +107,11 @@ def _add_dependency(value: Any) -> tuple[Row, list[Finding]]:
 
 def _remove_dependency(value: Any) -> tuple[Row, list[Finding]]:
     which, fields, findings = forms.dependency_fields(value)
-    return {"which": which}, findings or [((key,), f"{key} says nothing about a removal") for key in fields if key in value]
+    return {"which": which}, findings or [
+        ((key,), f"{key} says nothing about a removal: a dependency is named by its dependency_id, or from and to")
+        for key in fields
+        if key in value
+    ]
 
 
 def _update_dependency(value: Any) -> tuple[Row, list[Finding]]:
@@ -164,7 +171,8 @@ WHEN_READERS: dict[str, Reader] = {
 def rule(value: Any, number: int) -> tuple[Row, list[Finding]]:
     """A rule's normal form - name, when {event, task: ids, none for any; condition}, times, reason, edit - and findings.
 
-    `number` counts from 0 and names a rule without a name. Operations stay as they are written, each as op and parameters.
+    `number` counts from 0 and names a rule without a name. Operations stay as they are written, each as op and parameters;
+    they are checked as they will be when the task of the longest id that the rule names has ended.
     """
     fields, findings = read_fields(value, RULE_READERS)
     when, found = read_fields(fields.get("when", {}), WHEN_READERS)
@@ -177,11 +185,21 @@ def rule(value: Any, number: int) -> tuple[Row, list[Finding]]:
         "edit": [],
     }
     findings += _missing_of_rule(value, when, findings)
+    longest = max(row["when"]["task"], key=len, default="task")
     for place, written in enumerate(fields.get("edit", [])):
-        operation = read(written)
+        operation = read(filled(written, longest))
         findings += under(("edit", place, *operation.place), operation.findings)
         row["edit"].append({"op": operation.op, "parameters": _parameters(written, operation)})
     return row, findings
+
+
+def filled(written: Any, task_id: str, depth: int = MAX_DEPTH) -> Any:
+    """What is written in a rule's edit, with the id of the task that ended in the place of ENDED_TASK."""
+    if isinstance(written, str):
+        return written.replace(ENDED_TASK, task_id)
+    if isinstance(written, Mapping) and depth:
+        return {key: filled(value, task_id, depth - 1) for key, value in written.items()}
+    return [filled(value, task_id, depth - 1) for value in written] if isinstance(written, list) and depth else written
 
 
 def _parameters(written: Any, operation: Operation) -> Any:

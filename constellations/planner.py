@@ -79,16 +79,6 @@ def propose(live: LiveGraph) -> tuple[list[Proposal], list[str]]:
     return [Proposal(firing.rule, firing.operations, firing.reason) for firing in firings], notes
 
 
-def edit_row(live: LiveGraph, proposal: Proposal, changes: editing.Changes, identity: Fields) -> Fields:
-    """The `Edit` row of a proposal that was accepted."""
-    version = live.constellation["version"]
-    return {
-        **identity, "constellation_id": live.constellation["id"], "author": AUTHOR, "reason": proposal.reason,
-        "based_on": version, "version": version + 1, "operations": proposal.operations,
-        "before": changes.before, "after": changes.after, "diff": changes.diff,
-    }  # fmt: skip
-
-
 def summary(live: LiveGraph, started: float, now: float) -> dict[str, Any]:
     """The result of a constellation that has ended (machines, section Constellation agent)."""
     states = [node.row["state"] for node in live.nodes.values()]

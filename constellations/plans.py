@@ -5,7 +5,7 @@ Every problem is found before any is reported, and each names its line and key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -21,6 +21,8 @@ from constellations.values import Finding, Hints, Path, Reader, Row, key_text, k
 __all__ = ["TASK_DEFAULTS", "Plan", "located", "parse", "read_value"]
 
 MAX_RULES = 100
+MAX_ADDED = 100_000
+"""Tasks that rules may add, as far as other rules can name them."""
 MAX_PROBLEMS = 1_000
 """Problems that are looked for and reported."""
 
@@ -185,7 +187,8 @@ def _strangers(plan: Plan, edges: _Edges) -> Iterator[Finding]:
     hint = Hints(known)
     for row, path in zip(edges.rows, edges.paths, strict=True):
         yield from _unknown_reads(row["condition"], known, (*path, "condition"), hint)
-    known |= {task_id for rule in plan.rules for task_id in _added_by(rule)}
+    planned = frozenset(known)
+    known |= set(islice((task_id for rule in plan.rules for task_id in _added_by(rule, planned)), MAX_ADDED))
     for number, rule in enumerate(plan.rules):
         path = ("replan", number, "when")
         for task_id in rule["when"]["task"]:
@@ -200,11 +203,14 @@ def _unknown_reads(condition: str, known: set[str], path: Path, hint: Hints) -> 
             yield path, f"it reads the result of {task_id}, and there is no such task{hint(task_id)}"
 
 
-def _added_by(rule: Row) -> Iterator[str]:
+def _added_by(rule: Row, planned: Collection[str]) -> Iterator[str]:
+    """Ids of the tasks that a rule may add; one that names no tasks may fire for any that is planned."""
     for operation in rule["edit"]:
         parameters = operation["parameters"]
         if operation["op"] == "add_task" and isinstance(parameters, dict):
-            yield str(parameters.get("task_id", ""))
+            written = str(parameters.get("task_id", ""))
+            ended = rule["when"]["task"] or planned if operations.ENDED_TASK in written else [""]
+            yield from (operations.filled(written, task_id) for task_id in ended)
         elif operation["op"] == "build_constellation" and isinstance(parameters, dict):
             tasks = parameters.get("tasks")
             yield from (str(task.get("task_id")) for task in tasks or () if isinstance(task, dict))

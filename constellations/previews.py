@@ -17,7 +17,7 @@ from agents.turns import Turn
 from constellations import editing
 from constellations.crews import calls_of, rule_of, script_of
 from constellations.edits import Wanted, check_open, edit_row
-from constellations.graph_reads import read_graph
+from constellations.graph_reads import graph_copied
 from constellations.live import LiveGraph
 from constellations.machines.task import ENDED
 from constellations.planner import known_devices
@@ -35,9 +35,12 @@ def edit_preview(constellation_id: int, operations: Sequence[Any]) -> Fields:
     made on: apply the operations with it as `based_on`.
     """
     with consistent_read():
-        live, devices = read_graph(constellation_id), known_devices()
+        live, devices = graph_copied(constellation_id), known_devices()
         rules = [surroundings.rule_of(dict(row)) for row in Policy.objects.order_by("order", "id").values()[:POLICIES]]
-    return preview(live, operations, devices, rules)
+    try:
+        return preview(live, operations, devices, rules)
+    finally:
+        live.take_apart()
 
 
 def preview(live: LiveGraph, operations: Sequence[Any], devices: Mapping[str, Fields], rules: Sequence[Rule]) -> Fields:
@@ -48,6 +51,7 @@ def preview(live: LiveGraph, operations: Sequence[Any], devices: Mapping[str, Fi
     told = {"version": version, "diff": changes.diff, "before": changes.before, "after": changes.after}
     path, were = critical_path(live), {key: (node.row["state"], node.skipped) for key, node in live.nodes.items()}
     if changes:
+        live.check_room(changes)
         _apply(live, operations, changes)
     touched = [*(row["task_id"] for row in changes.added_tasks), *changes.updated_tasks]
     return {

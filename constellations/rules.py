@@ -9,6 +9,7 @@ from typing import Any
 from constellations.conditions import evaluate
 from constellations.drafts import is_skipped
 from constellations.errors import ConditionUnknown
+from constellations.operations import filled
 
 Ended = Mapping[str, Any]
 
@@ -17,7 +18,10 @@ SINGLE_EVENTS = {"COMPLETED": "task_completed", "FAILED": "task_failed"}
 
 @dataclass(frozen=True, slots=True)
 class Firing:
-    """A rule that applies because `task_id` ended. `index` is the rule's place in the plan, from 0."""
+    """A rule that applies because `task_id` ended. `index` is the rule's place in the plan, from 0.
+
+    Its operations name that task where they are written with `{task}`.
+    """
 
     rule: str
     index: int
@@ -68,4 +72,4 @@ def _holds(condition: str, task: Ended, results: Mapping[str, Any]) -> bool:
 
 def _firing(index: int, rule: Mapping[str, Any], task: Ended) -> Firing:
     reason = rule.get("reason") or f"{rule['name']}: {task['task_id']} is {task['state']}"
-    return Firing(rule["name"], index, task["task_id"], reason, list(rule["edit"]))
+    return Firing(rule["name"], index, task["task_id"], reason, filled(list(rule["edit"]), task["task_id"]))

@@ -11,14 +11,16 @@ from constellations.models import PRIORITIES, Attempt, Constellation, Task
 class ConstellationRow(serializers.ModelSerializer):
     session = serializers.IntegerField(source="session_id")
     interaction = serializers.IntegerField(source="interaction_id")
-    replaces = serializers.IntegerField(source="replaces_id", allow_null=True)
+    replaces = serializers.IntegerField(source="replaces_id", allow_null=True, help_text="Which a restart cancelled.")
+    forked_from = serializers.IntegerField(source="forked_from_id", allow_null=True)
+    forked_at = serializers.IntegerField(allow_null=True, help_text="The seq in the stream of that one's session.")
     result = serializers.JSONField(allow_null=True)
 
     class Meta:
         model = Constellation
         fields: tuple[str, ...] = (
-            "id", "session", "interaction", "replaces", "name", "state", "reason", "version", "result",
-            "created_at", "entered_at", "ended_at",
+            "id", "session", "interaction", "replaces", "forked_from", "forked_at", "name", "state", "reason", "version",
+            "result", "created_at", "entered_at", "ended_at",
         )  # fmt: skip
 
 

@@ -76,7 +76,7 @@ class _Reading:
         fields = {} if isinstance(value, str) else self.fields(path, value, PHASE_READERS)
         description = fields.get("description", "")
         if isinstance(value, Mapping) and not value.get("description") and of > 1:
-            self.find(path, "has no description")
+            self.find(path, "a phase needs a description where there are several")
         steps = self.steps((*path, "steps"), fields.get("steps", ()), 0)
         return {"description": description, "expected_duration": fields.get("expected_duration"), "steps": steps}
 
@@ -147,13 +147,13 @@ class _Reading:
     def _check_whole(self, path: Path, do: str, fields: Row) -> None:
         for key in NEEDED.get(do, ()):
             if key not in fields:
-                self.find(path, f"{key} is missing")
+                self.find(path, f"`{key}` is missing")
         if do != "wait":
             return
         if ("seconds" in fields) == bool(fields.get("for")):
-            self.find(path, "a wait has either seconds or for")
+            self.find(path, "a wait has either `seconds` or `for`")
         elif "seconds" in fields and fields.get("timeout", WAIT_S) != WAIT_S:
-            self.find((*path, "timeout"), "goes with for: it bounds the wait for a call-back")
+            self.find((*path, "timeout"), "only a wait for a call-back (`for`) has a timeout")
 
     def _call(self, path: Path, fields: Row, depth: int, recovering: bool) -> None:
         if "expect" in fields:
@@ -165,6 +165,6 @@ class _Reading:
 
     def _delegated(self, path: Path, written: Sequence[Any], depth: int) -> list[Row]:
         if depth > MAX_DELEGATIONS:
-            self.find(path, f"delegates {depth} deep; {MAX_DELEGATIONS} are allowed")
+            self.find(path, f"agents would delegate {depth} deep; {MAX_DELEGATIONS} are allowed")
             return []
         return self.steps(path, written, depth)

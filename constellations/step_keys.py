@@ -102,7 +102,7 @@ def steps_there(value: Any) -> list:
 
 def told_flag(value: Any) -> bool:
     if not flag(value):
-        raise Misfit("is false; leave the step out")
+        raise Misfit("false observes nothing; leave the step out")
     return True
 
 

@@ -31,7 +31,7 @@ def _add_task(draft: Draft, values: Row) -> None:
     row = values["task"]
     there = draft.tasks.get(row["task_id"])
     if there is not None and (different := differences(there, row)):
-        raise Refusal(f"there is a task {row['task_id']} already, with another {', '.join(different)}", "task_id")
+        raise Refusal(f"there is a task {row['task_id']} already, and it differs in {', '.join(different)}", "task_id")
     if there is None:
         _check_devices(draft, row)
         draft.put_task(row)
@@ -51,7 +51,7 @@ def _remove_task(draft: Draft, values: Row) -> None:
     draft.require_editable(task_id, "task_id")
     draft.require_untried(task_id, "task_id")
     for downstream in draft.graph.downstream(task_id):
-        draft.require_editable(str(downstream), "task_id", f"{task_id} cannot go: what waited for it, ")
+        draft.require_editable(str(downstream), "task_id", f"{task_id} cannot go: {downstream} waited for it, and ")
     for upstream in draft.graph.upstream(task_id):
         draft.drop_dependency(_known(draft.edge(str(upstream), task_id)))
     for downstream in draft.graph.downstream(task_id):
@@ -76,7 +76,7 @@ def _update_task(draft: Draft, values: Row) -> None:
         return
     draft.require_editable(task_id, "task_id")
     if new["tool"] == forms.COMMAND and not new["arguments"].get("argv"):
-        raise Refusal("a command needs its argument list", "command")
+        raise Refusal("a command needs its argument list; give it as command", "command")
     if new["tool"] == forms.STEPS and not new["phases"]:
         raise Refusal("a task in steps needs steps; or give it a command or a tool", "steps")
     if new["tool"] == forms.STEPS and new["arguments"]:
@@ -113,7 +113,7 @@ def _is_there(draft: Draft, row: Row, called: Mapping[str, str]) -> bool:
         row = {**row, "dependency_id": there["dependency_id"]}
     different = differences(there, row, DEPENDENCY_DEFAULTS)
     if different:
-        said = f"there is a dependency {there['dependency_id']} already, with another {', '.join(different)}"
+        said = f"there is a dependency {there['dependency_id']} already, and it differs in {', '.join(different)}"
         raise Refusal(said, called["from"] if called["from"] != "from" else "dependency_id")
     return True
 

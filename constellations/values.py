@@ -92,7 +92,7 @@ def text(limit: int) -> Reader:
             hint = "; put it in quotes" if isinstance(value, bool | int | float) else ""
             raise Misfit(f"must be text, not {kind_of(value)}{hint}")
         if len(value) > limit:
-            raise Misfit(f"has {len(value)} characters; {limit} are allowed")
+            raise Misfit(f"has {len(value):,} characters; {limit:,} are allowed")
         return value
 
     return read
@@ -114,7 +114,7 @@ def number(low: float, high: float, exclusive: bool = False) -> Reader:
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise Misfit(f"must be a number, not {kind_of(value)}")
         if value < low or value > high or (exclusive and value == low):
-            raise Misfit(f"is {value}; it must be {'above' if exclusive else 'at least'} {low} and at most {high}")
+            raise Misfit(f"is {value}; it must be {'above' if exclusive else 'at least'} {low:,} and at most {high:,}")
         return value
 
     return read
@@ -125,7 +125,7 @@ def whole(low: int, high: int) -> Reader:
         if isinstance(value, bool) or not isinstance(value, int):
             raise Misfit(f"must be a whole number, not {kind_of(value)}")
         if not low <= value <= high:
-            raise Misfit(f"is {value}; it must be from {low} to {high}")
+            raise Misfit(f"is {value}; it must be from {low:,} to {high:,}")
         return value
 
     return read
@@ -158,7 +158,7 @@ def list_of(read_item: Reader, limit: int = MAX_ITEMS) -> Reader:
         if not isinstance(value, list | tuple):
             raise Misfit(f"must be a list, not {kind_of(value)}")
         if len(value) > limit:
-            raise Misfit(f"has {len(value)} items; {limit} are allowed")
+            raise Misfit(f"has {len(value):,} items; {limit:,} are allowed")
         return [_read_at(read_item, item, place) for place, item in enumerate(value)]
 
     return read

@@ -15,7 +15,7 @@ from agents.tables import Fields
 from constellations import conditions
 from constellations.dispatch import SESSION_LIMIT, suits
 from constellations.drafts import is_skipped
-from constellations.live import Edge, Node, verdict
+from constellations.graph_rows import Edge, Node, verdict
 from constellations.models import Attempt, Dependency, Task
 from constellations.task_progress import same_stream, waiting_approvals
 
@@ -124,6 +124,11 @@ def _awaits(task: Task) -> Fields | None:
 
 
 def _paused(task: Task) -> Fields | None:
+    graph = task.constellation
+    if graph.state == "PAUSED":
+        return told(
+            "paused", "its constellation is paused" + (f": {graph.reason}" if graph.reason else ""), constellation=graph.pk
+        )
     actor = Actor.objects.filter(session=task.constellation.session_id).order_by("-epoch").first()
     if actor is None or ACTOR.is_terminal(actor.state) or not (actor.state == "paused" or actor.pausing):
         return None

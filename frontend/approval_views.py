@@ -25,6 +25,7 @@ KINDS = {
     "tool": "Permission for one call",
     "lost": "After a lost attempt",
     "question": "Question",
+    "edit": "Proposed edit",
 }
 """What a person may be asked, in words. A call-back is awaited from outside, never from a person."""
 

@@ -8,6 +8,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
@@ -77,6 +78,7 @@ def _session_config(found: Session, may_operate: bool) -> dict[str, Any]:
         "session": found.pk,
         "may_operate": may_operate,
         "people": {f"user:{found.owner_id}": found.owner.get_username()},
+        "admin": reverse("admin:constellations_constellation_change", args=[0]),
         "defaults": {table.name: table.defaults for table in TABLES.values()},
         "actor_choices": {state: ACTOR.choices(state) for state in ACTOR.states},
         "devices": list(Device.objects.values(*DEVICE_FIELDS)[:DEVICES_SHOWN]),

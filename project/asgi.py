@@ -1,10 +1,11 @@
-"""The ASGI application: static files, REST and pages, live views; on daphne or any other ASGI server."""
+"""The ASGI application: static files, REST and pages, MCP, live views; on daphne or any other ASGI server."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import re
+from importlib import import_module
 from pathlib import Path
 
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext
@@ -79,8 +80,20 @@ class Static(StaticFiles):
         return (found, Path(found).stat()) if found else ("", None)
 
 
+MCP = re.compile(r"/mcp/?")
+
+
+async def answer(scope, receive, send) -> None:
+    """What takes a request's thread: pages and REST, and MCP, whose library is imported when somebody first asks for it."""
+    if MCP.fullmatch(scope["path"]):
+        library = await asyncio.to_thread(import_module, "constellations.mcp.http")
+        await library.application(scope, receive, send)
+    else:
+        await pages(scope, receive, send)
+
+
 static = Starlette(routes=[Mount(settings.STATIC_URL.rstrip("/"), app=Static())])
-requests = RequestThreads(pages)
+requests = RequestThreads(answer)
 routes = [
     re_path(r"^ws/sessions/(?P<session>[0-9]{1,15})/?$", SessionConsumer.as_asgi()),
     re_path(r"", WebsocketDenier.as_asgi()),

@@ -123,6 +123,9 @@ USE_I18N = False
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000
+"""The page of a constellation in the admin has 50 tasks and 100 dependencies in one form, and takes four times as many."""
+
 STATIC_URL = "/static/"
 STATIC_ROOT = STATE_DIR / "static"
 

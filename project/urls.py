@@ -1,12 +1,18 @@
 """All addresses of the installation."""
 
 from django.contrib import admin
+from django.templatetags.static import static
 from django.urls import include, path, re_path
+from django.views.generic import RedirectView
 
 from agents.problems import not_found, server_error
 from project.health import health
 
+admin.site.site_header = admin.site.site_title = "Orrery"
+admin.site.index_title = "Everything there is"
+
 urlpatterns = [
+    path("favicon.ico", RedirectView.as_view(url=static("frontend/orrery.svg"))),
     path("health/", health, name="health"),
     path("admin/", admin.site.urls),
     path("api/", include("agents.urls")),

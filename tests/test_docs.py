@@ -7,7 +7,7 @@ from textwrap import indent
 import pytest
 import yaml
 
-from constellations import dialects, plans
+from constellations import dialects, operations, plans
 from constellations.guard_forms import SETTING_READERS
 from constellations.step_keys import DEFAULTS
 
@@ -28,10 +28,11 @@ def test_the_plan_on_the_page_is_a_plan():
     assert len(plan.dependencies) == 2
 
 
-def test_the_rule_on_the_page_is_a_rule():
-    rules = yaml.safe_load(next(block for block in blocks(PLANS) if block.startswith("replan:")))
-    tasks = [{"task_id": name, "tool": "noop"} for name in ("evaluate", "deploy")]
-    assert plans.parse(yaml.safe_dump({"tasks": tasks, **rules})).rules[0]["name"] == "retrain"
+def test_the_rules_on_the_page_are_rules():
+    shown = [yaml.safe_load(block) for block in blocks(PLANS) if block.startswith("replan:")]
+    tasks = [{"task_id": name, "tool": "noop"} for name in ("evaluate", "deploy", "test_api", "test_pages")]
+    read = [plans.parse(yaml.safe_dump({"tasks": tasks, **rules})).rules[0]["name"] for rules in shown]
+    assert read == ["retrain", "diagnose"]
 
 
 def test_the_document_of_another_program_on_the_page_is_one():
@@ -64,3 +65,18 @@ def test_links_between_pages_lead_somewhere(page):
     path = ROOT / "docs" / page
     links = [link for link in re.findall(r"\]\(([^)#]+)", path.read_text()) if "://" not in link]
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_the_edit_on_the_page_is_an_edit():
+    page = (ROOT / "docs" / "editing.md").read_text()
+    shown = next(block for block in blocks(page) if block.startswith("POST /api/constellations/7/edits/"))
+    body = yaml.safe_load(shown.split("\n", 1)[1])
+    assert [(operations.read(one).op, operations.read(one).findings) for one in body["operations"]] == [
+        ("add_task", []), ("add_dependency", []), ("remove_task", []),
+    ]  # fmt: skip
+    assert {"reason", "edit_id", "based_on"} < set(body)
+
+
+def test_every_operation_is_on_the_page():
+    page = (ROOT / "docs" / "editing.md").read_text()
+    assert [name for name in operations.READERS if f"| `{name}` |" not in page] == []

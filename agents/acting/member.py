@@ -40,6 +40,7 @@ class Scene:
     task: int
     title: str
     scope: str
+    inherits: str
     script: Sequence[Mapping[str, Any]]
     plain: bool
     gate: bool
@@ -182,8 +183,8 @@ class Member:
         seconds = step["timeout"]
         return Call(
             attempt=self.crew.attempt["id"], session=scene.stream, tool=action["tool"], arguments=action["arguments"],
-            device=scene.device, timeout=seconds * self.at.stretch if seconds else seconds, scope=scene.scope, key=key,
-            writes=step["writes"], blackboard=self.crew.blackboard, printed=self.crew.printed,
+            device=scene.device, timeout=seconds * self.at.stretch if seconds else seconds, scope=scene.scope,
+            inherits=scene.inherits, key=key, writes=step["writes"], blackboard=self.crew.blackboard, printed=self.crew.printed,
         )  # fmt: skip
 
     def observe(self, turn: Turn) -> None:
@@ -201,7 +202,7 @@ class Member:
         scene = self.crew.scene
         self.call = Call(
             attempt=self.crew.attempt["id"], session=scene.stream, tool="observe", arguments={}, device=scene.device,
-            timeout=OBSERVE_S, scope=scene.scope, key=row["id"], printed=self.crew.printed,
+            timeout=OBSERVE_S, scope=scene.scope, inherits=scene.inherits, key=row["id"], printed=self.crew.printed,
         )  # fmt: skip
         self.crew.calls.append(self.call)
         return row

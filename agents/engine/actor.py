@@ -13,6 +13,7 @@ from agents.turns import Turn
 
 if TYPE_CHECKING:
     from agents.engine.drive import Drive
+    from agents.engine.registry import Work
 
 IDLE_S = 600.0
 """Inactivity after which an idle actor completes."""
@@ -78,7 +79,8 @@ class ActorPart:
     def wants_preparation(self) -> Fields | None:
         """The interaction to be prepared (in a thread) before a turn can begin it."""
         if self.drive.work is not None:
-            return None
+            item = self.drive.work.interaction
+            return item if self.drive.work.begins() and item["id"] not in self.drive.prepared else None
         queued = [item for item in self.drive.inbox("queued") if item["kind"] == "interaction"]
         return queued[0] if queued and queued[0]["id"] not in self.drive.prepared else None
 
@@ -91,9 +93,9 @@ class ActorPart:
             actor = self._spawn(turn)
         if actor["state"] == "paused":
             self._move(turn, actor, "ProcessInteraction", reason="a new interaction")
-            if drive.work is not None:
+            if (work := self._open_work()) is not None:
                 self._move(turn, actor, "ProcessInteraction", reason="work left over")
-                drive.work.resume(turn)
+                work.resume(turn)
         if actor["state"] == "idle" and drive.work is None and queued[0]["id"] in drive.prepared:
             self._begin(turn, actor, queued[0])
 
@@ -121,6 +123,9 @@ class ActorPart:
             return False
         if actor["pausing"]:
             return self._pausing(turn, actor)
+        prepared = self.drive.prepared.pop(work.interaction["id"], None) if work.begins() else None
+        if prepared is not None:
+            work.begin(turn, prepared)
         more = work.decide(turn, now, DECISIONS_A_TURN)
         if work.finished:
             self._finish(turn, actor)
@@ -179,9 +184,9 @@ class ActorPart:
         actor = self.row()
         if actor is not None and actor["state"] == "paused":
             self._move(turn, actor, "Resume", reason=_reason(item), by=item["by"])
-            if self.drive.work is not None:
+            if (work := self._open_work()) is not None:
                 self._move(turn, actor, "ProcessInteraction", reason="work left over")
-                self.drive.work.resume(turn)
+                work.resume(turn)
             self._done(turn, item)
         elif actor is not None and actor["pausing"]:
             turn.record("actor_resumed", by=item["by"], set={"actor": {str(actor["id"]): {"pausing": False}}})
@@ -199,7 +204,7 @@ class ActorPart:
         if actor is None:
             self._done(turn, item, changed=False)
             return
-        work = self.drive.work
+        work = self._open_work()
         if work is not None:
             work.end(turn, reason)
             self._end_interaction(turn, work.interaction, "cancelled", reason)
@@ -223,6 +228,37 @@ class ActorPart:
         work = self.drive.work
         self._done(turn, item, changed=work is not None and work.go_on(turn, item))
 
+    def stop(self, turn: Turn, item: Fields) -> None:
+        """End what is worked on, and the interaction with it; the actor lives on and takes the next."""
+        actor, work = self.row(), self._work_meant(item)
+        if actor is None or work is None:
+            self._done(turn, item, changed=False)
+            return
+        reason = _reason(item) or "user_cancelled"
+        work.end(turn, reason)
+        if actor["state"] == "running" and not actor["pausing"]:
+            self._finish(turn, actor)
+        else:  # a pause stays one
+            self._end_interaction(turn, work.interaction, "cancelled", reason)
+            if actor["pausing"]:
+                self._pausing(turn, actor)
+        self._done(turn, item)
+
+    def restart(self, turn: Turn, item: Fields) -> None:
+        """Begin the interaction in hand once more, from its request."""
+        work = self._work_meant(item)
+        self._done(turn, item, changed=work is not None and work.restart(turn, _reason(item)))
+
+    def _open_work(self) -> Work | None:
+        """The work in hand, unless an earlier command of the same turn has ended it."""
+        work = self.drive.work
+        return None if work is None or work.finished else work
+
+    def _work_meant(self, item: Fields) -> Work | None:
+        """The work in hand, if it is what the command is about."""
+        work = self._open_work()
+        return work if work is not None and work.subject == item["payload"].get("subject") else None
+
     def _unknown(self, turn: Turn, item: Fields) -> None:
         """A command of an older version."""
         self._set_inbox(turn, "command_done", item, state="refused", outcome="failed", ended_at=turn.at)
@@ -241,9 +277,9 @@ class ActorPart:
         actor = self.row()
         limit = None if actor is None else self._limit(actor)
         if actor is not None and limit is not None and now >= limit:
-            if self.drive.work is not None:  # of a paused actor
-                self.drive.work.end(turn, "inactivity")
-                self._end_interaction(turn, self.drive.work.interaction, "cancelled", "inactivity")
+            if (work := self._open_work()) is not None:  # of a paused actor
+                work.end(turn, "inactivity")
+                self._end_interaction(turn, work.interaction, "cancelled", "inactivity")
             self._move(turn, actor, "InactivityTimeout", reason="inactivity")
             turn.record("stopped", reason="inactivity", partial_response="", terminal=True)
 
@@ -281,6 +317,8 @@ COMMANDS: dict[str, Callable[[ActorPart, Turn, Fields], None]] = {
     "ping": ActorPart.ping,
     "shutdown": ActorPart.shutdown,
     "go_on": ActorPart.go_on,
+    "stop": ActorPart.stop,
+    "restart": ActorPart.restart,
 }
 
 

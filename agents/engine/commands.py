@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,11 +29,28 @@ def workspace(device: str) -> Path:
     return settings.STATE_DIR / "workspaces" / device
 
 
-def artifacts(scope: str) -> Path:
-    """What the tasks of one constellation hand to each other on this host: ORRERY_ARTIFACTS."""
+def artifacts(scope: str, inherits: str = "") -> Path:
+    """What the tasks of one constellation hand to each other on this host: ORRERY_ARTIFACTS.
+
+    A fork's folder begins as a copy of that of the constellation it `inherits` from, as it is when it is first needed.
+    """
     path = settings.STATE_DIR / "artifacts" / scope
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        source = path.with_name(inherits) if inherits else None
+        if source is not None and source.exists():
+            _copy(source, path)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Whole or not at all: of several that copy at once one wins."""
+    fresh = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
+    shutil.copytree(source, fresh, symlinks=True)
+    try:
+        fresh.rename(target)
+    except OSError:  # it is there, and not empty
+        shutil.rmtree(fresh)
 
 
 ARGV = {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "The program and its arguments; no shell."}
@@ -54,6 +73,7 @@ async def command(call: Call) -> Outcome:
 
 async def _run(call: Call) -> CommandOutcome:
     limits = call.device["limits"]
+    shared = await asyncio.to_thread(artifacts, call.scope, call.inherits) if call.inherits else artifacts(call.scope)
     return await run_command(
         list(call.arguments["argv"]),
         workspace=workspace(call.device["name"]),
@@ -62,7 +82,7 @@ async def _run(call: Call) -> CommandOutcome:
         limits=Limits.of(limits),
         timeout=call.timeout,
         env={
-            "ORRERY_ARTIFACTS": str(artifacts(call.scope)),
+            "ORRERY_ARTIFACTS": str(shared),
             "ORRERY_HOME": str(settings.BASE_DIR),
             **blackboard(call.blackboard),
             **limits.get("env", {}),

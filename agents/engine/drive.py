@@ -66,12 +66,14 @@ class Drive:
         self._kept_wants: dict[int, Want] = {}
         self._interrupts: list[int] = []
         self._notes: list[tuple[str, Fields]] = []
+        self._of_all = False
         self._numbers: deque[tuple[int, int]] = deque([(leased.rows_from, leased.rows_to)])
         self._known_rows = leased.rows_to
         self._beyond = 0
         self.actor = ActorPart(self)
 
-    # `woken`: somebody asked for a look since the last turn, for example because a slot was granted.
+    # `woken`: somebody asked for a look since the last turn, for example because a slot was granted. `_of_all`: what was
+    # decided is about everything there is.
 
     # --- reading
 
@@ -93,6 +95,7 @@ class Drive:
         self._consumed.clear()
         self._interrupts.clear()
         self._beyond = 0
+        self._of_all = False
         self.stale = False
 
     def read(self, table: str, where: str, *parameters: Any) -> list[Fields]:
@@ -176,11 +179,15 @@ class Drive:
         """End a call's body once the decision to do so is durable."""
         self._interrupts.append(key)
 
+    def decides_of_all(self) -> None:
+        """What this turn decides is about everything there is: it does not hold where others have recorded more meanwhile."""
+        self._of_all = True
+
     # --- after a commit
 
     def written(self, batch: Batch) -> tuple[list[Call], list[int]]:
         """The batch is durable: (calls to begin, keys of calls to interrupt)."""
-        self.busy = False
+        self.busy = self._of_all = False
         self.head += len(batch.drafts) + sum(batch.admitted[device] for device in batch.starts)
         refill = batch.rows - self._beyond
         if refill:
@@ -227,7 +234,7 @@ class Drive:
             return
         if row[0] == self.head or self.stale:
             return
-        if row[0] - self.head > EVENTS_BEHIND:
+        if self._of_all or row[0] - self.head > EVENTS_BEHIND:
             self.stale = True
             return
         events = self._between(self.head, row[0])

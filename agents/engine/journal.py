@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
@@ -31,6 +31,9 @@ FATAL = (sqlite3.OperationalError, psycopg.OperationalError)
 """The database itself is in trouble: no session is to blame, and the runner ends."""
 PREPARE_AFTER = 3
 """Uses of a statement after which PostgreSQL keeps its plan."""
+
+Again = Callable[[Batch], Batch | None]
+"""Decides anew what a refused batch was about; None: there is nothing to record now."""
 
 
 class Journal:
@@ -84,11 +87,18 @@ class Journal:
         own(None)
         connection.close()
 
-    async def commit(self, batches: list[Batch]) -> tuple[list[Batch], list[Batch]]:
-        """Record `batches`: (written, refused). What is written is durable when this returns."""
+    async def commit(self, batches: list[Batch], again: Again | None = None) -> tuple[list[Batch], list[Batch]]:
+        """Record `batches`: (written, refused). What is written is durable when this returns.
+
+        A single batch that is refused is decided `again`, if that is given, under the lock that it has by then: whoever
+        writes all the time cannot come first twice.
+        """
         with self._pipeline():
             async with self.transaction() as own_cursor:
                 written, refused = write(self._store, own_cursor, batches, wait=len(batches) == 1)
+                if again is not None and refused and len(batches) == 1:
+                    fresh = again(refused[0])
+                    written, refused = write(self._store, own_cursor, [fresh]) if fresh is not None else ([], [])
                 woken = {session for batch in written for session in batch.woken}
                 for session in sorted(woken):  # in order, as everybody locks leases
                     self._store.execute(own_cursor, WAKE, (self._store.time(now_iso()), session))

@@ -20,8 +20,21 @@ class Work(Protocol):
     interaction: Fields
     finished: bool
 
+    @property
+    def subject(self) -> int:
+        """Row of what is worked on; 0 when there is none. A command to the work names it."""
+        ...
+
     def begin(self, turn: Turn, prepared: Any) -> None:
-        """Start on the interaction; `prepared` is what the handler's `prepare` returned, or the error it raised."""
+        """Start on the interaction, or once more; `prepared` is what the handler's `prepare` returned, or its error."""
+
+    def begins(self) -> bool:
+        """Whether it waits to begin once more, and for what the handler prepares for that."""
+        ...
+
+    def restart(self, turn: Turn, reason: str) -> bool:
+        """Cancel everything that is open and begin once more; False when that is not possible (any more)."""
+        ...
 
     def decide(self, turn: Turn, now: float, budget: int) -> bool:
         """Decide up to `budget` things; True when there is more to decide at once."""

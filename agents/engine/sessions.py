@@ -57,6 +57,7 @@ class Sessions:
         self._noted: dict[int, float] = {}
         self._idle_since: dict[int, float] = {}
         self._left: list[int] = []
+        self._contested: set[int] = set()
         self._bodies = Bodies(self._body_ended)
         self._outcomes = outcomes.OutcomeFile(folder, runner)
         self._outputs = Outputs(journal)
@@ -67,7 +68,7 @@ class Sessions:
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="reader")
 
     # `ready`: sessions with something to decide, first come first; `_noted`: the earliest timer of each; `_left`: sessions
-    # that broke and are driven by nobody until they move.
+    # that broke and are driven by nobody until they move; `_contested`: those that came second and are now committed alone.
 
     def begin(self) -> None:
         """On the loop, before anything else."""
@@ -90,8 +91,11 @@ class Sessions:
         """One turn of every session that has something to decide, and one commit for all; False when none had."""
         batches = self._turns()
         self._flush_outcomes()
-        if batches:
-            await self._commit(batches)
+        alone = [batch for batch in batches if batch.stream in self._contested]
+        for batch in alone:
+            await self._commit([batch])
+        if others := [batch for batch in batches if batch not in alone]:
+            await self._commit(others)
         return bool(batches)
 
     async def wind_up(self) -> None:
@@ -143,19 +147,31 @@ class Sessions:
 
     async def _commit(self, batches: list[Batch]) -> None:
         try:
-            written, refused = await self._journal.commit(batches)
+            written, refused = await self._journal.commit(batches, self._again)
         except FATAL:
             raise
         except Exception as error:  # what one session wants recorded cannot be: the others must not suffer for it
             await self._commit_apart(batches, error)
             return
         for batch in refused:
+            self._contested.add(batch.stream)
             await self._refused(batch)
         for batch in written:
+            self._contested.discard(batch.stream)
             self._written(batch)
             self._hooks.after(batch)
         if not self._unrecorded():
             self._outcomes.settled()
+
+    def _again(self, batch: Batch) -> Batch | None:
+        """Somebody came first: what the session decides now that nobody else can."""
+        drive = self.drives[batch.stream]
+        drive.refused(batch)
+        self._after_follow(drive)
+        if drive.lost or drive.stale or not self._prepared(drive):
+            return None
+        fresh, _ = drive.turn(time.time())
+        return fresh
 
     async def _commit_apart(self, batches: list[Batch], error: Exception) -> None:
         if len(batches) == 1:
@@ -294,6 +310,7 @@ class Sessions:
         """The session has been given back."""
         for known in (self.drives, self._noted, self._idle_since, self.ready):
             known.pop(drive.stream, None)
+        self._contested.discard(drive.stream)
 
     def take_left(self) -> list[int]:
         """Sessions that broke since it was asked last."""

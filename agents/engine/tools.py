@@ -68,7 +68,8 @@ OFTEN_EMPTY = ("error", "error_kind", "said", "before", "reason", "text", "print
 class Call:
     """One call of a tool: everything it may know.
 
-    `key` is the row that its outcome belongs to: the attempt itself, or a row of evidence. `writes` names a file of the
+    `key` is the row that its outcome belongs to: the attempt itself, or a row of evidence. Calls of one `scope` share files,
+    which begin as those of the scope that it `inherits` from. `writes` names a file of the
     workspace whose state before and after is wanted; `blackboard` is what the task's agents share, `printed` how many
     characters the attempt has printed so far.
     """
@@ -80,6 +81,7 @@ class Call:
     device: Mapping[str, Any]
     timeout: float | None
     scope: str = ""
+    inherits: str = ""
     key: int = 0
     writes: str = ""
     printed: int = 0

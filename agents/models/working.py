@@ -94,16 +94,19 @@ class PhaseRecord(models.Model):
 
 
 class Approval(models.Model):
-    """What an agent waits for somebody to give: leave for one exact action, an answer, a call-back. Used once."""
+    """What an agent waits for somebody to give: leave for one exact action, an answer, a call-back. Used once.
 
-    KINDS = ("task", "tool", "lost", "question", "callback")
+    An agent from outside proposes an `edit` of the graph so: approving it makes the edit.
+    """
+
+    KINDS = ("task", "tool", "lost", "question", "callback", "edit")
     STATES = ("waiting", "approved", "rejected", "expired", "withdrawn")
 
     id = models.BigIntegerField(primary_key=True)
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="approvals")
     agent = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="approvals", db_index=False)
     kind = models.CharField(max_length=16, choices=choices(KINDS))
-    subject_id = models.BigIntegerField(help_text="Row of the task it is about.")
+    subject_id = models.BigIntegerField(help_text="Row of the task, or for an edit of the constellation, it is about.")
     title = models.CharField(max_length=500)
     action = models.JSONField(default=dict, help_text="Exactly what is to be done: {tool, arguments} or {phases}.")
     digest = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the canonical action.")

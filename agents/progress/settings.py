@@ -64,5 +64,5 @@ def _checked(name: str, value: Any, defaults: Mapping[str, Any]) -> Any:
             raise ValueError(f"{name} must be a list of texts")
         return tuple(value)
     if type(value) is not type(defaults[name]) or value < 0:
-        raise ValueError(f"{name} must be a {'yes or no' if name == 'enable' else 'number from 0'}")
+        raise ValueError(f"{name} must be {'true or false' if name == 'enable' else 'a whole number from 0'}")
     return value

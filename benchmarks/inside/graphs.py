@@ -45,7 +45,7 @@ def _check(tasks: int) -> None:
     outcomes = list(InboxItem.objects.filter(kind="interaction").values_list("outcome", flat=True))
     done = Attempt.objects.filter(outcome="completed").count()
     assert outcomes == ["completed"] * len(outcomes), outcomes
-    assert done == tasks, f"{done} of {tasks} tasks have been done"
+    assert done == Task.objects.count() >= tasks, f"{done} of {tasks} tasks have been done"
 
 
 def _bytes() -> int:

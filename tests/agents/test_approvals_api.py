@@ -7,7 +7,7 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from agents import services, working_reads
+from agents import approvals, services, working_reads
 from agents.acting.policies import action_digest
 from agents.approvals import (
     ANSWER_LENGTH,
@@ -148,6 +148,45 @@ def test_where_there_is_no_call_there_are_no_arguments_to_change(rest, session, 
 def test_a_gate_of_a_task_with_one_call_may_be_edited(rest, session):
     approval = add_approvals(session, kind="task")[0]
     assert decide(rest, approval, arguments=RM).json()["action"]["arguments"] == RM
+
+
+# approvals that do something themselves
+
+
+def test_what_an_approval_does_itself_is_in_the_commit_of_the_decision(rest, operator, session, monkeypatch, verified):
+    def prepare(row):
+        return lambda opened: opened.turn.record("noted", title=row.title)
+
+    monkeypatch.setitem(approvals._EFFECTS, "edit", prepare)
+    approval, other = add_approvals(session, 2, kind="edit", action={"tool": "edit", "author": "token:k"})
+    row = decide(rest, approval).json()
+    assert (row["state"], row["used_at"]) == ("approved", row["decided_at"])
+    decided, noted = Event.objects.filter(stream_id=session.pk).order_by("-seq")[:2][::-1]
+    assert (decided.type, noted.type, noted.at) == ("approval_decided", "noted", decided.at)
+    assert decide(rest, approval).json()["changed"] is False
+    assert decide(rest, other, "reject").json()["used_at"] is None
+    assert Event.objects.filter(type="noted").count() == 1
+
+
+def test_what_cannot_be_done_any_more_refuses_the_decision(rest, session, monkeypatch):
+    def too_late(opened):
+        raise NoSuchApproval("too late")
+
+    monkeypatch.setitem(approvals._EFFECTS, "edit", lambda row: too_late)
+    approval = add_approvals(session, kind="edit", action={"tool": "edit", "author": "token:k"})[0]
+    before = events_of(session)
+    assert decide(rest, approval).json()["detail"] == "too late"
+    assert (Approval.objects.get(pk=approval).state, events_of(session)) == ("waiting", before)
+    assert decide(rest, approval, "reject").json()["state"] == "rejected"
+
+
+def test_a_token_cannot_decide_what_it_proposed(operator, session):
+    row, text = make_token(operator, "approve")
+    action = {"tool": "edit", "author": f"token:{row.token_key}"}
+    approval = add_approvals(session, kind="edit", action=action)[0]
+    for decision in ("approve", "reject"):
+        assert refused(decide(Rest(token=text), approval, decision)) == (403, "own_proposal")
+    assert Approval.objects.get(pk=approval).state == "waiting"
 
 
 # questions

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.machines import MACHINES, Machine, MachineError, Row, TransitionNotAllowed, step
-from constellations.work import EFFECTS
+from constellations.attempt_ends import EFFECTS
 
 NAMES = ("actor", "constellation_agent", "device_agent", "tool_loop", "task", "constellation")
 TERMINAL = {

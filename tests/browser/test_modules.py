@@ -306,7 +306,20 @@ def sentence(run, told: dict[str, Any], rows: dict[str, Any] | None = None) -> s
     return run("sentences.js", script, {"event": told, "rows": rows or {}})
 
 
-TASKS = {"task": {"5": {"id": 5, "task_id": "train", "name": "", "state": "RUNNING", "reason": "", "attempt": 1}}}
+TASKS = {"task": {"5": {"id": 5, "task_id": "train", "name": "", "state": "RUNNING", "reason": "", "attempt": 1}},
+         "inbox": {"8": {"id": 8, "kind": "restart"}}}  # fmt: skip
+
+
+def plain(type_: str, **data: Any) -> dict[str, Any]:
+    return {"seq": 1, "type": type_, "data": data}
+
+
+def of_inbox(kind: str, **payload: Any) -> dict[str, Any]:
+    return {"add": {"inbox": [{"kind": kind, "payload": payload}]}}
+
+
+def of_graph(**fields: Any) -> dict[str, Any]:
+    return {"add": {"constellation": [{"name": "night", **fields}]}}
 
 
 def changed(machine: str, source: str, target: str, told: str, **more: Any) -> dict[str, Any]:
@@ -314,16 +327,78 @@ def changed(machine: str, source: str, target: str, told: str, **more: Any) -> d
     return {"seq": 1, "type": "state_changed", "data": data}
 
 
+def many(type_: str, *tasks: int) -> dict[str, Any]:
+    return {"seq": 1, "type": type_, "data": {"transitions": [{"id": task, "machine": "task"} for task in tasks]}}
+
+
 @pytest.mark.parametrize(
     ("told", "text"),
     [
         (changed("task", "PENDING", "RUNNING", "start"), "train started on laptop"),
+        (
+            changed("task", "PENDING", "RUNNING", "start", set={"task": {"5": {"attempt": 2}}}),
+            "train started on laptop, attempt 2",
+        ),
         (changed("task", "RUNNING", "COMPLETED", "succeed", spent=1.25), "train completed after 1.3 s"),
         (changed("task", "RUNNING", "FAILED", "fail", reason="exit code 3"), "train failed: exit code 3"),
         (changed("task", "WAITING_DEPENDENCY", "CANCELLED", "skip", reason="skipped: a>b"), "train was skipped: a>b"),
         (changed("task", "RUNNING", "PENDING", "fail", reason="exit code 1"), "train will be tried again: exit code 1"),
         (changed("actor", "idle", "running", "ProcessInteraction"), "The actor is running"),
+        (
+            changed("actor", "running", "idle", "InteractionComplete", reason="partially_failed"),
+            "The actor is idle: partly failed",
+        ),
         (changed("constellation", "READY", "EXECUTING", "start"), "The constellation is executing"),
+        (changed("constellation", "PAUSED", "EXECUTING", "resume"), "The constellation goes on"),
+        (changed("constellation", "FAILED", "EXECUTING", "reopen", reason="again"), "The constellation was reopened: again"),
+        (many("tasks_skipped", 5), "1 task skipped: train"),
+        (many("tasks_cancelled", 5, 6), "2 tasks cancelled: train, task 6"),
+        (many("tasks_retried", 5), "1 task to run again: train"),
+        (
+            {
+                "seq": 1,
+                "type": "edited",
+                "data": {
+                    "add": {"edit": [{"author": "planner", "reason": "too low"}]},
+                    "diff": [
+                        {"change": "added", "task": "retrain"},
+                        {"change": "added", "dependency": "a>retrain"},
+                        {"change": "removed", "task": "deploy"},
+                        {"change": "updated", "dependency": "a>b"},
+                    ],
+                },
+            },
+            "The planner edited the graph (added retrain, 1 dependency; removed deploy; changed a>b): too low",
+        ),
+        (
+            {
+                "seq": 1,
+                "type": "edited",
+                "data": {
+                    "add": {"edit": [{"author": "token:orr_1", "reason": "", "undoes_id": 3}]},
+                    "diff": [{"change": "removed", "task": f"t{i}"} for i in range(6)],
+                },
+            },
+            "A program took an edit back (removed t0, t1, t2, t3, 2 more)",
+        ),
+        ({"seq": 1, "type": "edited", "data": {"edit_id": "e", "add": {"task": [{"id": 6}]}}}, None),
+        (
+            plain("tasks_skipped", transitions=[{"id": 5, "reason": "skipped: a>b needs a completed"}]),
+            "1 task skipped: train: a>b needs a completed",
+        ),
+        (plain("command_done", set={"inbox": {"8": {"state": "done"}}}), "The command “restart” was carried out"),
+        (plain("command_received", **of_inbox("restart", reason="again")), "The command “restart” was received: again"),
+        (plain("command_received", **of_inbox("interaction", request="Reopen a")), "A request was received: Reopen a"),
+        (plain("command_received", **of_inbox("interaction", plan="tasks: []")), "A request was received"),
+        (plain("constellation_created", **of_graph()), "The constellation night was created"),
+        (
+            plain("constellation_created", **of_graph(replaces_id=7)),
+            "The constellation night was created in the place of the one before",
+        ),
+        (
+            plain("constellation_created", **of_graph(forked_from_id=(5 << 24) + 3, forked_at=47)),
+            "The constellation night was created as a fork of one in session 5, as it was after event 47",
+        ),
         ({"seq": 1, "type": "something_new", "data": {}}, "something new"),
     ],
 )
@@ -502,7 +577,7 @@ def test_the_feed_never_grows_beyond_its_bound(run):
         const list = document.createElement("ol");
         const { Fold } = await import("/static/frontend/fold.js");
         const feed = new m.Feed(list, { fold: new Fold(), deviceName: () => "", onOpen: () => {} });
-        const one = { type: "edited", at: "2026-11-21T03:04:05.123456Z", by: "system", data: {} };
+        const one = { type: "something_new", at: "2026-11-21T03:04:05.123456Z", by: "system", data: {} };
         for (let round = 0; round < 5; round++) {
           feed.push(Array.from({ length: 1000 }, (_, i) => ({ ...one, seq: round * 1000 + i })));
           feed.tick(round * 1000 + 500);

@@ -54,40 +54,44 @@ HOLDS = [
 REFUSED = [
     ("accuracy >", "column 11: the condition is not understood: invalid syntax"),
     ("  accuracy >", "column 13: the condition is not understood: invalid syntax"),
-    ("accuracy = 1", "to compare, write =="),
-    ("(accuracy", "'(' was never closed"),
-    ("accuracy > 1; n", "the condition is not understood"),
-    ("n\nn", "the condition is not understood"),
-    ("import os", "the condition is not understood"),
+    ("accuracy = 1", "column 10: the condition is not understood: invalid syntax; to compare, write =="),
+    ("(accuracy", "column 1: the condition is not understood: '(' was never closed"),
+    ("accuracy > 1; n", "column 13: the condition is not understood: invalid syntax"),
+    ("n\nn", "column 1: the condition is not understood: invalid syntax"),
+    ("import os", "column 1: the condition is not understood: invalid syntax"),
     ("", "the condition is empty"),
     ("  \n", "the condition is empty"),
     ("lenn(losses)", "column 1: there is no function lenn; did you mean len?"),
     ("n + foo(1)", "column 5: there is no function foo; there are len, min, max, abs, round"),
-    ("__import__('os')", "there is no function __import__"),
-    ("eval('1')", "there is no function eval"),
-    ("open('x')", "there is no function open"),
-    ("getattr(n, 'real')", "there is no function getattr"),
-    ("str(n) == '3'", "there is no function str"),
-    ("name.upper() == 'D'", "a function is called by its name"),
-    ("name.format(n)", "a function is called by its name"),
-    ("len(losses)(1)", "a function is called by its name"),
-    ("max(losses, key=len)", "max takes values only"),
-    ("max(**model)", "max takes values only"),
-    ("len(*losses)", "* is not part of conditions"),
-    ("len()", "len takes values only"),
-    ("().__class__.__bases__[0]", "names do not begin with two underscores"),
-    ("__builtins__", "names do not begin with two underscores"),
-    ("[x for x in losses]", "`for` is not part of conditions"),
-    ("len({x for x in losses}) > 1", "`for` is not part of conditions"),
-    ("max(x for x in losses) > 1", "`for` is not part of conditions"),
-    ("lambda: 1", "lambda is not part of conditions"),
-    ("(x := 1)", ":= is not part of conditions"),
-    ("1 if n else 2", "if ... else is not part of conditions"),
-    ("f'{n}'", "a text with {} is not part of conditions"),
-    ("losses[0:1]", "a slice [a:b] is not part of conditions"),
-    ("{'a': 1} == model", "an object {} is not part of conditions"),
-    ("n in {1, 2}", "a set {} is not part of conditions"),
+    ("__import__('os')", "column 1: there is no function __import__; there are len, min, max, abs, round"),
+    ("eval('1')", "column 1: there is no function eval; there are len, min, max, abs, round"),
+    ("open('x')", "column 1: there is no function open; there are len, min, max, abs, round"),
+    ("getattr(n, 'real')", "column 1: there is no function getattr; there are len, min, max, abs, round"),
+    ("str(n) == '3'", "column 1: there is no function str; there are len, min, max, abs, round"),
+    ("name.upper() == 'D'", "column 1: only functions are called, and a function is called by its name"),
+    ("name.format(n)", "column 1: only functions are called, and a function is called by its name"),
+    ("len(losses)(1)", "column 1: only functions are called, and a function is called by its name"),
+    ("max(losses, key=len)", "column 1: max takes values only, one after the other"),
+    ("max(**model)", "column 1: max takes values only, one after the other"),
+    ("len(*losses)", "column 5: * is not part of conditions"),
+    ("len()", "column 1: len takes values only, one after the other"),
+    ("len(n, n)", "column 1: len takes at most 1 value, not 2"),
+    ("round(n, 1, 2)", "column 1: round takes at most 2 values, not 3"),
+    ("().__class__.__bases__[0]", "column 1: names do not begin with two underscores: __bases__"),
+    ("__builtins__", "column 1: names do not begin with two underscores: __builtins__"),
+    ("[x for x in losses]", "column 1: `for` is not part of conditions"),
+    ("len({x for x in losses}) > 1", "column 5: `for` is not part of conditions"),
+    ("max(x for x in losses) > 1", "column 4: `for` is not part of conditions"),
+    ("lambda: 1", "column 1: lambda is not part of conditions"),
+    ("(x := 1)", "column 2: := is not part of conditions"),
+    ("1 if n else 2", "column 1: if ... else is not part of conditions"),
+    ("f'{n}'", "column 1: a text with {} is not part of conditions"),
+    ("losses[0:1]", "column 8: a slice [a:b] is not part of conditions"),
+    ("{'a': 1} == model", "column 1: an object {} is not part of conditions"),
+    ("n in {1, 2}", "column 6: a set {} is not part of conditions"),
     ("n is None", "`is` (write ==) is not part of conditions"),
+    ("n is not None", "`is not` (write !=) is not part of conditions"),
+    ("n == '\ud800'", "the condition is not understood: it is nested too deeply, or holds a character that no text may hold"),
     ("1 << 100000", "<< is not part of conditions"),
     ("1 >> 2", ">> is not part of conditions"),
     ("n & 1", "& (write and) is not part of conditions"),
@@ -95,52 +99,66 @@ REFUSED = [
     ("n ^ 1", "^ is not part of conditions"),
     ("~n", "~ (write not) is not part of conditions"),
     ("n @ n", "@ is not part of conditions"),
-    ("await n", "await and yield"),
-    ("b'a' == name", "is neither text nor a number"),
-    ("1j", "is neither text nor a number"),
-    ("... == n", "is neither text nor a number"),
-    ("n > 0 \0", "the condition is not understood"),
-    ("(" * 240 + "n" + ")" * 240, "the condition is not understood"),
-    ("[" * 150 + "]" * 150, "names, values and operations; 100 are allowed"),
-    ("n > 1" + " " * MAX_LENGTH, "has 505 characters; 500 are allowed"),
-    ("-" * 400 + "n", "names, values and operations; 100 are allowed"),
+    ("await n", "column 1: await or yield is not part of conditions"),
+    ("b'a' == name", "column 1: b'a' is neither text nor a number"),
+    ("1j", "column 1: 1j is neither text nor a number"),
+    ("... == n", "column 1: Ellipsis is neither text nor a number"),
+    ("n > 0 \0", "column 8: the condition is not understood: source code string cannot contain null bytes"),
+    ("(" * 240 + "n" + ")" * 240, "column 201: the condition is not understood: too many nested parentheses"),
+    ("[" * 150 + "]" * 150, "the condition has 150 names, values and operations; 100 are allowed"),
+    ("n > 1" + " " * MAX_LENGTH, "the condition has 505 characters; 500 are allowed"),
+    ("-" * 400 + "n", "the condition has 401 names, values and operations; 100 are allowed"),
     ("+".join(["n"] * 60), "the condition has 119 names, values and operations; 100 are allowed"),
 ]
 
 UNKNOWN = [
-    ("acuracy > 1", "acuracy", "`acuracy` is missing: the result has accuracy"),
+    (
+        "acuracy > 1",
+        "acuracy",
+        "`acuracy` is missing: the result has accuracy, len, losses, model, n, name, not_a_number, nothing, passed",
+    ),
     ("model.weight > 1", "model.weight", "`model.weight` is missing"),
     ("model['weight'] > 1", "model['weight']", "`model['weight']` is missing"),
     ("results['tran'].epochs", "results['tran']", "`results['tran']` is missing"),
     ("results.train.loss", "results.train.loss", "`results.train.loss` is missing"),
-    ("name.upper == 1", "name.upper", "`name` is text, not an object"),
-    ("n.real == 3", "n.real", "`n` is a number, not an object"),
-    ("losses.sort", "losses.sort", "`losses` is a list, not an object"),
-    ("losses[9] > 1", "", "a list in `losses[9] > 1` is shorter than that"),
-    ("losses['a'] > 1", "", "list indices must be integers"),
-    ("model[losses] == 1", "", "cannot be calculated"),
-    ("nothing > 1", "", "null and a number have no order between them"),
-    ("name > 1", "", "text and a number have no order between them"),
-    ("not_a_number > 0.9", "", "nan cannot be compared"),
-    ("n / 0", "", "division by zero"),
-    ("name * 1000000000", "", "text is not a number"),
-    ("[0] * 1000000000", "", "a list is not a number"),
-    ("'%100000000d' % 1 == ''", "", "text is not a number"),
-    ("name + name == ''", "", "text is not a number"),
-    ("-name", "", "text is not a number"),
-    ("abs(name)", "", "text is not a number"),
-    ("n + nothing", "", "null is not a number"),
-    ("len(n)", "", "has no len()"),
-    ("len(n, n)", "", "exactly one argument"),
-    ("max(losses, name) == 1", "", "cannot be calculated"),
-    ("1 in name", "", "requires string"),
-    ("1 in n", "", "not iterable"),
-    ("9 ** 9 ** 9", "", "the power is too large"),
-    ("2 ** 8000 * 2 ** 8000 * 2 ** 400 > 1", "", "the product is too large"),
-    ("10.0 ** 400", "", "out of range"),
-    ("(-8) ** 0.5 == 1", "", "the result is not a number"),
-    ("1e999 - 1e999 == 0", "", "the result is not a number"),
-    ("round(n, -1000000000) == 0", "", "round takes at most 100 decimal places"),
+    ("name.upper == 1", "name.upper", "`name.upper` is missing: `name` is text, not an object"),
+    ("n.real == 3", "n.real", "`n.real` is missing: `n` is a number, not an object"),
+    ("losses.sort", "losses.sort", "`losses.sort` is missing: `losses` is a list, not an object"),
+    ("losses[9] > 1", "", "`losses[9] > 1` asks for a place in a list that is not there"),
+    ("losses['a'] > 1", "", "`losses['a'] > 1` cannot be calculated: text finds nothing in a list"),
+    ("[1] in model", "", "`[1] in model` cannot be calculated: a list cannot be in an object"),
+    ("max(n) == 1", "", "`max(n) == 1` cannot be calculated: max needs values that have an order"),
+    ("nothing['a']", "", "`nothing['a']` cannot be calculated: text finds nothing in null"),
+    ("model[losses] == 1", "", "`model[losses] == 1` cannot be calculated: a list cannot be in an object"),
+    ("nothing > 1", "", "`nothing > 1` cannot be calculated: null and a number have no order between them"),
+    ("name > 1", "", "`name > 1` cannot be calculated: text and a number have no order between them"),
+    ("not_a_number > 0.9", "", "`not_a_number > 0.9` cannot be calculated: nan cannot be compared"),
+    ("n / 0", "", "`n / 0` cannot be calculated: division by zero"),
+    ("name * 1000000000", "", "`name * 1000000000` cannot be calculated: text is not a number"),
+    ("[0] * 1000000000", "", "`[0] * 1000000000` cannot be calculated: a list is not a number"),
+    ("'%100000000d' % 1 == ''", "", "`'%100000000d' % 1 == ''` cannot be calculated: text is not a number"),
+    ("name + name == ''", "", "`name + name == ''` cannot be calculated: text is not a number"),
+    ("-name", "", "`-name` cannot be calculated: text is not a number"),
+    ("abs(name)", "", "`abs(name)` cannot be calculated: text is not a number"),
+    ("n + nothing", "", "`n + nothing` cannot be calculated: null is not a number"),
+    ("len(n)", "", "`len(n)` cannot be calculated: a number has no length"),
+    ("max(losses, name) == 1", "", "`max(losses, name) == 1` cannot be calculated: max needs values that have an order"),
+    ("1 in name", "", "`1 in name` cannot be calculated: a number cannot be in text"),
+    ("1 in n", "", "`1 in n` cannot be calculated: a number cannot be in a number"),
+    ("9 ** 9 ** 9", "", "`9 ** 9 ** 9` cannot be calculated: the power is too large"),
+    (
+        "2 ** 8000 * 2 ** 8000 * 2 ** 400 > 1",
+        "",
+        "`2 ** 8000 * 2 ** 8000 * 2 ** 400 > 1` cannot be calculated: the product is too large",
+    ),
+    ("10.0 ** 400", "", "`10.0 ** 400` cannot be calculated: Numerical result out of range"),
+    ("(-8) ** 0.5 == 1", "", "`(-8) ** 0.5 == 1` cannot be calculated: the result is not a number"),
+    ("1e999 - 1e999 == 0", "", "`1e999 - 1e999 == 0` cannot be calculated: the result is not a number"),
+    (
+        "round(n, -1000000000) == 0",
+        "",
+        "`round(n, -1000000000) == 0` cannot be calculated: round takes at most 100 decimal places",
+    ),
 ]
 
 
@@ -159,7 +177,7 @@ def test_it_does_not_hold(text):
 def test_it_is_refused_when_it_is_written(text, said):
     with pytest.raises(ConditionRejected) as refused:
         check(text)
-    assert said in str(refused.value)
+    assert str(refused.value) == said
     assert refused.value.status == 400
 
 
@@ -168,7 +186,7 @@ def test_what_cannot_be_said_is_neither_true_nor_false(text, name, said):
     check(text)
     with pytest.raises(ConditionUnknown) as unknown:
         evaluate(text, RESULT, RESULTS)
-    assert said in str(unknown.value)
+    assert str(unknown.value) == said
     assert unknown.value.name == name
 
 
@@ -204,20 +222,6 @@ def test_a_key_called_true_hides_the_word():
 def test_a_condition_that_was_never_checked_is_unknown_and_not_an_accident():
     with pytest.raises(ConditionUnknown, match="not understood"):
         evaluate("accuracy >", RESULT, {})
-
-
-def test_results_nested_without_end_are_unknown():
-    deep: list = []
-    other: list = []
-    for _ in range(100_000):
-        deep, other = [deep], [other]
-    with pytest.raises(ConditionUnknown, match="nested too deeply"):
-        evaluate("result == results['x']", deep, {"x": other})
-
-
-def test_a_condition_is_text():
-    with pytest.raises(ConditionRejected, match="a condition is text, not int"):
-        check(5)
 
 
 def test_a_condition_at_its_limits_is_taken():

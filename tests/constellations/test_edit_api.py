@@ -169,6 +169,17 @@ def test_edits_are_found_by_author_version_and_task(rest, digits, admin_user, op
     assert rest.get(path(digits), task_id="x" * 200).json()["problems"][0]["key"] == "task_id"
 
 
+def test_one_edit_is_read_by_its_name_with_what_was_before_and_after(rest, digits):
+    post(rest, digits, EXTRA, {"op": "remove_task", "parameters": {"task_id": "deploy"}}, edit_id="e1")
+    found = rest.get(path(digits, "edits/e1")).json()
+    assert (found["edit_id"], found["version"]) == ("e1", 2)
+    assert (found["before"]["tasks"]["extra"], found["after"]["tasks"]["extra"]["task_id"]) == (None, "extra")
+    assert (found["before"]["tasks"]["deploy"]["task_id"], found["after"]["tasks"]["deploy"]) == ("deploy", None)
+    assert rest.get(path(digits, f"edits/{found['id']}")).json() == found
+    missing = rest.get(path(digits, "edits/e2"))
+    assert (missing.status_code, missing.json()["detail"]) == (404, f"constellation {digits.pk} has no edit e2")
+
+
 # Who may
 
 

@@ -1,20 +1,24 @@
 """Edits of a constellation that runs: its owner follows, a start and an edit have one winner, nothing is lost or half done."""
 
+from contextlib import suppress
+from copy import deepcopy
 from threading import Event as Flag
 from threading import Thread
 
 import pytest
 from django.db import connections
 
-from agents import services
+from agents import ids, services
 from agents.errors import AgentsError
 from agents.models import Event
-from agents.replay import events_since, fold
+from agents.replay import consistent_read, events_since, fold, head
 from constellations import graph_reads
 from constellations.edits import edit_apply
 from constellations.live import LiveGraph
 from constellations.models import Attempt, Constellation, Edit, Task
+from constellations.previews import edit_preview
 from constellations.undoing import edit_undo
+from tests.constellations.planting import plant
 from tests.constellations.test_work import command, in_thread, inbox_rests, noop, query, something_runs, states
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
@@ -104,13 +108,56 @@ def test_a_task_whose_attempt_failed_cannot_be_removed_before_the_next(engine, d
             edit_apply(made, [{"remove_task": {"task_id": "b"}}], author="user:1")
         refused.append(str(error.value))
 
-    _, item = engine.submit({"tasks": tasks})
+    found = edited_beside(engine, {"tasks": tasks}, change)
+    assert refused == ["operation 1 (remove_task), task_id: b cannot go: it has been tried once, and that stays on record"]
+    assert states(found) == {"a": "COMPLETED", "b": "FAILED"}
+
+
+# What an edit decides about a task, and what waits for that task and for something else
+
+
+def both(**more) -> dict:
+    """`last` waits for `mid`, however it ends, and for `slow`; `mid` waits for what `more` says."""
+    tasks = [command("slow", "sleep", "0.4"), noop("first", {"n": 1}), command("mid", "sleep", "0.2"), noop("last")]
+    lines = [{"from": "mid", "to": "last", "type": "UNCONDITIONAL"}, {"from": "slow", "to": "last"}, {"to": "mid", **more}]
+    return {"tasks": tasks, "dependencies": lines}
+
+
+def edited_beside(engine, plan, change) -> Constellation:
+    """Carry out a plan while another process, as it were, waits for its moment and edits."""
+    _, item = engine.submit(plan)
     thread = Thread(target=outsider, args=(change,))
     thread.start()
     engine.run()
     thread.join()
-    assert refused == ["operation 1 (remove_task), task_id: b cannot go: it has been tried once, and that stays on record"]
-    assert states(Constellation.objects.get(interaction=item)) == {"a": "COMPLETED", "b": "FAILED"}
+    return Constellation.objects.get(interaction=item)
+
+
+NEVER = {"from": "first", "to": "mid", "type": "CONDITIONAL", "condition": "n > 5"}
+
+
+def test_what_waits_for_a_task_that_an_edit_skips_starts_when_the_rest_has_ended(engine, device):
+    def change(made):
+        until(lambda: Task.objects.filter(task_id="first", state="COMPLETED").exists())
+        edit_apply(made, [{"add_dependency": NEVER}], author="user:1")
+
+    found = edited_beside(engine, both(**{"from": "slow"}), change)
+    assert states(found) == {"slow": "COMPLETED", "first": "COMPLETED", "mid": "CANCELLED", "last": "COMPLETED"}
+
+
+def test_what_waits_for_a_task_that_an_edit_revives_waits_for_it_again(engine, device):
+    def change(made):
+        until(lambda: Task.objects.filter(task_id="mid", state="CANCELLED").exists())
+        operations = [
+            {"remove_dependency": {"from": "first", "to": "mid"}},
+            {"add_dependency": {"from": "slow", "to": "mid"}},
+        ]
+        edit_apply(made, operations, author="user:1")
+
+    found = edited_beside(engine, both(**NEVER), change)
+    assert set(states(found).values()) == {"COMPLETED"}
+    times = {attempt.task.task_id: attempt for attempt in Attempt.objects.select_related("task")}
+    assert times["mid"].ended_at <= times["last"].started_at
 
 
 # Editors and starts at once
@@ -236,8 +283,75 @@ def test_a_graph_that_takes_up_what_happened_is_the_one_there_is(engine, device)
         assert shape(live) == whole
 
 
+def test_a_graph_that_is_kept_for_the_next_edit_is_the_one_there_is(engine, device):
+    """After edits that were made, refused and taken back, between them what the runner does meanwhile."""
+    tasks = [command("hold", "sleep", "2"), noop("a"), command("b", "sleep", "0.1", after=["a"]), noop("c", after=["b"])]
+    tasks += [noop("d", after=["hold"]), noop("e", after=["d"]), noop("f", after=["e"])]
+    lines = [{"from": "hold", "to": "e", "type": "UNCONDITIONAL"}]
+    changes = (
+        [{"add_task": noop("x", after=["a"])}, {"remove_task": {"task_id": "d"}}],
+        [{"add_task": noop("y", after=["e"])}, {"remove_task": {"task_id": "hold"}}],
+        [{"add_dependency": {"from": "a", "to": "e", "type": "CONDITIONAL", "condition": "n > 1"}}],
+        [{"update_task": {"task_id": "f", "timeout": 3}}, {"remove_dependency": {"from": "a", "to": "e"}}],
+    )
+    seen = []
+
+    def change(made):
+        for number, operations in enumerate(changes):
+            with suppress(AgentsError):
+                edit_apply(made, operations, author="user:1", edit_id=f"e{number}")
+            until(lambda ends=number: Task.objects.filter(state__in=("COMPLETED", "CANCELLED")).count() >= min(ends, 3))
+            seen.append(both_graphs(made))
+        edit_undo(made, "e3", "user:1")
+        seen.append(both_graphs(made))
+
+    edited_beside(engine, {"tasks": tasks, "dependencies": lines}, change)
+    assert len(seen) == len(changes) + 1
+    for kept, fresh in seen:
+        assert kept == fresh
+
+
+def both_graphs(made: int) -> tuple[dict, dict]:
+    """What this process has kept, brought to the newest state, and what is read anew."""
+    assert made in graph_reads.KEPT._graphs
+    stream = ids.stream_of(made)
+    ahead = graph_reads.read_ahead(made)
+    with consistent_read():
+        now, fresh = head(stream), graph_reads.read_graph(made)
+    kept = graph_reads._brought_to(ahead, stream, now)
+    graph_reads.KEPT.put(graph_reads.Ahead(kept, now))
+    assert shape(kept.copy()) == shape(kept)
+    return deepcopy(shape(kept)), shape(fresh)
+
+
+def test_a_preview_leaves_the_graph_that_is_kept_as_it_is(operator, device):
+    made = plant(services.session_create(operator, by="system"), noop("a"), noop("b", after=["a"]), noop("c", after=["b"]))
+    operations = [
+        {"remove_task": {"task_id": "b"}},
+        {"add_task": noop("x", after=["a"])},
+        {"update_task": {"task_id": "c", "name": "C"}},
+    ]
+    for _ in range(2):
+        previewed = edit_preview(made.pk, operations)
+        kept, fresh = both_graphs(made.pk)
+        assert kept == fresh
+    edit, _ = edit_apply(made.pk, operations, author="user:1", based_on=previewed["version"])
+    assert (edit.diff, edit.before, edit.after) == (previewed["diff"], previewed["before"], previewed["after"])
+    kept, fresh = both_graphs(made.pk)
+    assert kept == fresh
+
+
+def test_a_process_keeps_no_more_graphs_than_it_may():
+    kept, graphs = graph_reads.Kept(), [LiveGraph({"id": number}, lambda node: None) for number in range(6)]
+    for live in graphs:
+        kept.put(graph_reads.Ahead(live, 1))
+    assert [kept.take(number) is not None for number in range(6)] == [False, False, True, True, True, True]
+    assert kept.take(5) is None
+
+
 def test_a_graph_that_is_far_behind_is_read_anew(engine, device, monkeypatch):
     monkeypatch.setattr(graph_reads, "EVENTS_BEHIND", 0)
+    monkeypatch.setattr(graph_reads, "EVENTS_A_TASK", 0)
     operations = [{"add_task": noop("x", after=["a"])}]
     plan = {"tasks": [command("a", "sleep", "0.2")]}
     found = edited_while_it_runs(engine, plan, lambda made: edit_apply(made, operations, author="user:1"))

@@ -116,6 +116,18 @@ replan:
     assert firing.operations == [{"op": "add_task", "parameters": {"task_id": "again", "tool": "noop"}}]
 
 
+def test_operations_name_the_task_that_ended():
+    row = {"task_id": "look_{task}", "command": ["look", "--at={task}", 3], "{task}": True}
+    edit = [{"op": "add_task", "parameters": row}, {"op": "add_dependency", "parameters": {"from": "{task}", "to": "x"}}]
+    firings, _ = match([rule(times=2, edit=edit)], {}, [ended("a"), ended("b/c")], {})
+    assert [firing.operations[0]["parameters"] for firing in firings] == [
+        {"task_id": "look_a", "command": ["look", "--at=a", 3], "{task}": True},
+        {"task_id": "look_b/c", "command": ["look", "--at=b/c", 3], "{task}": True},
+    ]
+    assert [firing.operations[1]["parameters"]["from"] for firing in firings] == ["a", "b/c"]
+    assert row["task_id"] == "look_{task}"
+
+
 def test_without_rules_nothing_is_looked_at():
     def tasks():
         raise AssertionError("no task need be read")

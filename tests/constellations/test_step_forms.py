@@ -218,7 +218,7 @@ def test_all_problems_of_a_task_are_found_at_once():
                   timeout: soon
         """) == [
         (3, "steps[0].save", "there is no key save here; there are if, say"),
-        (5, "steps[1].tries", "is 0; it must be from 1 to 1000"),
+        (5, "steps[1].tries", "is 0; it must be from 1 to 1,000"),
         (7, "steps[1].expect.exit_cod", "there is no key exit_cod here; did you mean exit_code?"),
         (8, "steps[1].expect.result", "column 4: the condition is not understood: invalid syntax"),
         (11, "steps[2].delegate.stps", "there is no key stps here; did you mean steps?"),
@@ -265,9 +265,9 @@ KINDS = "command, tool, say, ask, observe, wait, delegate"
         ("{tool: command, arguments: {argv: []}}", "arguments.argv", "names no program"),
         ("{tool: x, arguments: [1]}", "arguments", "must be an object (key: value), not a list"),
         ("{tool: x, kind: tests}", "kind", "must be one of tool, test, poll, not the text 'tests'; did you mean test?"),
-        ("{tool: x, timeout: 0}", "timeout", "is 0; it must be above 0 and at most 31536000"),
-        ("{tool: x, tries: 1001}", "tries", "is 1001; it must be from 1 to 1000"),
-        ("{tool: x, every: -1}", "every", "is -1; it must be at least 0 and at most 31536000"),
+        ("{tool: x, timeout: 0}", "timeout", "is 0; it must be above 0 and at most 31,536,000"),
+        ("{tool: x, tries: 1001}", "tries", "is 1001; it must be from 1 to 1,000"),
+        ("{tool: x, every: -1}", "every", "is -1; it must be at least 0 and at most 31,536,000"),
         ("{tool: x, on_failure: go}", "on_failure", "must be one of fail, continue, not the text 'go'"),
         ("{tool: x, save: build-log}", "save",
          "'build-log' is not a name that a condition can read: letters, digits and _ make one"),
@@ -290,24 +290,24 @@ KINDS = "command, tool, say, ask, observe, wait, delegate"
         ("{ask: x, options: [1]}", "options[0]", "must be text, not the number 1; put it in quotes"),
         ("{ask: x, options: ['']}", "options[0]", "is empty"),
         (f"{{ask: x, options: [{'y,' * 101}]}}", "options", "has 101 items; 100 are allowed"),
-        ("observe: false", "observe", "is false; leave the step out"),
+        ("observe: false", "observe", "false observes nothing; leave the step out"),
         ("observe: all", "observe", "must be true or false, not the text 'all'"),
         ("wait: soon", "wait", "must be a number, not the text 'soon'"),
-        ("wait: -1", "wait", "is -1; it must be at least 0 and at most 31536000"),
-        ("wait: {}", "wait", "a wait has either seconds or for"),
-        ("wait: {seconds: 5, for: ci}", "wait", "a wait has either seconds or for"),
-        ("wait: {seconds: 5, timeout: 3}", "wait.timeout", "goes with for: it bounds the wait for a call-back"),
+        ("wait: -1", "wait", "is -1; it must be at least 0 and at most 31,536,000"),
+        ("wait: {}", "wait", "a wait has either `seconds` or `for`"),
+        ("wait: {seconds: 5, for: ci}", "wait", "a wait has either `seconds` or `for`"),
+        ("wait: {seconds: 5, timeout: 3}", "wait.timeout", "only a wait for a call-back (`for`) has a timeout"),
         ("{wait: {for: ci}, timeout: 3}", "timeout", "there is no key timeout here; there are if, save, wait"),
         ("wait: {for: a b}", "wait.for", "'a b' is not an id: letters, digits and _ - . : / make one"),
         ("wait: {fro: ci}", "wait.fro", "there is no key fro here; did you mean for?"),
-        ("delegate: {steps: [{say: x}]}", "delegate", "name is missing"),
-        ("delegate: {name: x}", "delegate", "steps is missing"),
+        ("delegate: {steps: [{say: x}]}", "delegate", "`name` is missing"),
+        ("delegate: {name: x}", "delegate", "`steps` is missing"),
         ("delegate: {name: x, steps: []}", "delegate.steps", "is empty"),
         ("delegate: writer", "delegate", "must be an object (key: value), not the text 'writer'"),
         ("{do: sy, text: x}", "do",
          "must be one of call, say, ask, observe, wait, delegate, not the text 'sy'; did you mean say?"),
-        ("do: say", "", "text is missing"),
-        ("do: call", "", "tool is missing"),
+        ("do: say", "", "`text` is missing"),
+        ("do: call", "", "`tool` is missing"),
         ("{do: say, say: x}", "say", "there is no key say here; there are do, if, text"),
         ('say: "a\\0b"', "say", "text may not hold the character NUL"),
     ],
@@ -322,7 +322,8 @@ def test_a_step_says_what_is_wrong_with_it(written, key, message):
         ("phases: [Prepare]", "phases[0]", "a phase needs steps"),
         ("phases: [{description: Prepare}]", "phases[0]", "a phase needs steps"),
         ("phases: [{description: x, steps: []}]", "phases[0].steps", "is empty"),
-        ("phases: [{steps: [{say: x}]}, {description: b, steps: [{say: x}]}]", "phases[0]", "has no description"),
+        ("phases: [{steps: [{say: x}]}, {description: b, steps: [{say: x}]}]", "phases[0]",
+         "a phase needs a description where there are several"),
         ("phases: [{description: x, steps: [{say: x}], expected: 3}]", "phases[0].expected",
          "there is no key expected here; did you mean expected_duration?"),
         ("phases: [3]", "phases[0]", "must be an object (key: value), not the number 3"),
@@ -336,7 +337,7 @@ def test_a_step_says_what_is_wrong_with_it(written, key, message):
         ("steps: [{say: x}]\ntool: noop", "tool", "a task has steps or a command or tool, not both: tool beside steps"),
         ("phases: [{steps: [{say: x}]}]\narguments: {x: 1}", "arguments",
          "a task has phases or a command or tool, not both: arguments beside phases"),
-        ("tool: steps", "tool", "is for tasks in steps; this one has none"),
+        ("tool: steps", "tool", "the tool steps is for a task in steps, and this one has none"),
     ],
 )  # fmt: skip
 def test_a_task_is_in_steps_or_in_phases_or_plain(fields, key, message):
@@ -356,7 +357,7 @@ def test_agents_delegate_three_deep():
     assert step["steps"][0]["steps"][0]["steps"] == [{"do": "say", "text": "x", "if": ""}]
     assert step_problem(nested(4)) == (
         "delegate.steps[0].delegate.steps[0].delegate.steps[0].delegate.steps",
-        "delegates 4 deep; 3 are allowed",
+        "agents would delegate 4 deep; 3 are allowed",
     )
 
 
@@ -382,7 +383,7 @@ def test_the_steps_of_a_task_are_counted_wherever_they_are():
         "tasks[0].phases[2].steps[0]",
         "is one step too many; 2,000 are allowed in a task",
     )
-    assert rejected({"steps": [said] * (MAX_STEPS + 1)}) == ("tasks[0].steps", "has 2001 items; 2000 are allowed")
+    assert rejected({"steps": [said] * (MAX_STEPS + 1)}) == ("tasks[0].steps", "has 2,001 items; 2,000 are allowed")
 
 
 def test_a_task_has_at_most_a_hundred_phases():
@@ -429,10 +430,10 @@ def test_settings_are_kept_as_they_are_written():
         ("policies: [ask]", "policies[0]", "must be an object (key: value), not the text 'ask'"),
         ("progress: {stuck_treshold: 3}", "progress.stuck_treshold",
          "there is no key stuck_treshold here; did you mean stuck_threshold?"),
-        ("progress: {stuck_threshold: -1}", "progress.stuck_threshold", "stuck_threshold must be a number from 0"),
-        ("progress: {stuck_threshold: 1.5}", "progress.stuck_threshold", "stuck_threshold must be a number from 0"),
+        ("progress: {stuck_threshold: -1}", "progress.stuck_threshold", "stuck_threshold must be a whole number from 0"),
+        ("progress: {stuck_threshold: 1.5}", "progress.stuck_threshold", "stuck_threshold must be a whole number from 0"),
         ("progress: {steer_budget: 1000000}", "progress.steer_budget", "is 1000000; it must be at most 100,000"),
-        ("progress: {enable: 1}", "progress.enable", "enable must be a yes or no"),
+        ("progress: {enable: 1}", "progress.enable", "enable must be true or false"),
         ("progress: {poll_tools: 3}", "progress.poll_tools", "must be a list, not the number 3"),
         ("progress: {poll_commands: ['(']}", "progress.poll_commands[0]",
          "it is no regular expression: missing ): ("),

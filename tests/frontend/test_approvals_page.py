@@ -106,6 +106,15 @@ def test_what_expired_was_decided_by_nobody(working, operator):
     assert "<td>nobody</td>" in html
 
 
+def test_a_proposed_edit_is_among_what_people_decide(working, operator):
+    number = working.ask("edit", "claude wants to change digits", {"tool": "edit"}, agent_id=None, subject_id=1)
+    assert waiting(operator)["waiting"] == 1
+    working.decide(number, "rejected", "user:1")
+    html = inbox(operator)
+    assert "<td>Proposed edit</td>" in html
+    assert "claude wants to change digits" in html
+
+
 def test_decisions_of_others_are_not_shown(working, viewer, admin_user):
     working.decide(working.ask("tool", "Push by force"), "approved", "system")
     assert "Push by force" not in inbox(viewer)

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from agents import services
-from frontend.examples import EXAMPLE_BYTES, EXAMPLES_LIMIT, examples
+from frontend.examples import EXAMPLE_BYTES, EXAMPLES_LIMIT, SUMMARY, examples, summary
 from frontend.views import SESSIONS_PAGE
 
 
@@ -95,7 +95,7 @@ def test_the_examples_are_offered_with_their_text(operator):
     html = signed_in(operator).get("/").content.decode()
     offered = page_data(html, "examples")
     assert "digits" in [example["name"] for example in offered]
-    assert "<option>digits</option>" in html
+    assert '<option value="digits">digits: Train a reader of handwritten digits' in html
     assert "replan:" in next(example["text"] for example in offered if example["name"] == "digits")
 
 
@@ -106,7 +106,20 @@ def test_examples_are_bounded_in_number_and_size(tmp_path):
     (tmp_path / "notes.txt").write_text("no plan")
     found = examples(tmp_path)
     assert len(found) == EXAMPLES_LIMIT - 1
-    assert found[0] == {"name": "plan_01", "text": "name: plan 1\n"}
+    assert found[0] == {"name": "plan_01", "summary": "", "text": "name: plan 1\n"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("# A test fails. Then more.\nname: x\n", "A test fails"),
+        ("# A test fails.\n# More.\n", "A test fails"),
+        ("name: x\n# A test fails.\n", ""),
+        ("#" + " x" * SUMMARY, "x " * (SUMMARY // 2)),
+    ],
+)
+def test_an_example_is_offered_with_its_first_sentence(text, said):
+    assert summary(text) == said
 
 
 def test_an_example_that_changed_is_read_again(tmp_path):
@@ -175,3 +188,17 @@ def test_pages_hold_no_inline_script_or_style(operator):
         scripts = re.findall(r"<script(?![^>]*(?:src=|application/json))", html)
         assert scripts == []
         assert re.findall(r"\sstyle=|<style|\son[a-z]+=", html) == []
+
+
+def test_a_browser_that_asks_for_an_icon_by_itself_is_sent_to_ours(client):
+    assert client.get("/favicon.ico")["Location"].endswith("frontend/orrery.svg")
+
+
+def test_only_staff_are_led_to_the_admin(client, operator):
+    client.force_login(operator)
+    session = services.session_create(operator, "mine", by="system")
+    for is_staff in (False, True):
+        operator.is_staff = is_staff
+        operator.save()
+        page = client.get(f"/sessions/{session.pk}/").content.decode()
+        assert ('href="/admin/"' in page, 'id="edit"' in page) == (is_staff, is_staff)

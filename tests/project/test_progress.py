@@ -83,6 +83,12 @@ class TestLines:
             "03:04:05.123  edit by planner: accuracy too low"
         ]
 
+    def test_a_refused_edit_names_its_rule_and_why(self, run):
+        told = {"rule": "stop", "message": "operation 1 (remove_task), task_id: train already runs", "problems": []}
+        assert list(run.lines({"type": "edit_refused", "at": AT, "data": told})) == [
+            "03:04:05.123  edit of the rule stop refused: operation 1 (remove_task), task_id: train already runs"
+        ]
+
 
 class TestBars:
     def test_tasks_are_in_the_order_in_which_they_came(self, run):

@@ -8,14 +8,13 @@ from threading import Event, Thread
 
 from django.db import connections
 
-from agents import records, replay, services
+from agents import replay, services
 from agents.errors import AgentsError
 from agents.replay import read_rows
 from agents.tables import Fields
-from constellations import editing
+from constellations.edits import edit_apply
 from constellations.live import LiveGraph
 from constellations.machines.task import ENDED
-from constellations.planner import known_devices
 
 OPERATOR = "user:1"
 WAIT_S = 0.05
@@ -23,26 +22,12 @@ WAIT_S = 0.05
 LOOK_S = 0.0005
 
 
-def edit(session: int, operations: list[Fields], edit_id: str) -> bool:
-    """An operator's edit, as a service does it: under the stream's lock, on the newest rows. False when it is refused."""
-    with records.door(session, OPERATOR) as opened:
-        live = newest_graph(session)
-        if live is None or live.constellation["state"] != "EXECUTING":
-            return False
-        try:
-            changes = editing.apply(live.snapshot(), operations, known_devices())
-        except AgentsError:
-            return False
-        if not changes:
-            return False
-        version = live.constellation["version"]
-        row = {
-            "id": opened.take(), "constellation_id": live.constellation["id"], "edit_id": edit_id, "author": OPERATOR,
-            "reason": "by hand", "based_on": version, "version": version + 1, "operations": operations,
-            "before": changes.before, "after": changes.after, "diff": changes.diff, "at": opened.turn.at,
-        }  # fmt: skip
-        live.apply(opened.turn, changes, row)
-    return True
+def edit(live: LiveGraph, operations: list[Fields], edit_id: str) -> bool:
+    """An operator's edit of the graph as it is by now. False when it is refused, or changes nothing."""
+    try:
+        return edit_apply(live.constellation["id"], operations, author=OPERATOR, reason="by hand", edit_id=edit_id)[1]
+    except AgentsError:
+        return False
 
 
 def newest_graph(session: int) -> LiveGraph | None:
@@ -97,7 +82,7 @@ class Outsider(Thread):
             live = newest_graph(session)
         if live is not None:
             operations = [self._operation(live, number, part) for part in range(self.random.randint(1, 3))]
-            if edit(session, operations, f"by-hand-{number}"):
+            if edit(live, operations, f"by-hand-{number}"):
                 self._note(session, operations)
 
     def _command(self, session: int, kind: str) -> None:

@@ -6,6 +6,7 @@ import { visible } from "./command_line.js";
 import { chip, element, setText } from "./dom.js";
 import { duration } from "./format.js";
 import { observedView } from "./observed.js";
+import { proposalView } from "./proposal_view.js";
 import { lookOf } from "./states.js";
 
 const REASON_LENGTH = 500; // characters, as the server takes them
@@ -14,6 +15,7 @@ const ADVICE = {
   lost: "Its worker is gone and nobody knows how far it came. Approve to run it again, reject to give it up.",
   tool: "A refusal goes back to the agent, which then goes on without this call.",
   task: "A refusal fails the task.",
+  edit: "Nothing is changed before you approve. If it no longer fits the graph by then, approving says so and changes nothing.",
 };
 
 export class ApprovalCard {
@@ -64,9 +66,10 @@ export class ApprovalCard {
 
   #what() {
     const { action, observed, kind } = this.row;
-    const shown = actionView(action ?? {});
+    const isEdit = kind === "edit";
+    const shown = isEdit ? proposalView(action, observed) : actionView(action ?? {});
     const advice = ADVICE[kind] ? element("p", { class: "note" }, ADVICE[kind]) : null;
-    return [shown.length ? element("div", { class: "action" }, ...shown) : null, observedView(observed), advice].filter(Boolean);
+    return [shown.length ? element("div", { class: "action" }, ...shown) : null, isEdit ? null : observedView(observed), advice].filter(Boolean);
   }
 
   #form() {

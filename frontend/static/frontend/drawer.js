@@ -4,7 +4,7 @@ import { output, task as taskDetail } from "./api.js";
 import { callLine } from "./command_line.js";
 import { chip, element, setText } from "./dom.js";
 import { between, clock, json, plural, shorten } from "./format.js";
-import { dependencyState, lookOf, taskLook } from "./states.js";
+import { attemptsMade, dependencyState, lookOf, taskLook } from "./states.js";
 import { drawProgressOf, latestAttempt, progressOf } from "./task_progress.js";
 
 const OUTPUT_MS = 1000; // between two looks at the output of a running attempt
@@ -81,7 +81,7 @@ export class Drawer {
       command: commandOf(task),
       agent: this.#agentLink(),
       priority: PRIORITIES[task.priority],
-      attempt: task.attempt ? `${task.attempt} of ${task.max_attempts}` : "",
+      attempt: task.attempt ? `${attemptsMade(task)} of ${task.max_attempts}${earlier(task)}` : "",
       timeout: task.timeout ? `${task.timeout} s` : "",
       deadline: task.deadline ? `${task.deadline} s` : "",
       started: task.started_at ? clock(task.started_at) : "",
@@ -174,6 +174,10 @@ export class Drawer {
     setText(pre, printed?.text ?? "");
     if (atEnd) pre.scrollTop = pre.scrollHeight;
   }
+}
+
+function earlier({ attempts_before: count }) {
+  return count ? `, and ${count} earlier` : "";
 }
 
 function commandOf(task) {

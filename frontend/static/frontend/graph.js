@@ -3,7 +3,7 @@
 import { element } from "./dom.js";
 import { CanvasGraph } from "./graph_canvas.js";
 import { SvgGraph } from "./graph_svg.js";
-import { taskLook } from "./states.js";
+import { attemptsMade, taskLook } from "./states.js";
 import { Scene } from "./scene.js";
 import { Viewport } from "./viewport.js";
 
@@ -76,7 +76,8 @@ export class Graph {
     const look = taskLook(task);
     const title = task.name || task.task_id;
     const device = this.deviceName(task);
-    const attempt = task.attempt > 1 || task.max_attempts > 1 ? `${task.attempt}/${task.max_attempts}` : "";
+    const made = attemptsMade(task);
+    const attempt = made > 1 || task.max_attempts > 1 ? `${made}/${task.max_attempts}` : "";
     const place = device ? `, on ${device}` : "";
     return { title, device, look, attempt, label: `${title}, ${look.word.toLowerCase()}${place}` };
   }

@@ -76,17 +76,24 @@ export function drawRequests(list, fold, now) {
 
 function request(item, fold, now, open) {
   const ended = item.state === "done" || item.state === "refused";
-  const look = lookOf("outcome", ended ? item.outcome || item.state : item.state);
-  const graph = [...fold.table("constellation").values()].find((one) => one.interaction_id === item.id);
+  const graph = newest(new Map([...fold.table("constellation")].filter(([, one]) => one.interaction_id === item.id)));
+  const stands = !ended && graph?.state === "PAUSED";
+  const look = stands ? lookOf("constellation", "PAUSED") : lookOf("outcome", ended ? item.outcome || item.state : item.state);
   const head = element(
     "div",
     { class: "head" },
     chip(look),
-    element("span", { class: "name" }, graph?.name || shorten((item.payload.request ?? planName(item.payload.plan)) || "request", 60)),
+    element("span", { class: "name", title: title(item, graph) }, title(item, graph)),
     element("time", { class: "note", datetime: item.created_at }, ago(item.created_at, now)),
   );
   const attributes = { "data-request": item.id, "data-state": item.state, "data-outcome": item.outcome };
   return element("li", attributes, head, ended ? result(item, open.has(String(item.id))) : null);
+}
+
+// What goes on from a constellation says so itself: the graph's name would be that of the request before.
+function title({ payload }, graph) {
+  const goesOn = payload.reopen || payload.fork;
+  return (!goesOn && graph?.name) || shorten((payload.request ?? planName(payload.plan)) || "request", 60);
 }
 
 function planName(plan) {

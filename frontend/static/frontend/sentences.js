@@ -1,5 +1,6 @@
 // Events as sentences. Pure. A sentence is {tone, shape, parts}, a part being text or {task: row id, text}.
 
+import { edited } from "./edit_sentences.js";
 import { brief, duration, plural, shorten } from "./format.js";
 import { lookOf, machineLook, taskLook } from "./states.js";
 import { WORK, loopChanged } from "./work_sentences.js";
@@ -20,7 +21,7 @@ const PLAIN = {
   session_created: () => ["The session was opened"],
   actor_created: () => ["An actor was assigned to the session"],
   command_received: (data) => received(data),
-  command_done: (data) => command(data),
+  command_done: (data, fold) => command(data, fold),
   interaction_started: () => ["Work on the request began"],
   interaction_ended: (data) => ended(data),
   agent_created: (data) => [`${data.add?.agent?.[0]?.name ?? "An agent"} began`],
@@ -28,9 +29,8 @@ const PLAIN = {
   actor_resumed: () => ["The actor goes on"],
   actor_pinged: () => ["The actor was pinged"],
   command_started: () => ["A command is being carried out"],
-  constellation_created: (data) => [`The constellation ${data.add?.constellation?.[0]?.name ?? ""} was created`],
+  constellation_created: (data) => created(data.add?.constellation?.[0]),
   constellation_built: (data) => [`The graph was built: ${counted(data)}`],
-  edited: (data) => edited(data),
   edit_refused: (data) => [`The edit of the rule ${data.rule ?? ""} was refused${because(data.message)}`],
   retry_due: () => ["A failed task is due again"],
   approved: (data) => [`The task ${data.task_id ?? ""} was approved`],
@@ -39,13 +39,20 @@ const PLAIN = {
   stopped: (data) => [`Work stopped${because(data.reason)}`],
 };
 
+const MOVED = {
+  tasks_skipped: ["SKIPPED", "skipped"],
+  tasks_cancelled: ["CANCELLED", "cancelled"],
+  tasks_retried: ["PENDING", "to run again"],
+};
+
 // The sentence of `event`, or null for one that says nothing to a reader. `deviceName(task)` names a task's device.
 export function sentence(event, fold, deviceName) {
   if (event.type === "state_changed") return changed(event.data, fold, deviceName);
-  if (event.type === "tasks_skipped") return skipped(event.data, fold);
+  if (event.data.transitions) return moved(event, fold);
   if (WORK[event.type]) return told(WORK[event.type](event.data, fold));
+  if (event.type === "edited") return told(edited(event.data));
   const words = PLAIN[event.type];
-  if (words) return { ...toneOf(event), parts: words(event.data) };
+  if (words) return { ...toneOf(event), parts: words(event.data, fold) };
   if (event.type.startsWith("output") || event.type.startsWith("attempt")) return null;
   return { ...toneOf(event), parts: [event.type.replaceAll("_", " ")] };
 }
@@ -67,18 +74,30 @@ function changed(data, fold, deviceName) {
 }
 
 function taskChanged(data, fold, deviceName) {
-  const task = fold.recall("task", data.id) ?? { task_id: `task ${data.id}`, state: data.to_state, reason: "" };
+  const known = fold.recall("task", data.id) ?? { task_id: `task ${data.id}`, state: data.to_state, reason: "" };
+  const task = { ...known, ...data.set?.task?.[data.id] }; // as it was then: of an earlier event the row has gone on
   const look = taskLook({ ...task, state: data.to_state, reason: data.reason ?? "" });
   const words = TASK_WORDS[data.to_state]?.(data, task, deviceName(task) || "a device") ?? ` is ${look.word}`;
   return { tone: look.tone, shape: look.shape, parts: [linked(task, data.id, fold), words] };
 }
 
 function actorChanged(data, look) {
-  return `The actor is ${look.word.toLowerCase()}${because(data.reason)}`;
+  const reason = data.to_state === "idle" && data.reason ? lookOf("outcome", data.reason).word.toLowerCase() : data.reason;
+  return `The actor is ${look.word.toLowerCase()}${because(reason)}`;
 }
 
+const GRAPH_WORDS = { resume: "goes on", reopen: "was reopened" }; // by event: EXECUTING alone would not tell them apart
+
 function graphChanged(data, look) {
-  return `The constellation is ${look.word.toLowerCase()}${because(data.reason)}`;
+  return `The constellation ${GRAPH_WORDS[data.event] ?? `is ${look.word.toLowerCase()}`}${because(data.reason)}`;
+}
+
+// {id: "stream << 24 | n"}: the id of a constellation has its session in it.
+function created(row) {
+  const words = `The constellation ${row?.name ?? ""} was created`;
+  if (row?.replaces_id) return [`${words} in the place of the one before`];
+  if (!row?.forked_from_id) return [words];
+  return [`${words} as a fork of one in session ${Math.floor(row.forked_from_id / 2 ** 24)}, as it was after event ${row.forked_at}`];
 }
 
 function agentChanged(data, look, fold) {
@@ -87,27 +106,32 @@ function agentChanged(data, look, fold) {
   return `${who}: ${data.from_state} → ${data.to_state}${because(data.reason)}`;
 }
 
-function skipped(data, fold) {
-  const told = data.transitions ?? [];
-  const look = lookOf("task", told.some((one) => one.event === "skip") ? "SKIPPED" : "CANCELLED");
-  const parts = [`${plural(told.length, "task")} ${look.word.toLowerCase()}: `];
+// Many tasks that one event moved.
+function moved(event, fold) {
+  const told = event.data.transitions;
+  const [state, verb] = MOVED[event.type] ?? ["CANCELLED", "cancelled"];
+  const look = lookOf("task", state);
+  const parts = [`${plural(told.length, "task")} ${verb}: `];
   told.slice(0, LONGEST_LIST).forEach((one, i) => {
     const task = fold.recall("task", one.id) ?? { task_id: `task ${one.id}` };
     parts.push(i ? ", " : "", linked(task, one.id, fold));
   });
   if (told.length > LONGEST_LIST) parts.push(` and ${told.length - LONGEST_LIST} more`);
+  if (told.length === 1) parts.push(because((told[0].reason ?? "").replace(/^skipped:?\s*/, "")));
   return { tone: look.tone, shape: look.shape, parts };
 }
 
 function received(data) {
   const item = data.add?.inbox?.[0];
   if (!item) return ["A command was received"];
-  return [item.kind === "interaction" ? "A request was received" : `The command “${item.kind}” was received`];
+  if (item.kind === "interaction") return [`A request was received${because(item.payload?.request)}`];
+  return [`The command “${item.kind}” was received${because(item.payload?.reason)}`];
 }
 
-function command(data) {
-  const item = first(data.set?.inbox);
-  return [`A command was ${item?.state === "refused" ? "refused" : "carried out"}${because(item?.outcome)}`];
+function command(data, fold) {
+  const [id, item] = Object.entries(data.set?.inbox ?? {})[0] ?? [];
+  const kind = fold.recall("inbox", id)?.kind;
+  return [`${kind ? `The command “${kind}”` : "A command"} was ${item?.state === "refused" ? "refused" : "carried out"}${because(item?.outcome)}`];
 }
 
 function ended(data) {
@@ -115,14 +139,6 @@ function ended(data) {
   const look = lookOf("outcome", item?.outcome ?? "completed");
   const summary = item?.result?.summary ?? brief(item?.result);
   return [`The request ended: ${look.word.toLowerCase()}${because(summary)}`];
-}
-
-function edited(data) {
-  const edit = data.add?.edit?.[0];
-  if (!edit) return [`The edit added ${counted(data)}`];
-  const operations = (edit.operations ?? []).map((one) => one.op?.replaceAll("_", " ")).filter(Boolean);
-  const names = [...new Set(operations)].slice(0, LONGEST_LIST).join(", ");
-  return [`The graph was edited: ${plural(operations.length, "operation")}${names ? ` (${names})` : ""}${because(edit.reason)}`];
 }
 
 function counted(data) {
@@ -133,7 +149,6 @@ function counted(data) {
 
 function toneOf(event) {
   if (event.type === "interaction_ended") return lookOf("outcome", first(event.data.set?.inbox)?.outcome ?? "completed");
-  if (event.type === "edited") return lookOf("event", "edited");
   if (["condition_unknown", "edit_refused", "stopped"].includes(event.type)) return lookOf("agent", "ERROR");
   return lookOf("agent", "START");
 }

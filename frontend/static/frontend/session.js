@@ -109,6 +109,10 @@ function drawChoice() {
   );
   select.value = shown ?? "";
   select.hidden = rows.length === 0;
+  const edit = at("#edit"); // only who is staff has it
+  if (!edit || !shown) return;
+  edit.href = config.admin.replace("/0/", `/${shown}/`);
+  edit.hidden = false;
 }
 
 function open(taskRow) {

@@ -97,6 +97,7 @@ const LOOKS = {
     tool: ["Permission for one call", "held", "play"],
     lost: ["After a lost attempt", "failed", "half"],
     question: ["Question", "pending", "ask"],
+    edit: ["Proposed edit", "held", "pen"],
   },
   approval: {
     waiting: ["Waiting", "held", "ask"],
@@ -142,6 +143,11 @@ export function taskLook(task) {
 // A skipped task could never start; one that was cancelled could have.
 export function isSkipped(task) {
   return task.state === "CANCELLED" && task.reason.startsWith("skipped");
+}
+
+// Of those that it may make: a person's retry begins the count anew, and what a pause interrupted is not in it.
+export function attemptsMade(task) {
+  return Math.max(0, task.attempt - (task.attempts_before ?? 0));
 }
 
 export const TASK_STATES = Object.keys(LOOKS.task).filter((state) => state !== "SKIPPED");

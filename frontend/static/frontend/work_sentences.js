@@ -11,8 +11,8 @@ const LONGEST_TEXT = 160;
 const LONGEST_LIST = 4; // keys in one sentence
 const SILENT = new Set(["user", "nudge", "phase", "compaction", "accept"]); // kinds of evidence that are no action
 const NOTES = { user: "A message of a person reached", compaction: "What was said so far was summed up for" };
-const ASKED = { question: "A question waits", callback: "Something from outside is awaited", lost: "A lost attempt waits for a decision" };
-const DECIDED = { question: ["Answered", "Not answered"], callback: ["It came from outside", "It failed outside"] };
+const ASKED = { question: "A question waits", callback: "Something from outside is awaited", lost: "A lost attempt waits for a decision", edit: "A proposed edit waits" };
+const DECIDED = { edit: ["The edit was approved", "The edit was rejected"], question: ["Answered", "Not answered"], callback: ["It came from outside", "It failed outside"] };
 
 // {event type: (data, fold) => [look, text], or null for what says nothing to a reader}
 export const WORK = {

@@ -1,0 +1,9 @@
+"""The admin of what is to be done: an operator's editor of constellations that run. Every save is an edit.
+
+constellation.py, tasks.py, edits.py   the pages and lists     sheets.py       the forms of a page, and their one edit
+editing.py, removing.py                what such pages share   row_forms.py    a row; task_forms.py, dependency_forms.py
+commanding.py, confirming.py           pause, cancel, ...      shown.py        the rows that a page showed, at its version
+picture.py, layering.py, looks.py      the drawing             telling.py      edits in words
+"""
+
+from constellations.admin import constellation, edits, tasks  # noqa: F401  register themselves

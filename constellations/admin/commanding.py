@@ -1,0 +1,136 @@
+"""Pause, resume, cancel, restart and retry of constellations, as actions of the admin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+
+from agents.errors import AgentsError
+from constellations.admin.confirming import NAMED, Question, ask, is_confirmed, once_of, reason_of
+from constellations.admin.editing import author_of
+from constellations.admin.shown import is_open
+from constellations.commands import (
+    constellation_cancel,
+    constellation_pause,
+    constellation_restart,
+    constellation_resume,
+    constellation_retry,
+)
+from constellations.machines import CONSTELLATION
+from constellations.models import Constellation
+
+AT_ONCE = 100
+"""Constellations of one action."""
+TASKS_NAMED = 5
+"""Tasks that a message names."""
+
+Command = Callable[[HttpRequest, Constellation], str]
+"""Asks for something of one constellation; says what became of it."""
+
+
+@admin.action(description="Pause", permissions=["operate"])
+def pause(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+    def command(request: HttpRequest, row: Constellation) -> str:
+        _, changed = constellation_pause(row.pk, by=author_of(request), reason=reason_of(request))
+        return "paused: nothing starts in it, what runs goes on to its end" if changed else "was paused already"
+
+    return carry_out(request, rows, command)
+
+
+@admin.action(description="Resume", permissions=["operate"])
+def resume(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+    def command(request: HttpRequest, row: Constellation) -> str:
+        _, changed = constellation_resume(row.pk, by=author_of(request), reason=reason_of(request))
+        return "resumed" if changed else "was not paused"
+
+    return carry_out(request, rows, command)
+
+
+@admin.action(description="Retry what failed", permissions=["operate"])
+def retry_failed(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+    def command(request: HttpRequest, row: Constellation) -> str:
+        found = constellation_retry(row.pk, None, **_said(request, row))
+        names = ", ".join(found.tasks[:TASKS_NAMED])
+        more = f" and {len(found.tasks) - TASKS_NAMED:,} more" if len(found.tasks) > TASKS_NAMED else ""
+        reopens = "; it is reopened for that" if found.interaction else ""
+        return f"tried again: {names}{more}{reopens}" if found.changed else "nothing in it has failed"
+
+    return carry_out(request, rows, command)
+
+
+def _said(request: HttpRequest, row: Constellation) -> dict[str, str]:
+    """Who asks, why, and under which id: the same page sent twice asks once."""
+    return {"by": author_of(request), "reason": reason_of(request), "client_id": _client_id(request, row)}
+
+
+@admin.action(description="Cancel ...", permissions=["operate"])
+def cancel(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+    if not is_confirmed(request):
+        text = "What runs is interrupted, what waits never starts, and nothing in it changes any more."
+        return ask(modeladmin, request, _question("Cancel", text, rows, request))
+
+    def command(request: HttpRequest, row: Constellation) -> str:
+        _, new = constellation_cancel(row.pk, **_said(request, row))
+        return "is being cancelled" if new else "has been asked for that, or has ended"
+
+    return carry_out(request, rows, command)
+
+
+@admin.action(description="Restart ...", permissions=["operate"])
+def restart(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+    if not is_confirmed(request):
+        text = "What is open is cancelled, and the same request is planned and carried out anew."
+        return ask(modeladmin, request, _question("Restart", text, rows, request))
+
+    def command(request: HttpRequest, row: Constellation) -> str:
+        _, new = constellation_restart(row.pk, **_said(request, row))
+        return "is being restarted" if new else "has been asked for that already"
+
+    return carry_out(request, rows, command)
+
+
+ACTIONS = (pause, resume, retry_failed, restart, cancel)
+
+
+def offered(row: Constellation) -> list[Any]:
+    """The actions that come to something in the state that the constellation is in."""
+    taken = CONSTELLATION.choices(row.state)
+    if is_open(row):
+        return [action for action in ACTIONS if action not in (pause, resume) or action.__name__ in taken]
+    return [retry_failed] if "reopen" in taken else []
+
+
+def carry_out(request: HttpRequest, rows: QuerySet, command: Command) -> HttpResponse | None:
+    """Ask each constellation, and say what became of it; then back to where the operator came from."""
+    chosen = list(rows[: AT_ONCE + 1])
+    if len(chosen) > AT_ONCE:
+        messages.error(request, f"At most {AT_ONCE} constellations at a time; nothing was done.")
+        return None
+    for row in chosen:
+        try:
+            messages.success(request, f"{row}: {command(request, row)}.")
+        except AgentsError as error:
+            messages.error(request, f"{row}: {error}")
+    return HttpResponseRedirect(_page(chosen[0])) if "back" in request.POST and len(chosen) == 1 else None
+
+
+def _question(word: str, text: str, rows: QuerySet, request: HttpRequest) -> Question:
+    named, total = list(rows[:NAMED]), rows.count()
+    title = f"{word} {named[0] if total == 1 else f'{total:,} constellations'}?"
+    back = _page(named[0]) if "back" in request.POST and total == 1 else request.get_full_path()
+    return Question(title, text, [f"{row} ({row.state})" for row in named], total, back, danger=True)
+
+
+def _page(row: Any) -> str:
+    return reverse("admin:constellations_constellation_change", args=(row.pk,))
+
+
+def _client_id(request: HttpRequest, row: Constellation) -> str:
+    """The same page sent twice asks once."""
+    once = once_of(request)
+    return f"admin-{once}-{row.pk}" if once.isalnum() else ""

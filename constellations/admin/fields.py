@@ -1,0 +1,79 @@
+"""Form fields of texts that stand for lists and objects."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+CALLED: dict[type, str] = {dict: "an object: {...}", list: "a list: [...]"}
+
+
+class Prose(forms.CharField):
+    """Text of several lines. A browser sends other line ends than it was given; that is no change."""
+
+    def __init__(self, **kwargs: Any):
+        kwargs.setdefault("widget", forms.Textarea(attrs={"rows": 2}))
+        super().__init__(strip=False, **kwargs)
+
+    def to_python(self, value: Any) -> Any:
+        return (super().to_python(value) or "").replace("\r\n", "\n")
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return super().has_changed((initial or "").replace("\r\n", "\n"), data)
+
+
+class Json(Prose):
+    """JSON of one kind, dict or list; empty is an empty one."""
+
+    def __init__(self, kind: type, **kwargs: Any):
+        self.kind = kind
+        super().__init__(widget=forms.Textarea(attrs={"rows": 1, "class": "code", "spellcheck": "false"}), **kwargs)
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        try:
+            found = json.loads(text, parse_constant=_refuse) if text.strip() else self.kind()
+        except ValueError as error:
+            raise ValidationError(f"This is no JSON: {_place(error)}.") from error
+        except RecursionError as error:
+            raise ValidationError("This is nested too deeply.") from error
+        if not isinstance(found, self.kind):
+            raise ValidationError(f"This must be {CALLED[self.kind]}.")
+        return found
+
+
+class Words(forms.CharField):
+    """A list of words with commas between them."""
+
+    def clean(self, value: Any) -> list[str]:
+        return [word.strip() for word in super().clean(value).split(",") if word.strip()]
+
+
+class Lines(Prose):
+    """A list of texts, one a line."""
+
+    def clean(self, value: Any) -> list[str]:
+        return [line.strip() for line in super().clean(value).splitlines() if line.strip()]
+
+
+def spread(value: Any) -> str:
+    """JSON as the forms show it: short things on one line."""
+    line = json.dumps(value, ensure_ascii=False)
+    return line if len(line) <= SHORT else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+SHORT = 60
+"""Characters of JSON on one line."""
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
+
+
+def _place(error: ValueError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg.lower()}, line {error.lineno}, column {error.colno}"
+    return str(error)

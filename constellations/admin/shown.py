@@ -1,0 +1,84 @@
+"""The rows that a page shows, and showed: what an operator changed is told by comparing with what they saw."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from constellations.drafts import SKIPPED
+from constellations.edits import REBASED_OVER
+from constellations.forms import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
+from constellations.machines.constellation import CLOSED
+from constellations.models import Constellation, Dependency, Edit, Task
+from constellations.task_progress import same_stream
+from constellations.values import Row
+
+EDITABLE = Q(state__in=("PENDING", "WAITING_DEPENDENCY")) | Q(state="CANCELLED", reason__startswith=SKIPPED)
+"""Tasks that may change: `constellations.drafts.editable` as a query."""
+INTO_EDITABLE = Q(downstream__state__in=("PENDING", "WAITING_DEPENDENCY")) | Q(
+    downstream__state="CANCELLED", downstream__reason__startswith=SKIPPED
+)
+"""Dependencies that may change."""
+
+TASK_COLUMNS = (*TASK_DEFAULTS, "id", "state", "reason")
+DEPENDENCY_COLUMNS = ("dependency_id", "upstream__task_id", "downstream__task_id", "type", "condition", "description")
+DEPENDENCY_KEYS = tuple(DEPENDENCY_DEFAULTS)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Rows in normal form by their names, as `constellation` has them at `version`; tasks with id, state and reason."""
+
+    constellation: Constellation
+    version: int
+    tasks: dict[str, Row]
+    dependencies: dict[str, Row]
+
+
+def is_open(constellation: Constellation) -> bool:
+    """Whether an edit of it is possible at all."""
+    return constellation.state != "CANCELLED" and constellation.state not in CLOSED
+
+
+def tasks_of(constellation: Constellation) -> QuerySet[Task]:
+    """Oldest first."""
+    return same_stream(Task.objects.filter(constellation=constellation), constellation.pk).order_by("id")
+
+
+def dependencies_of(constellation: Constellation) -> QuerySet[Dependency]:
+    """Oldest first."""
+    return same_stream(Dependency.objects.filter(constellation=constellation), constellation.pk).order_by("id")
+
+
+def task_rows(tasks: QuerySet[Task]) -> dict[str, Row]:
+    return {row["task_id"]: row for row in tasks.values(*TASK_COLUMNS)}
+
+
+def dependency_rows(dependencies: QuerySet[Dependency]) -> dict[str, Row]:
+    found = dependencies.values_list(*DEPENDENCY_COLUMNS)
+    return {row[0]: dict(zip(DEPENDENCY_KEYS, row, strict=True)) for row in found}
+
+
+def shown_then(constellation: Constellation, version: int, tasks: Collection[str], dependencies: Collection[str]) -> Shown:
+    """Tasks and dependencies of these names as a page showed them at `version`; those that were not there are left out.
+
+    The edits since are taken back in memory; of a version further back than the editor rebases over, the rows are today's.
+    """
+    there = task_rows(tasks_of(constellation).filter(task_id__in=tasks))
+    lines = dependency_rows(dependencies_of(constellation).filter(dependency_id__in=dependencies))
+    since = Edit.objects.filter(constellation=constellation, version__gt=version).order_by("-version")
+    for before in since.values_list("before", flat=True)[:REBASED_OVER] if version < constellation.version else ():
+        _take_back(there, before["tasks"], tasks)
+        _take_back(lines, before["dependencies"], dependencies)
+    return Shown(constellation, version, there, lines)
+
+
+def _take_back(rows: dict[str, Row], before: dict[str, Any], names: Collection[str]) -> None:
+    for name, old in before.items():
+        if old is None:
+            rows.pop(name, None)
+        elif name in names:
+            rows[name] = {**rows.get(name, {"id": None, "state": "", "reason": ""}), **old}

@@ -1,0 +1,151 @@
+"""The pages of tasks, dependencies and attempts."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from agents.admin import ReadOnlyAdmin
+from agents.admin_filters import SessionFilter, StateFilter
+from agents.pagination import LARGEST
+from constellations.admin.removing import RemovingAdmin
+from constellations.admin.sheets import Sheet
+from constellations.admin.shown import (
+    EDITABLE,
+    INTO_EDITABLE,
+    Shown,
+    dependencies_of,
+    dependency_rows,
+    is_open,
+    task_rows,
+    tasks_of,
+)
+from constellations.drafts import editable
+from constellations.models import Attempt, Constellation, Dependency, Task
+from constellations.waiting import why
+
+DEPENDENCIES = 100
+"""Dependencies on the page of what they lead into; the list has all."""
+
+
+class ConstellationFilter(admin.SimpleListFilter):
+    """The constellation that an address names; no list of thousands to choose from."""
+
+    title = parameter_name = "constellation"
+
+    def lookups(self, request, model_admin):
+        number = self._number(self.value())
+        if number is None:
+            return []
+        found = Constellation.objects.filter(pk=number).only("name").first()
+        return [(self.value(), str(found or number))]
+
+    @staticmethod
+    def _number(text: str | None) -> int | None:
+        return min(int(text[:20]), LARGEST) if text and text.isascii() and text.isdigit() else None
+
+    def has_output(self) -> bool:
+        return self.used_parameters.get(self.parameter_name) is not None
+
+    def queryset(self, request, queryset):
+        if not self.value():
+            return queryset
+        number = self._number(self.value())
+        return queryset.none() if number is None else queryset.filter(constellation=number)
+
+
+class EditableFilter(admin.SimpleListFilter):
+    """Whether an edit may change them: they have not started, and may still do so."""
+
+    title = parameter_name = "editable"
+    which = EDITABLE
+
+    def lookups(self, request, model_admin):
+        return [("yes", "yes"), ("no", "no")]
+
+    def queryset(self, request, queryset):
+        chosen = {"yes": queryset.filter(self.which), "no": queryset.exclude(self.which)}
+        return chosen.get(self.value() or "", queryset)
+
+
+class IntoEditableFilter(EditableFilter):
+    which = INTO_EDITABLE
+
+
+@admin.register(Task)
+class TaskAdmin(RemovingAdmin):
+    session_path = "constellation__session"
+    numbers = ("id", "constellation_id")
+    machines = ("task",)
+    list_display = (
+        "id", "task_id", "name", "constellation", "state", "priority", "device", "attempt", "started_at", "ended_at",
+    )  # fmt: skip
+    list_select_related = ("constellation", "device")
+    list_filter = (ConstellationFilter, EditableFilter, StateFilter, SessionFilter)
+    search_fields = ("task_id__startswith", "name__istartswith")
+
+    def get_queryset(self, request):
+        return super().get_queryset(request).select_related("constellation")
+
+    def is_editable(self, row: Task) -> bool:
+        return editable({"state": row.state, "reason": row.reason}) and is_open(row.constellation)
+
+    def constellation_of(self, row: Task) -> Constellation:
+        return row.constellation
+
+    def sheet_of(self, row: Task) -> Sheet:
+        into = dependencies_of(row.constellation).filter(downstream=row)[:DEPENDENCIES]
+        tasks = task_rows(tasks_of(row.constellation).filter(pk=row.pk))
+        return Sheet(Shown(row.constellation, row.constellation.version, tasks, dependency_rows(into)), full=True)
+
+    def beside(self, request: HttpRequest, row: Task) -> dict:
+        return {"constellation": row.constellation, "why": why(row), "dependencies_shown": DEPENDENCIES}
+
+    def operation_of(self, row: Task) -> dict:
+        return {"op": "remove_task", "parameters": {"task_id": row.task_id}}
+
+    def what_goes(self, rows) -> list[str]:
+        return [f"task {row.task_id} ({row.state}), and the dependencies that it hangs on and that hang on it" for row in rows]
+
+
+@admin.register(Dependency)
+class DependencyAdmin(RemovingAdmin):
+    session_path = "constellation__session"
+    numbers = ("id", "constellation_id", "upstream_id", "downstream_id")
+    list_display = ("id", "dependency_id", "constellation", "upstream", "downstream", "type", "condition")
+    list_select_related = ("constellation", "upstream", "downstream")
+    list_filter = (ConstellationFilter, IntoEditableFilter, "type", SessionFilter)
+    search_fields = ("dependency_id__startswith",)
+
+    def get_queryset(self, request):
+        return super().get_queryset(request).select_related("constellation", "upstream", "downstream")
+
+    def is_editable(self, row: Dependency) -> bool:
+        down = row.downstream
+        return editable({"state": down.state, "reason": down.reason}) and is_open(row.constellation)
+
+    def constellation_of(self, row: Dependency) -> Constellation:
+        return row.constellation
+
+    def sheet_of(self, row: Dependency) -> Sheet:
+        lines = dependency_rows(dependencies_of(row.constellation).filter(pk=row.pk))
+        return Sheet(Shown(row.constellation, row.constellation.version, {}, lines))
+
+    def beside(self, request: HttpRequest, row: Dependency) -> dict:
+        return {"constellation": row.constellation}
+
+    def operation_of(self, row: Dependency) -> dict:
+        return {"op": "remove_dependency", "parameters": {"dependency_id": row.dependency_id}}
+
+    def what_goes(self, rows) -> list[str]:
+        return [f"dependency {row.dependency_id} ({row.type})" for row in rows]
+
+
+@admin.register(Attempt)
+class AttemptAdmin(ReadOnlyAdmin):
+    session_path = "task__constellation__session"
+    numbers = ("id", "task_id")
+    list_display = ("id", "task", "number", "device", "outcome", "exit_code", "started_at", "ended_at")
+    list_select_related = ("task", "device")
+    list_filter = ("outcome", SessionFilter)
+    search_fields = ("task__task_id__startswith",)

@@ -1,0 +1,133 @@
+"""How attempts end, and what becomes of their tasks (machines, section Task)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agents.clock import to_iso
+from agents.engine.tools import Outcome
+from agents.machines import DEVICE_AGENT
+from agents.tables import Fields
+from agents.transient import pause
+from agents.turns import Turn
+from constellations.dispatch import Start
+from constellations.graph_rows import Node
+from constellations.lost import ASKS
+from constellations.machines import TASK
+
+if TYPE_CHECKING:
+    from constellations.work import ConstellationWork
+
+LONGEST_BACKOFF_S = 3600.0
+AGENT_EVENT = {"completed": "finish", "failed": "fail", "timeout": "fail", "cancelled": "cancel", "lost": "error"}
+"""How a device agent takes the end of its attempt."""
+
+
+class AttemptEnds:
+    """Ends attempts of one constellation."""
+
+    def __init__(self, work: ConstellationWork):
+        self._work = work
+
+    def body(self, turn: Turn, now: float, start: Start, outcome: Outcome) -> None:
+        """The one call of an attempt, and with it its device agent."""
+        turn.transition(DEVICE_AGENT, "agent", start.agent, AGENT_EVENT[outcome.outcome], reason=outcome.error[:500])
+        self.attempt(turn, now, start, outcome)
+
+    def attempt(self, turn: Turn, now: float, start: Start, outcome: Outcome) -> None:
+        """Attempt and task end with their device agent; what depends on the task follows in the same commit."""
+        attempt, node = start.attempt, start.node
+        del self._work.attempts[attempt["id"]]
+        ended = {
+            "outcome": outcome.outcome, "ended_at": turn.at, "result": outcome.result,
+            "error": outcome.error, "exit_code": outcome.exit_code, "ran_s": attempt.get("ran_s"),
+        }  # fmt: skip
+        told = {name: value for name, value in ended.items() if value not in (None, "")}
+        also = {"attempt": {str(attempt["id"]): told}}
+        if outcome.outcome == "completed":
+            fields = {} if outcome.result is None else {"result": outcome.result}
+            if node.row["error"]:
+                fields["error"] = ""
+            turn.transition(TASK, "task", node.row, "succeed", also=also, ended_at=turn.at, **fields)
+        elif outcome.outcome == "lost" and not outcome.reason:
+            self._lost(turn, node, also, outcome)
+        elif outcome.outcome == "cancelled":
+            self._interrupted(turn, node, also)
+        else:
+            self._failed(turn, now, node, also, outcome)
+        self._carry_out(turn, attempt)
+        live = self._work.live
+        if node.ended and live is not None:
+            live.ended(turn, node)
+
+    def _failed(self, turn: Turn, now: float, node: Node, also: Fields, outcome: Outcome) -> None:
+        made = node.row["attempt"] - node.row["attempts_before"]
+        if made >= node.row["max_attempts"] or outcome.reason:  # stuck or refused: the same again would end the same
+            turn.transition(
+                TASK, "task", node.row, "fail", {"attempts_left": False}, outcome.reason or outcome.outcome, also=also,
+                error=outcome.error, ended_at=turn.at,
+            )  # fmt: skip
+            return
+        at = now + pause(made, node.row["id"], node.row["backoff"], LONGEST_BACKOFF_S)
+        turn.transition(
+            TASK, "task", node.row, "fail", {"attempts_left": True}, outcome.outcome, also=also,
+            error=outcome.error, retry_at=to_iso(at), device_id=None,
+        )  # fmt: skip
+        self._work.wake_for_retry(at, node)
+
+    def _lost(self, turn: Turn, node: Node, also: Fields, outcome: Outcome) -> None:
+        """Nobody knows how the attempt ended: `on_lost` decides."""
+        choice = node.row["on_lost"]
+        fields: Fields = {"error": outcome.error}
+        fields.update({"ended_at": turn.at} if choice == "fail" else {"device_id": None})
+        reason = ASKS if choice == "ask" else "lost"
+        turn.transition(TASK, "task", node.row, "lost", {"on_lost": choice}, reason, also=also, **fields)
+        if choice == "retry":
+            self._work.dispatch.ready(node)
+        elif choice == "ask":
+            self._work.lost.ask(turn, node)
+
+    def _interrupted(self, turn: Turn, node: Node, also: Fields) -> None:
+        """A pause (`mode: immediate`) has cut the attempt off: it is made again, and does not count."""
+        fields = {"attempts_before": node.row["attempts_before"] + 1, "device_id": None}
+        turn.transition(TASK, "task", node.row, "lost", {"on_lost": "retry"}, "interrupted", also=also, **fields)
+        self._work.dispatch.ready(node)
+
+    def _carry_out(self, turn: Turn, attempt: Fields) -> None:
+        """What the task's table says follows from the transition just made."""
+        for effect in turn.effects:
+            EFFECTS[effect](self, turn, attempt)
+
+    def free_slot(self, turn: Turn, attempt: Fields) -> None:
+        device = attempt["device_id"]
+        turn.frees[device] = turn.frees.get(device, 0) + 1
+        self._work.dispatch.freed(device)
+
+    def _give_slot_back(self, turn: Turn, attempt: Fields) -> None:
+        """Unless it waited, and gave it back before."""
+        if attempt.get("holds_slot", True):
+            self.free_slot(turn, attempt)
+
+    def _kill(self, turn: Turn, attempt: Fields) -> None:
+        """Once the decision is durable. A crew interrupts its own calls."""
+        self._work.drive.interrupt(attempt["id"])
+
+    def cancel(self, turn: Turn, node: Node, reason: str) -> None:
+        """Cancel one task; its attempt, if it runs, is fenced now and its body interrupted once that is durable."""
+        also: Fields = {}
+        start = next((start for start in self._work.attempts.values() if start.node is node), None)
+        if start is not None:
+            attempt = start.attempt
+            del self._work.attempts[attempt["id"]]
+            if attempt["id"] in self._work.crews:
+                self._work.crews.cancel(turn, start, reason)
+            else:
+                turn.transition(DEVICE_AGENT, "agent", start.agent, "cancel", reason="cancelled")
+            also = {"attempt": {str(attempt["id"]): {"outcome": "cancelled", "ended_at": turn.at, "error": reason}}}
+        turn.transition(TASK, "task", node.row, "cancel", reason=f"cancelled: {reason}"[:500], also=also, ended_at=turn.at)
+        if start is not None:
+            self._carry_out(turn, start.attempt)
+
+
+EFFECTS = {"free_slot": AttemptEnds._give_slot_back, "kill": AttemptEnds._kill}
+"""How the effects of the task's table are carried out."""

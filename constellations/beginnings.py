@@ -1,0 +1,105 @@
+"""How work on an interaction begins: with a new graph, with one that is reopened, with a fork of one (machines, 2 and 6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agents.errors import AgentsError
+from agents.tables import TABLES
+from agents.turns import Turn
+from constellations.adoption import Forked, Reopened, Wishes, fill
+from constellations.edits import Wanted, edit_row
+from constellations.live import LiveGraph
+from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
+from constellations.planner import Prepared
+from constellations.retrying import begin_again
+
+if TYPE_CHECKING:
+    from constellations.work import ConstellationWork
+
+
+def begin(work: ConstellationWork, turn: Turn, prepared: Any) -> None:
+    """`prepared` is what `ConstellationHandler.prepare` returned: the constellation agent is then in CONTINUE, or in FAIL."""
+    if not work.agent:
+        _new_agent(work, turn)
+    turn.by = f"agent:{work.agent['id']}"
+    if isinstance(prepared, AgentsError):
+        _fail(work, turn, prepared)
+        return
+    BEGINNINGS[type(prepared)](work, turn, prepared)
+    turn.transition(CONSTELLATION_AGENT, "agent", work.agent, "created")
+    work.is_filled()
+
+
+def _new_agent(work: ConstellationWork, turn: Turn) -> None:
+    key = turn.take()
+    work.agent = {
+        "id": key, "session_id": work.drive.stream, "interaction_id": work.interaction["id"],
+        "machine": CONSTELLATION_AGENT.name, "name": "constellation agent", "state": CONSTELLATION_AGENT.initial,
+        "reason": "", "created_at": turn.at, "entered_at": turn.at,
+    }  # fmt: skip
+    turn.record("agent_created", by=f"agent:{key}", add={"agent": [dict(work.agent)]})
+
+
+def _fail(work: ConstellationWork, turn: Turn, error: AgentsError) -> None:
+    """Nothing is created, and nothing half."""
+    turn.transition(CONSTELLATION_AGENT, "agent", work.agent, "creation_failed", reason=str(error)[:2000])
+    work.conclude("failed", {"summary": str(error), "problems": error.problems})
+
+
+def _plan(work: ConstellationWork, turn: Turn, prepared: Prepared) -> None:
+    work.live = _new(work, turn, name=prepared.plan.name, rules=prepared.plan.rules)
+    work.live.build(turn, prepared.changes)
+    _start(work, turn)
+
+
+def _fork(work: ConstellationWork, turn: Turn, forked: Forked) -> None:
+    """The graph as it was; what had ended by itself stays so, everything else begins again."""
+    work.live = live = _new(work, turn, **forked.fields)
+    fill(live, turn, forked.built)
+    _start(work, turn)
+    _follow(work, turn, live, forked.wishes)
+
+
+def _reopen(work: ConstellationWork, turn: Turn, reopened: Reopened) -> None:
+    """The graph that has ended goes on in this interaction: it gets new work, or some of its tasks begin again."""
+    live, by = reopened.live, work.interaction["by"]
+    work.live, work.constellation = live, live.constellation
+    live.on_ready = work.wait_or_ready
+    turn.transition(
+        CONSTELLATION, "constellation", work.constellation, "reopen", reason=reopened.wishes.reason, by=by,
+        agent_id=work.agent["id"], interaction_id=work.interaction["id"], result=None, ended_at=None, added=0,
+    )  # fmt: skip
+    _follow(work, turn, live, reopened.wishes)
+
+
+BEGINNINGS: dict[type, Any] = {Prepared: _plan, Forked: _fork, Reopened: _reopen}
+"""By what was prepared."""
+
+
+def _new(work: ConstellationWork, turn: Turn, **fields: Any) -> LiveGraph:
+    """A constellation's row, recorded; after a restart it names the one that it replaces."""
+    before = work.constellation
+    fields |= {
+        "id": turn.take(), "session_id": work.drive.stream, "interaction_id": work.interaction["id"],
+        "agent_id": work.agent["id"], "created_at": turn.at, "entered_at": turn.at,
+    }  # fmt: skip
+    if before:
+        fields |= {"replaces_id": before["id"], "added": before["added"]}
+    work.constellation = TABLES["constellation"].whole(fields)
+    turn.record("constellation_created", add={"constellation": [fields]})
+    return LiveGraph(work.constellation, work.wait_or_ready)
+
+
+def _start(work: ConstellationWork, turn: Turn) -> None:
+    for event in ("validated", "start"):
+        turn.transition(CONSTELLATION, "constellation", work.constellation, event)
+
+
+def _follow(work: ConstellationWork, turn: Turn, live: LiveGraph, wishes: Wishes) -> None:
+    """The edit and the retries that were asked for, in the name of whoever asked."""
+    by, changes = work.interaction["by"], wishes.changes
+    if changes:
+        wanted = Wanted(lambda graph: wishes.operations, by, wishes.reason, "")
+        live.apply(turn, changes, edit_row(live, wanted, wishes.operations, changes, {"id": turn.take(), "at": turn.at}))
+    begin_again(live, turn, wishes.retry, by, wishes.reason)

@@ -1,0 +1,93 @@
+"""REST of constellations as a whole: pause, resume, cancel, restart, retry, reopen, fork."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.api import Api, request_id
+from agents.errors import Conflict
+from agents.models import InboxItem, Token
+from agents.permissions import actor_name, refusal
+from constellations import command_serializers as forms
+from constellations import commands
+from constellations.models import Constellation
+
+
+class CommandViews(Api):
+    """Commands to the constellation in the address."""
+
+    @extend_schema(request=forms.CommandBody, responses={200: forms.CommandTaken, 202: forms.CommandTaken}, filters=False)
+    @action(detail=True, methods=["post"], pagination_class=None)
+    def commands(self, request: Request, pk: str) -> Response:
+        """Pause, resume, cancel or restart a constellation."""
+        constellation, body = self.get_object(), self.body(forms.CommandBody)
+        kind, said = body.pop("kind"), {**self._said(request), "reason": body["reason"]}
+        if kind in INBOX:
+            item, changed = INBOX[kind](constellation.pk, **said, client_id=body.get("client_id", ""))
+            return self._taken(constellation, changed, item)
+        _, changed = AT_ONCE[kind](constellation.pk, **said)
+        return self._taken(constellation, changed, None)
+
+    def _taken(self, constellation: Constellation, changed: bool, item: InboxItem | None) -> Response:
+        state = Constellation.objects.values_list("state", flat=True).get(pk=constellation.pk)
+        answer = {"state": state, "changed": changed, "command": item.pk if item is not None else None}
+        return Response(answer, status=202 if changed and item is not None else 200)
+
+    @extend_schema(request=forms.RetryBody, responses={200: forms.RetryTaken, 202: forms.RetryTaken}, filters=False)
+    @action(detail=True, methods=["post"], pagination_class=None)
+    def retry(self, request: Request, pk: str) -> Response:
+        """Let failed and cancelled tasks begin again, and what is downstream of them."""
+        constellation, body = self.get_object(), self.body(forms.RetryBody)
+        tasks = body.pop("tasks", None)
+        return retried(commands.constellation_retry(constellation.pk, tasks, **self._said(request), **body))
+
+    @extend_schema(request=forms.ReopenBody, responses={200: forms.Reopened, 202: forms.Reopened}, filters=False)
+    @action(detail=True, methods=["post"], pagination_class=None)
+    def reopen(self, request: Request, pk: str) -> Response:
+        """Go on with a constellation that has ended, by an edit, by retries, or both."""
+        constellation, body = self.get_object(), self.body(forms.ReopenBody)
+        if body.get("operations"):
+            require_edit(request)
+        item, created = commands.constellation_reopen(constellation.pk, **self._said(request), **body)
+        answer = {"session": item.session_id, "interaction": interaction_of(item), "created": created}
+        return Response(answer, status=202 if created else 200)
+
+    @extend_schema(request=forms.ForkBody, responses={201: forms.ForkMade}, filters=False)
+    @action(detail=True, methods=["post"], pagination_class=None)
+    def fork(self, request: Request, pk: str) -> Response:
+        """Go on in a new session from a constellation as it was after an event."""
+        constellation, body = self.get_object(), self.body(forms.ForkBody)
+        session, item = commands.constellation_fork(constellation.pk, request.user, **self._said(request), **body)
+        return Response({"session": session.pk, "interaction": item.pk}, status=201)
+
+    def _said(self, request: Request) -> dict[str, Any]:
+        return {"by": actor_name(request), "request_id": request_id(request)}
+
+
+INBOX: dict[str, Any] = {"cancel": commands.constellation_cancel, "restart": commands.constellation_restart}
+AT_ONCE: dict[str, Any] = {"pause": commands.constellation_pause, "resume": commands.constellation_resume}
+
+
+def retried(found: commands.Retried) -> Response:
+    item = found.interaction
+    answer = {"tasks": found.tasks, "changed": found.changed, "interaction": None if item is None else interaction_of(item)}
+    return Response(answer, status=202 if item is not None and found.changed else 200)
+
+
+def interaction_of(item: InboxItem) -> int:
+    if item.kind != "interaction":
+        raise Conflict(f"client_id {item.client_id} was used for a request of kind {item.kind}")
+    return item.pk
+
+
+def require_edit(request: Request) -> None:
+    """Operations are an edit, whatever carries them."""
+    message = refusal(request.user, request.auth if isinstance(request.auth, Token) else None, "edit")
+    if message:
+        raise PermissionDenied(message)

@@ -1,0 +1,76 @@
+"""What goes in and out over REST of commands to constellations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from agents.ids import CAPACITY
+from agents.serializers import REASON_LENGTH, Body, ClientId, Text, Whole
+from constellations.commands import TITLE_LENGTH
+from constellations.edit_serializers import Operation
+from constellations.editing import MAX_OPERATIONS
+from constellations.operations import MAX_TASKS
+from constellations.values import MAX_ID
+
+COMMANDS = ("pause", "resume", "cancel", "restart")
+TASKS_HELP = "task_ids of tasks that begin again, with all downstream of them that ended badly or was skipped."
+
+
+class Said(Body):
+    reason = Text(max_length=REASON_LENGTH, required=False, allow_blank=True, default="")
+    client_id = ClientId()
+
+
+class CommandBody(Said):
+    kind = serializers.ChoiceField(COMMANDS)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["kind"] == "cancel" and not attrs["reason"]:
+            raise serializers.ValidationError({"reason": "a cancel needs a reason"})
+        if attrs["kind"] in ("pause", "resume") and "client_id" in attrs:
+            raise serializers.ValidationError({"client_id": "a pause or a resume takes none: the same again changes nothing"})
+        return attrs
+
+
+class TaskIds(serializers.ListField):
+    def __init__(self, **kwargs: Any):
+        super().__init__(child=Text(max_length=MAX_ID), max_length=MAX_TASKS, required=False, help_text=TASKS_HELP, **kwargs)
+
+
+class RetryBody(Said):
+    tasks = TaskIds()
+
+
+class ReopenBody(Said):
+    operations = serializers.ListField(child=Operation(), max_length=MAX_OPERATIONS, required=False)
+    retry = TaskIds()
+
+
+class ForkBody(ReopenBody):
+    seq = Whole(min_value=1, max_value=CAPACITY, required=False, help_text="The event after which; left out: the last.")
+    title = Text(max_length=TITLE_LENGTH, required=False, allow_blank=True)
+
+
+class CommandTaken(serializers.Serializer):
+    state = serializers.CharField(help_text="Of the constellation, now.")
+    changed = serializers.BooleanField()
+    command = serializers.IntegerField(allow_null=True, help_text="Its row in the inbox, where it waits for a runner.")
+
+
+class RetryTaken(serializers.Serializer):
+    tasks = serializers.ListField(child=serializers.CharField())
+    changed = serializers.BooleanField()
+    interaction = serializers.IntegerField(allow_null=True, help_text="That reopens a constellation which had ended.")
+
+
+class Reopened(serializers.Serializer):
+    session = serializers.IntegerField()
+    interaction = serializers.IntegerField()
+    created = serializers.BooleanField(help_text="false: this client_id has asked before.")
+
+
+class ForkMade(serializers.Serializer):
+    session = serializers.IntegerField()
+    interaction = serializers.IntegerField()

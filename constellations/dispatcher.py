@@ -1,0 +1,135 @@
+"""The Command Dispatcher (seed: constellation-agent-overview): every editor's way to the Constellation Editor's tools.
+
+Whoever edits - the planner in a runner's turn, a program over MCP - learns the tools from `list_tools` and has commands
+carried out by `execute_commands`: all of them, as one change set, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.tables import Fields
+from agents.turns import Turn
+from constellations import editing, edits
+from constellations.editor_tools import TOOLS, EditorTool, unknown_tool
+from constellations.errors import EditRefused, NoSuchConstellation
+from constellations.live import LiveGraph
+from constellations.models import Constellation, Edit
+from constellations.overview import overview
+from constellations.values import SHOWN, kind_of
+
+EXAMPLE = '{"op": "add_task", "parameters": {"task_id": "report", "command": ["make", "report"]}}'
+"""What is told to somebody whose operation names no tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class InTurn:
+    """A live graph that its owner edits in a turn of its own; `devices` as the editor wants them."""
+
+    live: LiveGraph
+    turn: Turn
+    devices: Mapping[str, Fields]
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """What came of commands.
+
+    `edit` is the id of the edit's row, None where there was nothing to do; `version` the newest; `diff` as `editing.Changes`
+    has it; `constellation`, where it was asked for, an `overview`.
+    """
+
+    edit: int | None
+    edit_id: str
+    changed: bool
+    version: int
+    diff: list[Fields] = field(default_factory=list)
+    constellation: Fields | None = None
+
+
+def list_tools() -> list[EditorTool]:
+    """Every tool there is."""
+    return list(TOOLS.values())
+
+
+def execute_commands(
+    commands: Sequence[Any], target: int | InTurn, *, author: str, reason: str = "", edit_id: str = "",
+    based_on: int | None = None, request_id: str = "", full: bool = False,
+) -> Executed:  # fmt: skip
+    """Carry out commands, each {"tool": name, "parameters": {...}}, on a constellation's id or on a live graph.
+
+    Raises EditRefused, which names an unknown tool and the nearest one there is, or LimitReached, and for an id what
+    `edits.edit_apply` raises.
+    `based_on`, `request_id` and `full` are for constellations by id: a live graph is the newest there is.
+    """
+    operations = operations_of(commands)
+    if isinstance(target, InTurn):
+        return _in_turn(operations, target, edits.Wanted(lambda live: operations, author, reason, edit_id))
+    made, changed = edits.edit_apply(
+        target, operations, author=author, reason=reason, edit_id=edit_id, based_on=based_on, request_id=request_id
+    )
+    return executed(target, made, changed, full)
+
+
+def executed(constellation_id: int, made: Edit | None, changed: bool, full: bool = False) -> Executed:
+    """What came of an edit that was made: its row, or None where there was nothing to do."""
+    row = Constellation.objects.filter(pk=constellation_id).first()
+    if row is None:
+        raise NoSuchConstellation(f"there is no constellation {constellation_id}")
+    shown = overview(row) if full else None
+    if made is None:
+        return Executed(None, "", changed, row.version, [], shown)
+    return Executed(made.pk, made.edit_id, changed, row.version, made.diff, shown)
+
+
+def operations_of(commands: Sequence[Any]) -> list[Fields]:
+    """Commands as the editor's operations; raises EditRefused with every command that is none."""
+    if not isinstance(commands, list | tuple):
+        raise EditRefused([_problem(None, "", "", f"commands are a list, not {kind_of(commands)}")])
+    problems = [problem for number, command in enumerate(commands) for problem in _flaws(number, command)]
+    if problems:
+        raise EditRefused(problems[: editing.MAX_PROBLEMS])
+    return [{"op": command["tool"], "parameters": command.get("parameters", {})} for command in commands]
+
+
+def commands_of(operations: Sequence[Any]) -> list[Any]:
+    """Operations, each {"op", "parameters"} as edits record them, as commands; what is none stays, to be refused as one."""
+    return [
+        {"tool": each["op"], **{key: value for key, value in each.items() if key != "op"}}
+        if isinstance(each, Mapping) and "op" in each
+        else each
+        for each in operations
+    ]
+
+
+def _flaws(number: int, command: Any) -> list[Fields]:
+    if not isinstance(command, Mapping):
+        return [_problem(number, "", "", f"a command is an object (tool, parameters), not {kind_of(command)}")]
+    name = command.get("tool")
+    if not isinstance(name, str) or name not in TOOLS:
+        said = (
+            unknown_tool(name[:SHOWN])
+            if isinstance(name, str)
+            else f"which tool? It is {kind_of(name)}; an operation is like {EXAMPLE}"
+        )
+        return [_problem(number, name[:SHOWN] if isinstance(name, str) else "", "", said)]
+    strange = [str(key)[:SHOWN] for key in command if key not in ("tool", "parameters")]
+    return [_problem(number, name, key, f"there is no key {key} beside the tool and its parameters") for key in strange]
+
+
+def _problem(number: int | None, op: str, field_name: str, message: str) -> Fields:
+    return {"operation": number, "op": op, "field": field_name, "message": message}
+
+
+def _in_turn(operations: list[Fields], target: InTurn, wanted: edits.Wanted) -> Executed:
+    """On a live graph, recorded in its owner's turn."""
+    live, turn = target.live, target.turn
+    changes = editing.apply(live.snapshot(), operations, target.devices)
+    if not changes:
+        return Executed(None, "", False, live.constellation["version"])
+    live.check_room(changes)
+    row = edits.edit_row(live, wanted, operations, changes, {"id": turn.take(), "at": turn.at})
+    live.apply(turn, changes, row)
+    return Executed(row["id"], row["edit_id"], True, row["version"], changes.diff)

@@ -1,0 +1,116 @@
+"""The MCP tools that change a constellation: made at once, or proposed to a person where the token may only operate."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+from agents.tables import Fields
+from constellations import dispatcher
+from constellations.mcp import results
+from constellations.mcp.access import Caller, constellation_of
+from constellations.mcp.parameters import Form
+from constellations.overview import within
+from constellations.previews import edit_preview
+from constellations.proposals import Proposed, edit_propose
+from constellations.undoing import edit_undo
+
+DIFF = 200
+"""Entries of a diff that an answer shows,"""
+DIFF_BYTES = 50_000
+"""and their bytes as JSON."""
+TASKS = 200
+"""Of each list of task_ids in a preview's consequences."""
+
+ABOUT = ("constellation_id", "reason", "edit_id", "based_on", "full")
+"""What every editing tool takes beside its own parameters."""
+EDIT = Form(*ABOUT, needed=("constellation_id",))
+APPLY = Form(*ABOUT, "operations", needed=("constellation_id", "operations"))
+PREVIEW = Form("constellation_id", "operations", needed=("constellation_id", "operations"))
+UNDO = Form(
+    "constellation_id", "reason", "full", edit_id="undone", undo_id="edit_id", needed=("constellation_id", "edit_id")
+)  # fmt: skip
+
+
+def run_tool(name: str, caller: Caller, arguments: Fields) -> results.EditResult:
+    """One editing tool by itself: what is not about the edit are its parameters."""
+    about = EDIT.read({key: value for key, value in arguments.items() if key in ABOUT})
+    parameters = {key: value for key, value in arguments.items() if key not in ABOUT}
+    return edit(caller, [{"tool": name, "parameters": parameters}], **about)
+
+
+def apply_edit(caller: Caller, arguments: Fields) -> results.EditResult:
+    given = APPLY.read(arguments)
+    return edit(caller, dispatcher.commands_of(given.pop("operations")), **given)
+
+
+def edit(
+    caller: Caller, commands: Sequence[Any], *, constellation_id: int, full: bool = False, **said: Any
+) -> results.EditResult:
+    """Carry out commands as one change set, or propose them; `said` is what the edit says of itself."""
+    caller.demand("edit", "operate")
+    if full:
+        caller.demand("own")
+    row = constellation_of(caller, constellation_id)
+    said |= {"author": caller.by, "request_id": secrets.token_hex(8)}
+    if not caller.refusal("edit"):
+        return told_of(dispatcher.execute_commands(commands, row.pk, full=full, **said))
+    proposed = edit_propose(row.pk, dispatcher.operations_of(commands), who=caller.who, **said)
+    done = dispatcher.executed(row.pk, proposed.edit, False, full)
+    if proposed.approval is None:
+        return told_of(done)
+    return told_of(done).model_copy(update=_waiting(proposed))
+
+
+def _waiting(proposed: Proposed) -> Fields:
+    row = proposed.approval
+    assert row is not None
+    diff, cut = _diff((row.observed or {}).get("diff", []))
+    message = f"the edit is approval {row.pk}, which is {row.state}" + (f" ({row.reason})" if row.reason else "")
+    if row.state == "waiting":
+        message = f"the edit waits for a person: it is approval {row.pk}, and is made when somebody approves it"
+    proposal = results.ProposalView.model_validate(row)
+    return {"message": message, "proposal": proposal, "edit_id": row.action["edit_id"], "diff": diff, "truncated": cut}
+
+
+def told_of(done: dispatcher.Executed) -> results.EditResult:
+    diff, cut = _diff(done.diff)
+    made = (
+        f"edit {done.edit_id} was made: version {done.version}"
+        if done.changed
+        else f"edit {done.edit_id} had been made before; nothing was changed now"
+    )
+    return results.EditResult(
+        message=made if done.edit else "there was nothing to change", changed=done.changed, version=done.version,
+        edit=done.edit, edit_id=done.edit_id, diff=diff, truncated=cut,
+        constellation=None if done.constellation is None else results.ConstellationView.model_validate(done.constellation),
+    )  # fmt: skip
+
+
+def _diff(diff: list[Fields]) -> tuple[list[Fields], bool]:
+    shown, _, cut = within(diff, DIFF, DIFF_BYTES)
+    return shown, cut
+
+
+def preview_edit(caller: Caller, arguments: Fields) -> results.Preview:
+    given = PREVIEW.read(arguments)
+    caller.demand("edit", "operate")
+    row = constellation_of(caller, given["constellation_id"])
+    found = edit_preview(row.pk, dispatcher.operations_of(dispatcher.commands_of(given["operations"])))
+    consequences = found["consequences"]
+    diff, cut = _diff(found["diff"])
+    long = any(len(each) > TASKS for each in consequences.values())
+    shown = {key: value[:TASKS] for key, value in consequences.items()}
+    return results.Preview(version=found["version"], diff=diff, consequences=shown, truncated=cut or long)
+
+
+def undo_edit(caller: Caller, arguments: Fields) -> results.EditResult:
+    given = UNDO.read(arguments)
+    caller.demand("edit")
+    if given.get("full"):
+        caller.demand("own")
+    row = constellation_of(caller, given["constellation_id"])
+    said = {"reason": given.get("reason", ""), "undo_id": given.get("undo_id", ""), "request_id": secrets.token_hex(8)}
+    made, changed = edit_undo(row.pk, given["edit_id"], caller.by, **said)
+    return told_of(dispatcher.executed(row.pk, made, changed, given.get("full", False)))

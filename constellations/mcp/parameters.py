@@ -1,0 +1,113 @@
+"""What the MCP tools take beside an operation's parameters: each with its JSON Schema and the reader that agrees with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from agents.approvals import ANSWER_LENGTH, STATES
+from agents.approvals import REASON_LENGTH as DECISION_REASON_LENGTH
+from agents.errors import AgentsError
+from agents.models import Approval
+from agents.pagination import LARGEST
+from agents.tables import Fields
+from constellations import values
+from constellations.editing import MAX_OPERATIONS
+from constellations.editor_tools import FLAG, TOOLS, Schema, an_object, many, one_of, said, whole, words
+from constellations.edits import AUTHOR_LENGTH, EDIT_ID, REASON_LENGTH
+from constellations.forms import MAX_DEPENDENCY_ID
+from constellations.machines import CONSTELLATION
+from constellations.values import MAX_ID, Misfit, Reader, key_text
+
+PAGE = 20
+LARGEST_PAGE = 100
+"""Rows of one answer."""
+DIGEST_LENGTH = 64
+"""Hexadecimal digits."""
+
+
+class ArgumentsRejected(AgentsError):
+    """What a tool was given is not what it takes; problems are {"key", "message"}."""
+
+    code = "arguments_rejected"
+
+
+class Parameter(NamedTuple):
+    schema: Schema
+    read: Reader
+
+
+def edit_name(value: Any) -> str:
+    if not EDIT_ID.fullmatch(values.text(64)(value)):
+        raise Misfit("up to 64 letters, digits and . _ : - make one")
+    return value
+
+
+def _whole(description: str, low: int = 1, high: int = LARGEST) -> Parameter:
+    return Parameter(said(description, whole(low, high)), values.whole(low, high))
+
+
+def _text(description: str, limit: int) -> Parameter:
+    return Parameter(said(description, words(limit)), values.text(limit))
+
+
+def _choice(description: str, choices: tuple[str, ...]) -> Parameter:
+    return Parameter(said(description, one_of(choices)), values.one_of(choices))
+
+
+OPERATION = said(
+    "An editing tool by its name, and its parameters as that tool takes them.",
+    an_object({"op": one_of(tuple(TOOLS)), "parameters": {"type": "object"}}, "op", "parameters"),
+)
+PARAMETERS: dict[str, Parameter] = {
+    "constellation_id": _whole("Its id."),
+    "reason": _text("Why, for those who read the history.", REASON_LENGTH),
+    "edit_id": Parameter(
+        said("An id of your own for the edit: the same again is the same edit.", words(64, pattern=f"^{EDIT_ID.pattern}$")),
+        edit_name,
+    ),
+    "based_on": _whole("The version it was made on; it is refused where others have changed the same since."),
+    "full": Parameter(said("Also answer with the whole constellation.", FLAG), values.flag),
+    "operations": Parameter(many(OPERATION, MAX_OPERATIONS, 1), values.list_of(lambda item: item, MAX_OPERATIONS)),
+    "undone": _text("edit_id, or id, of the edit to take back.", MAX_DEPENDENCY_ID),
+    "task_id": _text("Of a task.", MAX_ID),
+    "author": _text("Edits by this author, for example user:1.", AUTHOR_LENGTH),
+    "since": _whole("Edits after this version.", 0),
+    "session": _whole("Of this session."),
+    "state": _choice("In this state.", tuple(sorted(CONSTELLATION.states))),
+    "approval_state": _choice("In this state; waiting, when left out.", Approval.STATES),
+    "before": _whole("Older than this id: `next` of the page before."),
+    "limit": _whole(f"Rows; {PAGE} when left out.", 1, LARGEST_PAGE),
+    "approval_id": _whole("Its id."),
+    "decision": _choice("What is decided.", tuple(STATES)),
+    "decision_reason": _text("Why.", DECISION_REASON_LENGTH),
+    "answer": _text("To a question, which is approved by answering it.", ANSWER_LENGTH),
+    "digest": _text("Of the action as it was seen: nothing else is approved.", DIGEST_LENGTH),
+    "arguments": Parameter(said("For a call: to be used in the place of its own.", {"type": "object"}), values.mapping),
+}  # fmt: skip
+"""By name; `named` says where a tool calls one otherwise."""
+
+
+class Form:
+    """The parameters of one tool. `named` maps its own names to those of PARAMETERS; `needed` have to be there."""
+
+    def __init__(self, *names: str, needed: tuple[str, ...] = (), **named: str):
+        self._parameters = {own: PARAMETERS[known] for own, known in {**{name: name for name in names}, **named}.items()}
+        self._needed = needed
+
+    @property
+    def schema(self) -> Schema:
+        return an_object({name: each.schema for name, each in self._parameters.items()}, *self._needed)
+
+    def read(self, arguments: Mapping[str, Any]) -> Fields:
+        """The fields that were given; raises ArgumentsRejected with all that is wrong with them."""
+        fields, findings = values.read_fields(arguments, {name: each.read for name, each in self._parameters.items()})
+        findings += [((name,), "is missing") for name in self._needed if arguments.get(name) is None]
+        if findings:
+            raise rejected([{"key": key_text(path), "message": message} for path, message in findings])
+        return fields
+
+
+def rejected(problems: list[Fields]) -> ArgumentsRejected:
+    told = "; ".join(f"{each['key']}: {each['message']}" for each in problems[:3])
+    return ArgumentsRejected(told, problems)

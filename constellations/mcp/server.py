@@ -1,0 +1,185 @@
+"""The MCP server: tools and resources on the SDK's protocol server. Whoever calls is asked for with each request.
+
+The SDK's own MCPServer makes a tool's schema from a function's signature; ours are written, because they have to say what
+the editor's readers take (`from` is no name of a parameter in Python). So this is the protocol server underneath it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from channels.db import database_sync_to_async
+from mcp.server import Server, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextContent,
+    TextResourceContents,
+    Tool,
+    ToolAnnotations,
+)
+from rest_framework.exceptions import AuthenticationFailed, ParseError
+
+from agents.errors import AgentsError
+from agents.machines import TransitionNotAllowed
+from agents.parsers import check
+from constellations.mcp import resources
+from constellations.mcp.access import Caller
+from constellations.mcp.results import Result
+from constellations.mcp.tools import REMOVING, TOOLS, McpTool
+from constellations.values import did_you_mean
+
+log = logging.getLogger(__name__)
+
+Context = ServerRequestContext[Any, Any]
+Admit = Callable[[Context], Awaitable[Caller]]
+"""Who makes a request; raises AuthenticationFailed."""
+
+NAME = "orrery"
+PROBLEMS_SHOWN = 20
+"""Problems that an error spells out."""
+NOT_AUTHENTICATED = -32001
+"""JSON-RPC code of a request whose token is not, or no longer, good."""
+BROKEN = "something broke on our side; it has been logged"
+INSTRUCTIONS = (
+    "Orrery runs constellations: graphs of tasks with dependencies. Look with get_constellation and list_devices, try with "
+    "preview_edit, change with the editing tools, several at once with apply_edit. Give what preview_edit calls version as "
+    "based_on. What has started is no longer changed. Where the token may not edit, an edit is proposed and waits for a person."
+)
+
+
+def make_server(admit: Admit) -> Server[Any]:
+    """An MCP server whose requests are made by whom `admit` says."""
+
+    async def list_tools(ctx: Context, params: Any) -> ListToolsResult:
+        await admitted(admit, ctx)
+        return ListToolsResult(tools=[described(tool) for tool in TOOLS.values()])
+
+    async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+        caller = await admitted(admit, ctx)
+        if params.name not in TOOLS:
+            return failed(f"there is no tool {params.name[:80]}{did_you_mean(params.name, TOOLS)}")
+        return await answer(TOOLS[params.name], caller, params.arguments or {})
+
+    async def list_resources(ctx: Context, params: Any) -> ListResourcesResult:
+        caller = await admitted(admit, ctx)
+        found = await _asked(resources.newest, caller)
+        return ListResourcesResult(resources=[Resource(mime_type=resources.MEDIA_TYPE, **each) for each in found])
+
+    async def list_templates(ctx: Context, params: Any) -> ListResourceTemplatesResult:
+        await admitted(admit, ctx)
+        return ListResourceTemplatesResult(resource_templates=[CONSTELLATIONS])
+
+    async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        caller = await admitted(admit, ctx)
+        text = await _asked(resources.read, caller, params.uri)
+        return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, mime_type=resources.MEDIA_TYPE, text=text)])
+
+    return Server(
+        NAME, title="Orrery", instructions=INSTRUCTIONS, get_tool_input_schema=_parameters, on_list_tools=list_tools,
+        on_call_tool=call_tool, on_list_resources=list_resources, on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )  # fmt: skip
+
+
+CONSTELLATIONS = ResourceTemplate(
+    name="constellation", uri_template=resources.TEMPLATE, mime_type=resources.MEDIA_TYPE,
+    description="A constellation by its id, as get_constellation has it.",
+)  # fmt: skip
+
+
+def _parameters(name: str) -> Mapping[str, Any] | None:
+    return TOOLS[name].parameters if name in TOOLS else None
+
+
+def described(tool: McpTool) -> Tool:
+    hints = ToolAnnotations(
+        read_only_hint=tool.reads, destructive_hint=None if tool.reads else tool.name in REMOVING, idempotent_hint=True,
+        open_world_hint=False,
+    )  # fmt: skip
+    schema = untitled(tool.result.model_json_schema(mode="serialization"))
+    return Tool(
+        name=tool.name, description=tool.description, input_schema=tool.parameters, output_schema=schema, annotations=hints
+    )
+
+
+def untitled(schema: Any) -> Any:
+    """A schema without the titles that pydantic makes of names: they tell nothing, and a model reads every word of it."""
+    if isinstance(schema, list):
+        return [untitled(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: untitled(value) for key, value in schema.items() if key != "title" or not isinstance(value, str)}
+
+
+async def admitted(admit: Admit, ctx: Context) -> Caller:
+    try:
+        return await admit(ctx)
+    except AuthenticationFailed as error:
+        raise MCPError(code=NOT_AUTHENTICATED, message=str(error.detail)) from error
+
+
+async def answer(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> CallToolResult:
+    """What a call comes to: never a traceback, and never an error of the protocol."""
+    try:
+        result: Result = await database_sync_to_async(_run)(tool, caller, arguments)
+    except (AgentsError, TransitionNotAllowed) as error:
+        return failed(told(error))
+    except ParseError as error:
+        return failed(str(error.detail))
+    except Exception:
+        log.exception("the MCP tool %s broke", tool.name)
+        return failed(BROKEN)
+    shown = result.model_dump_json(by_alias=True)
+    content = TextContent(type="text", text=shown)
+    return CallToolResult(content=[content], structured_content=result.model_dump(mode="json", by_alias=True))
+
+
+def _run(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> Result:
+    """Raises ParseError where there is something in the arguments that no database keeps, as REST does."""
+    check(arguments)
+    return tool.run(caller, arguments)
+
+
+async def _asked(read: Callable[..., Any], *given: Any) -> Any:
+    """What a reader of resources says, or an error of the protocol: reading a resource knows no other."""
+    try:
+        return await database_sync_to_async(read)(*given)
+    except AgentsError as error:
+        raise MCPError(code=INVALID_PARAMS, message=told(error)) from error
+
+
+def failed(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+
+
+def told(error: Exception) -> str:
+    """The error in a line, and in one of its own each of its problems that this line leaves out."""
+    lines = [str(error)]
+    if not isinstance(error, AgentsError):
+        return lines[0]
+    lines += [f"{name}: {value}" for name, value in error.members.items()]
+    others = [each for each in error.problems if str(each["message"]) not in lines[0]]
+    lines += [f"- {problem_line(each)}" for each in others[:PROBLEMS_SHOWN]]
+    more = len(others) - PROBLEMS_SHOWN
+    return "\n".join(lines + ([f"and {more} more"] if more > 0 else []))
+
+
+def problem_line(problem: Mapping[str, Any]) -> str:
+    """Where, and what: `operation 1 (add_task), device: there is no device gpu`."""
+    where: list[str] = []
+    if problem.get("operation") is not None:
+        where.append(f"operation {problem['operation'] + 1}" + (f" ({problem['op']})" if problem.get("op") else ""))
+    where += [str(problem[key]) for key in ("field", "key") if problem.get(key)]
+    return f"{', '.join(where)}: {problem['message']}" if where else str(problem["message"])

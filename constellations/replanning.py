@@ -1,0 +1,71 @@
+"""The planner in its editing mode: what it proposes when tasks have ended becomes edits (constellations, section Planner)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agents.errors import AgentsError
+from agents.storage import cursor, store
+from agents.turns import Turn
+from constellations import planner
+from constellations.dispatcher import InTurn, commands_of, execute_commands
+from constellations.edits import PLANNERS
+from constellations.errors import LimitReached
+from constellations.limits import EDITING_SESSIONS
+from constellations.machines import CONSTELLATION_AGENT
+
+if TYPE_CHECKING:
+    from constellations.work import ConstellationWork
+
+SO_FAR = "SELECT count(*) FROM agents_transition WHERE subject_id = %s AND event = 'edited'"
+"""Editing sessions of a constellation agent; one may make several edits, or none."""
+
+
+class Replanning:
+    """`failure` names the limit that was reached, if one was."""
+
+    def __init__(self, work: ConstellationWork):
+        self._work = work
+        self._sessions = 0
+        self.failure = ""
+
+    def load(self) -> None:
+        self._sessions = store().execute(cursor(), SO_FAR, (self._work.agent["id"],)).fetchone()[0]
+
+    def session(self, turn: Turn) -> None:
+        """One editing session over all ends that wait, if any rule of the plan answers to them."""
+        work = self._work
+        assert work.live is not None
+        proposals, notes = planner.propose(work.live)
+        for note in notes:
+            turn.record("condition_unknown", message=note)
+        if not proposals:
+            return
+        if self._sessions >= EDITING_SESSIONS:
+            self.failure = f"limit reached: {EDITING_SESSIONS} editing sessions"
+            return
+        self._sessions += 1
+        for proposal in proposals:
+            self._apply(turn, proposal)
+        turn.transition(
+            CONSTELLATION_AGENT, "agent", work.agent, "edited", reason="; ".join(p.rule for p in proposals)[:500],
+            also={"constellation": {str(work.subject): {"fired": work.constellation["fired"]}}},
+        )  # fmt: skip
+
+    def _apply(self, turn: Turn, proposal: planner.Proposal) -> None:
+        work = self._work
+        assert work.live is not None
+        fired = work.constellation["fired"]
+        count = fired.get(proposal.rule, 0) + 1
+        work.constellation["fired"] = {**fired, proposal.rule: count}
+        target = InTurn(work.live, turn, {row["name"]: row for row in work.drive.devices.values()})
+        commands, edit_id = commands_of(proposal.operations), f"{PLANNERS}{proposal.rule}:{count}"
+        try:
+            done = execute_commands(commands, target, author=planner.AUTHOR, reason=proposal.reason, edit_id=edit_id)
+        except LimitReached as error:
+            self.failure = str(error)
+            return
+        except AgentsError as error:
+            turn.record("edit_refused", rule=proposal.rule, message=str(error), problems=error.problems)
+            return
+        work.set_deadlines(entry["task"] for entry in done.diff if "task" in entry and entry["change"] != "removed")

@@ -1,0 +1,89 @@
+"""Tasks that have ended badly begin again, with those downstream that ended badly or were skipped (machines, section Task)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from agents.clock import from_iso
+from agents.tables import Fields
+from agents.turns import Turn
+from constellations.errors import NotRetried
+from constellations.graph_rows import Node
+from constellations.live import REASON_LENGTH, LiveGraph
+from constellations.machines import TASK
+
+RETRIED = "retried"
+"""What the reason of a task begins with that began again."""
+SHOWN = 5
+"""Tasks that a refusal names."""
+
+
+def check(live: LiveGraph, keys: Sequence[str]) -> None:
+    """Raise NotRetried, naming every task that cannot begin again."""
+    faults = [fault for key in keys if (fault := _fault(live, key))]
+    if faults:
+        more = f"; and {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
+        raise NotRetried("; ".join(faults[:SHOWN]) + more, [{"key": "tasks", "message": fault} for fault in faults])
+
+
+def _fault(live: LiveGraph, key: str) -> str:
+    node = live.nodes.get(key)
+    if node is None:
+        return f"there is no task {key}"
+    if node.skipped:
+        return f"{key} was skipped; it is revived when what decided that begins again"
+    if not _may(node):
+        return f"{key} is {node.row['state']}; only what has FAILED or was cancelled begins again"
+    return ""
+
+
+def failed(live: LiveGraph) -> list[str]:
+    """Every task that has FAILED."""
+    return [key for key, node in live.nodes.items() if node.row["state"] == "FAILED"]
+
+
+def begin_again(live: LiveGraph, turn: Turn, keys: Sequence[str], by: str, reason: str = "") -> list[str]:
+    """Attempts begin again, what was skipped because of it is revived; returns the tasks in the order of the graph.
+
+    COMPLETED tasks downstream stay as they are. A deadline that is over is taken away: it would end the task at once.
+    """
+    check(live, keys)
+    chosen = [node for node in _downstream(live, keys) if _may(node)]
+    order = [live.nodes[str(key)] for key in live.graph.in_order([node.key for node in chosen])]
+    why = f"{RETRIED}: {reason}" if reason else RETRIED
+    steps = [_step(live, turn, node, why) for node in order]
+    turn.record_steps("tasks_retried", "task", steps, by)
+    behind = {edge.down.key: None for node in order for edge in node.outgoing}
+    live.evaluate(turn, [*(node.key for node in order), *behind])
+    return [node.key for node in order]
+
+
+def _may(node: Node) -> bool:
+    return node.row["state"] in ("FAILED", "CANCELLED") and not node.skipped
+
+
+def _downstream(live: LiveGraph, keys: Iterable[str]) -> list[Node]:
+    """The tasks themselves and all that depend on them, however far."""
+    found = {key: live.nodes[key] for key in keys}
+    todo = list(found.values())
+    while todo:
+        for edge in todo.pop().outgoing:
+            if edge.down.key not in found:
+                found[edge.down.key] = edge.down
+                todo.append(edge.down)
+    return list(found.values())
+
+
+def _step(live: LiveGraph, turn: Turn, node: Node, reason: str) -> tuple[Fields, Fields]:
+    unmet = live.reopen(node)
+    fields: Fields = {
+        "attempts_before": node.row["attempt"],
+        "error": "",
+        "ended_at": None,
+        "retry_at": None,
+        "device_id": None,
+    }
+    if node.row["deadline"] is not None:
+        over = from_iso(live.constellation["created_at"]) + node.row["deadline"] <= turn.ts
+        fields["deadline"] = None if over else node.row["deadline"]
+    return turn.step(TASK, node.row, "retry", {"unmet": unmet}, reason[:REASON_LENGTH], **fields)

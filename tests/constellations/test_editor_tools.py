@@ -1,0 +1,206 @@
+"""The schemas of the editor's tools say what the readers take: the same keys, and nothing that the readers refuse."""
+
+from __future__ import annotations
+
+import keyword
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from constellations import editor_tools, forms, guard_forms, operations, step_forms, step_keys
+from constellations.editor_tools import TOOLS, unknown_tool
+from constellations.values import Misfit
+
+CHECK = jsonschema.Draft202012Validator
+CONDITIONS = st.sampled_from(["accuracy > 0.95", "ok and not failed", "result['a'] in [1, 2]", ""])
+BY_FORMAT = {
+    "condition": CONDITIONS,
+    "re2": st.sampled_from(["", "^git push", r"\bmake\b"]),
+    "path": st.sampled_from(["", "a.py", "src/b.py"]),
+    "name": st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,9}", fullmatch=True).filter(
+        lambda text: not keyword.iskeyword(text) and text not in ("result", "results")
+    ),
+}
+"""Text whose form no JSON Schema says: `format` names it, and the description."""
+PARTS = {"task": forms.ADD_READERS, "dependency": forms.DEPENDENCY_READERS}
+
+
+def values_of(schema: dict[str, Any]) -> st.SearchStrategy:
+    """Whatever fits a schema, in the words that the schemas here use."""
+    if "$ref" in schema:
+        return st.deferred(lambda: SAMPLES[schema["$ref"].rsplit("/", 1)[1]])
+    if "anyOf" in schema:
+        return st.one_of(*map(values_of, schema["anyOf"]))
+    if "const" in schema or "enum" in schema:
+        return st.sampled_from(schema.get("enum") or [schema["const"]])
+    return BY_TYPE[schema["type"]](schema)
+
+
+def _text(schema):
+    if "format" in schema:
+        return BY_FORMAT[schema["format"]]
+    if "pattern" in schema:
+        return st.from_regex(schema["pattern"].removeprefix("^").removesuffix("$"), fullmatch=True).filter(
+            lambda text: len(text) <= schema["maxLength"]
+        )
+    letters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+    return st.text(letters, min_size=schema.get("minLength", 0), max_size=min(schema["maxLength"], 20))
+
+
+def _number(schema):
+    exclusive = "exclusiveMinimum" in schema
+    low = schema["exclusiveMinimum"] if exclusive else schema["minimum"]
+    return st.floats(low, schema["maximum"], exclude_min=exclusive, allow_nan=False)
+
+
+def _list(schema):
+    least = schema.get("minItems", 0)
+    found = st.lists(values_of(schema["items"]), min_size=least, max_size=max(least, 3))
+    if "prefixItems" not in schema:
+        return found
+    return st.tuples(values_of(schema["prefixItems"][0]), found).map(lambda pair: [pair[0], *pair[1]])
+
+
+def _object(schema):
+    if "properties" not in schema:
+        return st.dictionaries(st.text("abc", min_size=1, max_size=3), st.integers(), max_size=2)
+    needed = schema.get("required", [])
+    return st.fixed_dictionaries(
+        {key: values_of(each) for key, each in schema["properties"].items() if key in needed},
+        optional={key: values_of(each) for key, each in schema["properties"].items() if key not in needed},
+    )
+
+
+BY_TYPE = {
+    "string": _text, "number": _number, "array": _list, "object": _object, "boolean": lambda schema: st.booleans(),
+    "integer": lambda schema: st.integers(schema["minimum"], schema["maximum"]), "null": lambda schema: st.none(),
+}  # fmt: skip
+CALL = {"command": ["make", "test"]}
+STEP_SAMPLES = st.sampled_from(
+    [
+        CALL, {"say": "hello"}, {"ask": "Which?", "options": ["a"]}, {"observe": True}, {"wait": 5},
+        {"wait": {"for": "upload"}}, {"delegate": {"name": "other", "steps": [CALL]}},
+        {**CALL, "tries": 3, "every": 1.5, "recover": [CALL], "expect": {"exit_code": 0}},
+    ]
+)  # fmt: skip
+SAMPLES = {
+    "step": STEP_SAMPLES,
+    "phase": st.fixed_dictionaries({"description": st.just("part"), "steps": st.lists(STEP_SAMPLES, min_size=1, max_size=2)}),
+    "policy": values_of(editor_tools.POLICY),
+    "task": st.fixed_dictionaries({"task_id": st.sampled_from(["a", "b"]), "tool": st.just("noop")}),
+    "dependency": st.fixed_dictionaries({"from": st.just("a"), "to": st.just("b")}),
+}
+DOING = ("wanted_device", "command", "tool", "arguments", "phases", "steps")
+"""Keys of a task that go together, or exclude one another."""
+FREE = {key: schema for key, schema in editor_tools.TASK_KEYS.items() if key not in DOING}
+TASKS = values_of({"type": "object", "properties": FREE, "required": ["task_id"]})
+
+KEYS = {
+    "build_constellation": {"tasks", "dependencies", "clear"},
+    "add_task": set(forms.ADD_READERS),
+    "remove_task": {"task_id"},
+    "update_task": set(forms.TASK_READERS),
+    "add_dependency": set(forms.DEPENDENCY_READERS),
+    "remove_dependency": set(editor_tools.WHICH),
+    "update_dependency": set(forms.DEPENDENCY_READERS),
+}
+
+
+def test_there_is_a_tool_for_each_operation_that_the_editor_reads():
+    assert set(TOOLS) == set(operations.READERS) == set(KEYS)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_schema_has_exactly_the_keys_that_the_readers_take(name):
+    schema = TOOLS[name].parameters
+    CHECK.check_schema(schema)
+    assert set(schema["properties"]) == KEYS[name]
+    assert schema["additionalProperties"] is False
+    strange = operations.read({"op": name, "parameters": {"colour": 1}})
+    assert any("there is no key colour" in message for _, message in strange.findings)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_what_a_schema_refers_to_is_in_it(name):
+    def referred(value):
+        if isinstance(value, dict):
+            yield from ([value["$ref"]] if "$ref" in value else [])
+            value = list(value.values())
+        for inner in value if isinstance(value, list) else ():
+            yield from referred(inner)
+
+    schema = TOOLS[name].parameters
+    assert {each.rsplit("/", 1)[1] for each in referred(schema)} == set(schema.get("$defs", {}))
+
+
+def test_the_parts_of_a_task_have_the_keys_of_their_readers():
+    assert set(editor_tools.POLICY["properties"]) == set(guard_forms.POLICY_READERS)
+    assert set(editor_tools.PROGRESS["properties"]) == set(guard_forms.SETTING_READERS)
+    assert set(editor_tools.PHASE["properties"]) == set(step_forms.PHASE_READERS)
+    assert set(editor_tools.STEP_KEYS) == set(step_keys.ALL_WRITTEN)
+    assert set(editor_tools._EXPECT["properties"]) == set(step_keys.EXPECTED)
+    assert set(editor_tools._DELEGATE["properties"]) == set(step_keys.INNER["delegate"])
+    waits = {key for each in editor_tools._WAIT["anyOf"] for key in each.get("properties", ())}
+    assert waits == set(step_keys.INNER["wait"])
+
+
+@pytest.mark.parametrize("part", PARTS)
+@given(data=st.data())
+def test_each_value_that_fits_its_schema_is_taken_by_its_reader(part, data):
+    schema, readers = editor_tools.DEFS[part][0], PARTS[part]
+    key = data.draw(st.sampled_from(sorted(schema["properties"])))
+    value = data.draw(values_of(schema["properties"][key]))
+    whole = editor_tools.defined(schema["properties"][key], "phase", "policy", "step")
+    CHECK(whole).validate(value)
+    try:
+        readers[key](value)
+    except Misfit as misfit:
+        pytest.fail(f"{key}: {value!r} fits its schema, and its reader says it {misfit}")
+
+
+@given(TASKS, SAMPLES["phase"], STEP_SAMPLES, st.sampled_from(["command", "tool", "steps", "phases"]))
+def test_a_task_that_fits_and_says_what_to_do_is_understood(fields, phase, step, how):
+    does = {"command": ["make"], "tool": "noop", "steps": [step], "phases": [phase]}[how]
+    task = {**fields, how: does}
+    CHECK(TOOLS["add_task"].parameters).validate(task)
+    assert operations.read({"op": "add_task", "parameters": task}).findings == []
+    CHECK(TOOLS["update_task"].parameters).validate(task)
+    assert operations.read({"op": "update_task", "parameters": task}).findings == []
+
+
+@given(STEP_SAMPLES)
+def test_a_step_that_is_written_as_the_docs_say_fits_its_schema(step):
+    CHECK(editor_tools.defined(editor_tools.ref("step"), "step")).validate(step)
+
+
+@pytest.mark.parametrize("name", ["update_task", "update_dependency"])
+def test_null_sets_the_default_again(name):
+    schema = TOOLS[name].parameters
+    which = {"task_id": "a"} if name == "update_task" else {"from": "a", "to": "b"}
+    for key in set(schema["properties"]) - set(which) - {"dependency_id"}:
+        given_null = {**which, key: None}
+        CHECK(schema).validate(given_null)
+        read = operations.read({"op": name, "parameters": given_null})
+        assert read.findings == []
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("build_constellation", {"tasks": [{"task_id": "a", "tool": "noop"}], "dependencies": [], "clear": False}),
+        ("remove_task", {"task_id": "a"}),
+        ("add_dependency", {"from": "a", "to": "b", "condition": "accuracy > 0.9"}),
+        ("remove_dependency", {"dependency_id": "a>b"}),
+        ("update_dependency", {"from": "a", "to": "b", "type": "COMPLETION_ONLY"}),
+    ],
+)
+def test_an_example_of_each_tool_fits_and_is_understood(name, parameters):
+    CHECK(TOOLS[name].parameters).validate(parameters)
+    assert operations.read({"op": name, "parameters": parameters}).findings == []
+
+
+def test_a_tool_that_there_is_not_is_told_with_the_nearest_one():
+    assert unknown_tool("add_tsk") == "there is no tool add_tsk; did you mean add_task?"
