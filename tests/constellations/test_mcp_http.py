@@ -251,11 +251,18 @@ def test_a_tool_with_an_impossible_name_is_none(web, token, name):
     assert "error" in answer or answer["result"]["isError"] is True
 
 
-def test_a_client_that_goes_away_leaves_nothing_behind(web, digits, token):
+def test_a_client_that_goes_away_leaves_nothing_behind(tmp_path, digits, token):
+    """A server of its own, which ends here: what nobody waits for any more has to be over before its tables are emptied."""
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_constellations"}})
-    for _ in range(5):
-        with socket.create_connection(("127.0.0.1", web.port)) as gone:
-            lines = ["POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{web.port}", f"Content-Length: {len(body)}"]
-            lines += [f"{name}: {value}" for name, value in headers(token).items()]
-            gone.sendall(("\r\n".join(lines) + "\r\n\r\n" + body).encode())
-    assert web.request("POST", body=LISTED, **headers(token))[0] == 200
+    web = Web(tmp_path)
+    try:
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", web.port)) as gone:
+                lines = ["POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{web.port}", f"Content-Length: {len(body)}"]
+                lines += [f"{name}: {value}" for name, value in headers(token).items()]
+                gone.sendall(("\r\n".join(lines) + "\r\n\r\n" + body).encode())
+        assert web.request("POST", body=LISTED, **headers(token))[0] == 200
+        assert web.end() in (0, -signal.SIGTERM)
+        assert "Traceback" not in web.log()
+    finally:
+        web.kill()
