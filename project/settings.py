@@ -86,6 +86,8 @@ TEMPLATES = [
 DATABASE_URL = os.environ.get("DATABASE_URL", f"sqlite:///{STATE_DIR / 'orrery.sqlite3'}")
 POWER_SAFE = os.environ.get("ORRERY_POWER_SAFE") == "1"
 """Commits survive a loss of power, not only a killed process."""
+IDLE_IN_TRANSACTION_S = 10
+"""PostgreSQL ends the session of a process that has stopped in the middle of a transaction, so that its locks come free."""
 
 
 def _database(url: str) -> dict:
@@ -100,8 +102,10 @@ def _database(url: str) -> dict:
         }
         # A test database in a file, so that other processes and threads of a test see it too.
         database["TEST"] = {"NAME": str(STATE_DIR / "test.sqlite3")}
-    elif not POWER_SAFE:
-        database["OPTIONS"] = {"options": "-c synchronous_commit=off"}
+    else:
+        synchronous = "on" if POWER_SAFE else "off"
+        idle = f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_S}s"
+        database["OPTIONS"] = {"options": f"-c synchronous_commit={synchronous} {idle}"}
     database["CONN_MAX_AGE"] = None
     return database
 

@@ -10,8 +10,8 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
-from typing import Any
+from contextlib import asynccontextmanager, nullcontext
+from typing import Any, NamedTuple
 
 import psycopg
 from django.db import connection
@@ -27,6 +27,8 @@ RETRY_S = 0.0005
 
 Nothing is left idle between two commits of ours: the time a turn takes to decide is gap enough for other writers."""
 RECORDS_A_COMMIT = 1000
+HELD_S = 0.2
+"""A row that somebody else has locked is waited for so long on PostgreSQL: its owner may have stopped while it held it."""
 FATAL = (sqlite3.OperationalError, psycopg.OperationalError)
 """The database itself is in trouble: no session is to blame, and the runner ends."""
 PREPARE_AFTER = 3
@@ -34,6 +36,18 @@ PREPARE_AFTER = 3
 
 Again = Callable[[Batch], Batch | None]
 """Decides anew what a refused batch was about; None: there is nothing to record now."""
+
+
+class Committed(NamedTuple):
+    """What became of batches. `held`: all are refused because a lock was held, not because somebody came first."""
+
+    written: list[Batch]
+    refused: list[Batch]
+    held: bool
+
+
+class Held(Exception):
+    """Somebody has held a lock for longer than HELD_S: nothing is recorded, and it is to be asked for again."""
 
 
 class Journal:
@@ -49,17 +63,24 @@ class Journal:
             self._raw.execute("PRAGMA busy_timeout = 0")
         else:
             self._raw.prepare_threshold = PREPARE_AFTER
+            self._raw.execute(f"SET lock_timeout = {int(HELD_S * 1000)}")
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Any]:
-        """A transaction on a raw cursor: committed at the end, undone by any error."""
+    async def transaction(self, *, pipelined: bool = False) -> AsyncIterator[Any]:
+        """A transaction on a raw cursor: committed at the end, undone by any error. Raises Held.
+
+        `pipelined`: on PostgreSQL statements whose results nobody reads share one round trip with the commit.
+        """
         own_cursor = cursor()
-        await self._begin(own_cursor)
         try:
-            yield own_cursor
-            own_cursor.execute("COMMIT")
-        except BaseException:
+            with self._raw.pipeline() if pipelined and connection.vendor != "sqlite" else nullcontext():
+                await self._begin(own_cursor)
+                yield own_cursor
+                own_cursor.execute("COMMIT")
+        except BaseException as error:  # what the last statements of a pipeline met is known at its end only
             self._raw.rollback()
+            if isinstance(error, psycopg.errors.LockNotAvailable):
+                raise Held(str(error)) from error
             raise
         self.commits += 1
 
@@ -87,26 +108,26 @@ class Journal:
         own(None)
         connection.close()
 
-    async def commit(self, batches: list[Batch], again: Again | None = None) -> tuple[list[Batch], list[Batch]]:
-        """Record `batches`: (written, refused). What is written is durable when this returns.
+    async def commit(self, batches: list[Batch], again: Again | None = None) -> Committed:
+        """Record `batches`. What is written is durable when this returns.
 
         A single batch that is refused is decided `again`, if that is given, under the lock that it has by then: whoever
         writes all the time cannot come first twice.
         """
-        with self._pipeline():
-            async with self.transaction() as own_cursor:
-                written, refused = write(self._store, own_cursor, batches, wait=len(batches) == 1)
-                if again is not None and refused and len(batches) == 1:
+        asked = batches
+        try:
+            async with self.transaction(pipelined=True) as own_cursor:
+                written, refused = write(self._store, own_cursor, asked, wait=len(asked) == 1)
+                if again is not None and refused and len(asked) == 1:
                     fresh = again(refused[0])
-                    written, refused = write(self._store, own_cursor, [fresh]) if fresh is not None else ([], [])
+                    asked = [fresh] if fresh is not None else []
+                    written, refused = write(self._store, own_cursor, asked)
                 woken = {session for batch in written for session in batch.woken}
                 for session in sorted(woken):  # in order, as everybody locks leases
                     self._store.execute(own_cursor, WAKE, (self._store.time(now_iso()), session))
                 heads = {batch.stream: batch.head + len(batch.written()) for batch in written}
                 nudges.announce(own_cursor, dict.fromkeys(woken, 0) | heads)
+        except Held:
+            return Committed([], asked, held=True)
         nudges.send(dict.fromkeys(woken, 0) | heads)
-        return written, refused
-
-    def _pipeline(self) -> AbstractContextManager[Any]:
-        """On PostgreSQL statements whose results nobody reads share one round trip with the commit."""
-        return nullcontext() if connection.vendor == "sqlite" else self._raw.pipeline()
+        return Committed(written, refused, held=False)

@@ -10,6 +10,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from django.db import connection
 
 from agents import runtime
 from agents.clock import to_iso
-from agents.engine.journal import Journal
+from agents.engine.journal import Held, Journal
 from agents.storage import cursor, store
 
 RENEW_S = 3.0
@@ -108,14 +109,19 @@ class Leases:
         return self._store.time(to_iso(time.time()))
 
     async def renew(self) -> bool:
-        """Say that this runner is alive; True when it is told to stop."""
-        async with self._journal.transaction() as cursor:
-            # One that was taken for dead and is not has lost its leases, not its life.
-            self._store.execute(
-                cursor, "UPDATE agents_runner SET renewed_at = %s, state = 'LIVE' WHERE id = %s", (self._now(), self._runner)
-            )
-            self._store.execute(cursor, "SELECT stop_wanted FROM agents_runner WHERE id = %s", (self._runner,))
-            row = cursor.fetchone()
+        """Say that this runner is alive; True when it is told to stop. Where somebody holds its row, nothing is said."""
+        try:
+            async with self._journal.transaction() as cursor:
+                # One that was taken for dead and is not has lost its leases, not its life.
+                self._store.execute(
+                    cursor,
+                    "UPDATE agents_runner SET renewed_at = %s, state = 'LIVE' WHERE id = %s",
+                    (self._now(), self._runner),
+                )
+                self._store.execute(cursor, "SELECT stop_wanted FROM agents_runner WHERE id = %s", (self._runner,))
+                row = cursor.fetchone()
+        except Held:
+            return False
         self._renewed = time.monotonic()
         return row is None or bool(row[0])
 
@@ -131,20 +137,24 @@ class Leases:
         return [s for s, owner in rows if owner == self._runner], [s for s, owner in rows if owner is None]
 
     async def seen(self, streams: list[int]) -> None:
-        """Forget that these sessions of ours wanted a look; call it before reading them."""
-        async with self._journal.transaction() as cursor:
-            for stream in sorted(streams):
-                self._store.execute(
-                    cursor,
-                    "UPDATE agents_lease SET wake_at = NULL WHERE stream_id = %s AND runner_id = %s",
-                    (stream, self._runner),
-                )
+        """Forget that these sessions of ours wanted a look; call it before reading them. Held: all want it still."""
+        with suppress(Held):
+            async with self._journal.transaction() as cursor:
+                for stream in sorted(streams):
+                    self._store.execute(
+                        cursor,
+                        "UPDATE agents_lease SET wake_at = NULL WHERE stream_id = %s AND runner_id = %s",
+                        (stream, self._runner),
+                    )
 
     async def take(self, streams: list[int]) -> list[Leased]:
-        """Become the owner of those of `streams` that are still nobody's."""
-        async with self._journal.transaction() as cursor:
-            self._store.lock(cursor, streams, wait=True)
-            taken = [self._take(cursor, stream) for stream in sorted(streams)]
+        """Become the owner of those of `streams` that are still nobody's, and that nobody is writing to."""
+        try:
+            async with self._journal.transaction() as cursor:
+                free = self._store.lock(cursor, streams, wait=False)
+                taken = [self._take(cursor, stream) for stream in sorted(free)]
+        except Held:
+            return []
         return [leased for leased in taken if leased is not None]
 
     def _take(self, cursor, stream: int) -> Leased | None:
@@ -164,41 +174,52 @@ class Leases:
         return Leased(stream, token, rows - ROWS_AHEAD, rows)
 
     async def give_back(self, stream: int, head: int, token: int, unused: tuple[int, int], wake_at: float | None) -> bool:
-        """Return a lease, unless the stream has moved beyond what its owner has seen."""
-        async with self._journal.transaction() as cursor:
-            found = self._store.lock(cursor, [stream], wait=True).get(stream)
-            if found is None or found[0] != head or found[2] != token:
-                return False
-            first, beyond = unused
-            self._store.execute(
-                cursor, "UPDATE agents_stream SET rows = %s WHERE id = %s AND rows = %s", (first, stream, beyond)
-            )
-            wake = None if wake_at is None else self._store.time(to_iso(wake_at))
-            self._store.execute(
-                cursor,
-                "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE stream_id = %s AND runner_id = %s",
-                (wake, stream, self._runner),
-            )
-        return True
-
-    async def release(self) -> None:
-        """Let go of all leases at once; whoever looks first takes the sessions up."""
-        async with self._journal.transaction() as cursor:
-            self._store.execute(
-                cursor,
-                "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE runner_id = %s",
-                (self._now(), self._runner),
-            )
-
-    async def leave(self, streams: list[int]) -> None:
-        """Let go of these sessions; nobody looks at them until somebody records something there."""
-        async with self._journal.transaction() as cursor:
-            for stream in sorted(streams):
+        """Return a lease, unless somebody is writing to the stream or it has moved beyond what its owner has seen."""
+        try:
+            async with self._journal.transaction() as cursor:
+                found = self._store.lock(cursor, [stream], wait=False).get(stream)
+                if found is None or found[0] != head or found[2] != token:
+                    return False
+                first, beyond = unused
+                self._store.execute(
+                    cursor, "UPDATE agents_stream SET rows = %s WHERE id = %s AND rows = %s", (first, stream, beyond)
+                )
+                wake = None if wake_at is None else self._store.time(to_iso(wake_at))
                 self._store.execute(
                     cursor,
-                    "UPDATE agents_lease SET runner_id = NULL, wake_at = NULL WHERE stream_id = %s AND runner_id = %s",
-                    (stream, self._runner),
+                    "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE stream_id = %s AND runner_id = %s",
+                    (wake, stream, self._runner),
                 )
+        except Held:
+            return False
+        return True
+
+    async def release(self) -> bool:
+        """Let go of all leases at once; whoever looks first takes the sessions up. False where somebody holds one."""
+        try:
+            async with self._journal.transaction() as cursor:
+                self._store.execute(
+                    cursor,
+                    "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE runner_id = %s",
+                    (self._now(), self._runner),
+                )
+        except Held:
+            return False
+        return True
+
+    async def leave(self, streams: list[int]) -> bool:
+        """Let go of these sessions; nobody looks at them until somebody records something there. False where one is held."""
+        try:
+            async with self._journal.transaction() as cursor:
+                for stream in sorted(streams):
+                    self._store.execute(
+                        cursor,
+                        "UPDATE agents_lease SET runner_id = NULL, wake_at = NULL WHERE stream_id = %s AND runner_id = %s",
+                        (stream, self._runner),
+                    )
+        except Held:
+            return False
+        return True
 
     def dead(self) -> dict[int, set[int]]:
         """Runners that are dead and not yet buried, with the sessions whose leases they have."""
@@ -215,12 +236,13 @@ class Leases:
         return {row[0] for row in self._store.execute(self._journal.cursor(), statement, (runner,)).fetchall()}
 
     async def bury(self, dead: Iterable[int]) -> None:
-        """Take their leases from dead runners; whoever looks first takes the sessions up."""
-        async with self._journal.transaction() as cursor:
-            for runner in sorted(dead):
-                self._store.execute(
-                    cursor,
-                    "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE runner_id = %s",
-                    (self._now(), runner),
-                )
-                self._store.execute(cursor, "UPDATE agents_runner SET state = 'ENDED' WHERE id = %s", (runner,))
+        """Take their leases from dead runners; whoever looks first takes the sessions up. Where one is held, none is taken."""
+        with suppress(Held):
+            async with self._journal.transaction() as cursor:
+                for runner in sorted(dead):
+                    self._store.execute(
+                        cursor,
+                        "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE runner_id = %s",
+                        (self._now(), runner),
+                    )
+                    self._store.execute(cursor, "UPDATE agents_runner SET state = 'ENDED' WHERE id = %s", (runner,))

@@ -159,8 +159,8 @@ class Runner:
                 log.warning("runner %s takes over from %s", self.row.pk, sorted(dead))
                 await self.sessions.in_thread(end_sessions, set().union(*dead.values()))
                 await self._leases.bury(dead)
-        if left := self.sessions.take_left():
-            await self._leases.leave(left)
+        if (left := self.sessions.left()) and await self._leases.leave(left):
+            self.sessions.forget_left(left)
         mine, nobodys = self._leases.due()
         if mine:
             await self._leases.seen(mine)
@@ -211,8 +211,8 @@ class Runner:
         """Not renewed for too long: others may take over, so nothing here may go on."""
         log.error("runner %s could not renew its leases and lets go of everything", self.row.pk)
         await self.sessions.drop_all()
-        await self._leases.release()
-        await self._leases.renew()
+        if await self._leases.release():
+            await self._leases.renew()
 
 
 def end_sessions(sessions: set[int]) -> None:

@@ -147,16 +147,17 @@ class Sessions:
 
     async def _commit(self, batches: list[Batch]) -> None:
         try:
-            written, refused = await self._journal.commit(batches, self._again)
+            done = await self._journal.commit(batches, self._again)
         except FATAL:
             raise
         except Exception as error:  # what one session wants recorded cannot be: the others must not suffer for it
             await self._commit_apart(batches, error)
             return
-        for batch in refused:
-            self._contested.add(batch.stream)
+        for batch in done.refused:
+            # Where a lock is held for long the next turn does not wait for it: the other sessions go on in between.
+            (self._contested.discard if done.held else self._contested.add)(batch.stream)
             await self._refused(batch)
-        for batch in written:
+        for batch in done.written:
             self._contested.discard(batch.stream)
             self._written(batch)
             self._hooks.after(batch)
@@ -312,10 +313,13 @@ class Sessions:
             known.pop(drive.stream, None)
         self._contested.discard(drive.stream)
 
-    def take_left(self) -> list[int]:
-        """Sessions that broke since it was asked last."""
-        left, self._left = self._left, []
-        return left
+    def left(self) -> list[int]:
+        """Sessions that broke, and whose leases are to be given up."""
+        return list(self._left)
+
+    def forget_left(self, left: list[int]) -> None:
+        """Their leases are given up."""
+        self._left = [stream for stream in self._left if stream not in left]
 
     # --- readings
 

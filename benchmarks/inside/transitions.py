@@ -55,8 +55,8 @@ def measure(agents: int, rounds: int) -> dict:
 async def _drive(journal: Journal, agents: list[Agent], rounds: int) -> float:
     begun = time.perf_counter()
     for number in range(rounds):
-        _, refused = await journal.commit([agent.batch(number) for agent in agents])
-        assert not refused
+        committed = await journal.commit([agent.batch(number) for agent in agents])
+        assert not committed.refused
     return time.perf_counter() - begun
 
 

@@ -50,7 +50,16 @@ def record_nonsense(work, turn) -> None:
     turn.record("nonsense", value=object())
 
 
-@pytest.mark.parametrize("bug", [divide, record_nonsense], ids=["while deciding", "in what it records"])
+def record_what_is_there(work, turn) -> None:
+    turn.record("nonsense", add={"session": list(work.drive.rows["session"].values())})
+
+
+BUGS = {
+    "while deciding": divide, "in what it records": record_nonsense, "in what the database is to hold": record_what_is_there,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("bug", BUGS.values(), ids=BUGS)
 def test_a_bug_in_one_session_ends_its_actor_and_no_other(engine, device, broken, bug):
     broken(bug)
     bad, bad_item = engine.submit({"tasks": [noop("boom")]})
