@@ -7,7 +7,6 @@ reading thread. A session that is being read gets no turn; what is recorded mean
 from __future__ import annotations
 
 import asyncio
-import heapq
 import logging
 import math
 import time
@@ -28,6 +27,7 @@ from agents.engine.journal import FATAL, RECORDS_A_COMMIT, Journal
 from agents.engine.leases import Leased
 from agents.engine.outputs import FLUSH_S, Outputs
 from agents.engine.registry import handler
+from agents.engine.resting import Resting
 from agents.engine.surroundings import Surroundings
 from agents.engine.tools import Bodies, Call, Outcome
 from agents.errors import AgentsError
@@ -53,9 +53,7 @@ class Sessions:
         self.devices = self.around.devices
         self.ready: dict[int, None] = {}
         self.reading: set[Drive] = set()
-        self._timers: list[tuple[float, int]] = []
-        self._noted: dict[int, float] = {}
-        self._idle_since: dict[int, float] = {}
+        self._resting = Resting()
         self._left: list[int] = []
         self._contested: set[int] = set()
         self._bodies = Bodies(self._body_ended)
@@ -67,8 +65,8 @@ class Sessions:
         self._tasks: set[asyncio.Task] = set()
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="reader")
 
-    # `ready`: sessions with something to decide, first come first; `_noted`: the earliest timer of each; `_left`: sessions
-    # that broke and are driven by nobody until they move; `_contested`: those that came second and are now committed alone.
+    # `ready`: sessions with something to decide, first come first; `_left`: those that broke and are driven by nobody until
+    # they move; `_contested`: those that came second and are now committed alone.
 
     def begin(self) -> None:
         """On the loop, before anything else."""
@@ -292,7 +290,7 @@ class Sessions:
     def _read_anew(self, drive: Drive, after: float = 0.0) -> None:
         if drive not in self.reading:
             self.reading.add(drive)  # at once: no turn may come before the reading begins
-            self._idle_since.pop(drive.stream, None)
+            self._resting.busy(drive.stream)
             self._spawn(self._hydrate(drive, after))
 
     def _drop(self, drive: Drive) -> None:
@@ -309,8 +307,9 @@ class Sessions:
 
     def forget(self, drive: Drive) -> None:
         """The session has been given back."""
-        for known in (self.drives, self._noted, self._idle_since, self.ready):
-            known.pop(drive.stream, None)
+        self.drives.pop(drive.stream, None)
+        self.ready.pop(drive.stream, None)
+        self._resting.forget(drive.stream)
         self._contested.discard(drive.stream)
 
     def left(self) -> list[int]:
@@ -332,7 +331,7 @@ class Sessions:
 
     def _prepared(self, drive: Drive) -> bool:
         """False while the next interaction's plan is read in a thread."""
-        self._idle_since.pop(drive.stream, None)
+        self._resting.busy(drive.stream)
         item = drive.actor.wants_preparation()
         if item is None:
             return True
@@ -400,40 +399,22 @@ class Sessions:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    # --- rest and timers
+    # --- rest
 
     def _rest(self, drive: Drive) -> None:
-        """Nothing to decide now: note when it has, and since when it is idle."""
-        wake = drive.wake_at()
-        if wake is not None and wake < self._noted.get(drive.stream, math.inf):
-            self._noted[drive.stream] = wake
-            heapq.heappush(self._timers, (wake, drive.stream))
-        if drive.is_idle():
-            self._idle_since.setdefault(drive.stream, self._loop.time())
+        self._resting.note(drive, self._loop.time())
 
     def fire_timers(self) -> None:
-        now = time.time()
-        while self._timers and self._timers[0][0] <= now:
-            at, stream = heapq.heappop(self._timers)
-            if self._noted.get(stream) == at:
-                del self._noted[stream]
-            if stream in self.drives:
-                self.ready[stream] = None
+        self.ready.update(dict.fromkeys(stream for stream in self._resting.due() if stream in self.drives))
 
     def next_timer(self) -> float:
         """When the next timer or flush is due, by the loop's clock; infinity when none is."""
-        timer = self._loop.time() + self._timers[0][0] - time.time() if self._timers else math.inf
-        return min(timer, self._flush_at if self._outputs else math.inf)
+        return min(self._loop.time() + self._resting.next_in(), self._flush_at if self._outputs else math.inf)
 
     def idle(self, linger_s: float) -> list[Drive]:
-        """Sessions in which nothing is under way for so long, and those that are to go."""
-        long_ago = self._loop.time() - linger_s
-        found = []
-        for stream, since in list(self._idle_since.items()):
-            drive = self.drives.get(stream)
-            if drive is None or not drive.is_idle() or stream in self.ready:
-                del self._idle_since[stream]
-            elif since <= long_ago or drive.draining:
-                del self._idle_since[stream]
-                found.append(drive)
-        return found
+        """Sessions in which nothing has been under way for so long, and those that are to go."""
+
+        def at_rest(stream: int) -> Drive | None:
+            return self.drives.get(stream) if stream not in self.ready else None
+
+        return self._resting.idle(self._loop.time() - linger_s, at_rest)
