@@ -96,7 +96,7 @@ class ConstellationStatistics(serializers.Serializer):
     max_width = serializers.IntegerField(help_text="Of the widest layer.")
     parallelism_ratio = serializers.FloatField(help_text="Tasks by the length of the critical path; 1.0 is a chain.")
     truncated = serializers.BooleanField(help_text="The graph is too large for its shape to be computed.")
-    wall_s = serializers.FloatField()
+    wall_s = serializers.FloatField(help_text="From creation to end, without the times in which it was closed.")
     work_s = serializers.FloatField(help_text="Of all attempts together.")
     waiting_s = serializers.FloatField(help_text="In which tasks were ready and did not run, together.")
 

@@ -11,7 +11,8 @@ from django.utils import timezone
 from agents.machines import MACHINES
 from agents.models import Transition
 from constellations.graph import Graph
-from constellations.machines import TASK
+from constellations.machines import CONSTELLATION, TASK
+from constellations.machines.constellation import CLOSED
 from constellations.models import Attempt, Constellation, Dependency, Task
 from constellations.task_progress import same_stream
 
@@ -31,7 +32,6 @@ def statistics_of(constellation: Constellation) -> dict[str, Any]:
     truncated = len(nodes) > ROWS or len(lines) > ROWS
     graph = Graph() if truncated else Graph.build(nodes, lines)
     shape = graph.statistics()
-    ended = constellation.ended_at or timezone.now()
     return {
         "version": constellation.version,
         "total": sum(counts.values()),
@@ -43,7 +43,7 @@ def statistics_of(constellation: Constellation) -> dict[str, Any]:
         "max_width": shape.max_width,
         "parallelism_ratio": round(shape.parallelism, 3),
         "truncated": truncated,
-        "wall_s": _seconds(ended - constellation.created_at),
+        "wall_s": _wall(constellation),
         "work_s": _work(constellation),
         "waiting_s": _waiting(constellation),
     }
@@ -51,6 +51,14 @@ def statistics_of(constellation: Constellation) -> dict[str, Any]:
 
 def _seconds(span: timedelta | None) -> float:
     return 0.0 if span is None else round(max(0.0, span.total_seconds()), 6)
+
+
+def _wall(constellation: Constellation) -> float:
+    """Seconds from its creation to its end, or until now, without those in which it was closed and then reopened."""
+    span = (constellation.ended_at or timezone.now()) - constellation.created_at
+    history = Transition.objects.filter(machine=CONSTELLATION.name, from_state__in=CLOSED, subject_id=constellation.pk)
+    closed = history.order_by().aggregate(s=Sum("spent"))["s"] or 0.0
+    return _seconds(span - timedelta(seconds=closed))
 
 
 def _work(constellation: Constellation) -> float:

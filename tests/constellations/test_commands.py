@@ -9,6 +9,7 @@ from agents.replay import head
 from constellations import commands, limits
 from constellations.edits import edit_apply
 from constellations.errors import ConstellationEnded, EditRefused, NotForked, NotReopened, NotRetried
+from constellations.graph_statistics import statistics_of
 from constellations.models import Attempt, Constellation, Edit, Task
 from constellations.waiting import why
 from tests.constellations.test_work import command, in_thread, inbox_rests, noop, query, something_runs, states
@@ -305,6 +306,18 @@ def test_a_retry_after_the_end_reopens_the_constellation_as_an_interaction_of_it
     assert [agent.state for agent in agents] == ["FINISH", "FINISH"]
     assert found.agent == agents[1]
     assert Attempt.objects.filter(task__task_id="other").count() == 1
+
+
+def test_the_time_in_which_a_constellation_was_closed_is_no_wall_time(engine, device, tmp_path):
+    found = engine.carry_out({"tasks": [command("a", *once(tmp_path / "a"))]})
+    commands.constellation_retry(found.pk, ["a"], by=BY)
+    engine.run()
+    found.refresh_from_db()
+    spent = dict(Transition.objects.filter(machine="constellation").values_list("from_state", "spent"))
+    assert set(spent) == {"CREATED", "READY", "FAILED", "EXECUTING"}
+    lived = (found.ended_at - found.created_at).total_seconds()
+    assert statistics_of(found)["wall_s"] == pytest.approx(lived - spent["FAILED"])
+    assert 0 < spent["FAILED"] < lived
 
 
 def test_a_task_that_an_agent_gave_up_as_stuck_begins_again(engine, device):
