@@ -18,14 +18,14 @@ ONE = load.chain(1, "stamp")
 def alive(trials: int) -> list[float]:
     """Seconds, for a session that a runner holds."""
     session = load.submit(ONE)
-    _wait_for_answers(1)
+    _wait_for_answers([session], 1)
     return [_trial(session, number) for number in range(trials)]
 
 
 def asleep(trials: int) -> list[float]:
     """Seconds, for sessions that had an answer before and were given back."""
     sessions = [load.submit(ONE) for _ in range(trials)]
-    _wait_for_answers(trials)
+    _wait_for_answers(sessions, trials)
     while Lease.objects.filter(runner__isnull=False).exists():
         time.sleep(LOOK_S)
     return [_trial(session, number) for number, session in enumerate(sessions)]
@@ -34,7 +34,7 @@ def asleep(trials: int) -> list[float]:
 def over_http(trials: int, port: int, token: str) -> list[float]:
     """Seconds, posted to the REST API; for a session that a runner holds."""
     session = load.submit(ONE)
-    _wait_for_answers(1)
+    _wait_for_answers([session], 1)
     client = http.client.HTTPConnection("127.0.0.1", port)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
@@ -49,17 +49,21 @@ def over_http(trials: int, port: int, token: str) -> list[float]:
 
 def _trial(session: int, number: int, post=None) -> float:
     time.sleep(GAPS_S[number % len(GAPS_S)])
-    answered = InboxItem.objects.filter(state="done").count()
+    answered = _answers([session])
     posted = clock()
     if post is None:
         load.submit(ONE, session)
     else:
         post()
-    _wait_for_answers(answered + 1)
+    _wait_for_answers([session], answered + 1)
     newest = Task.objects.filter(constellation__session=session).latest("id")
     return newest.result["at"] - posted
 
 
-def _wait_for_answers(count: int) -> None:
-    while InboxItem.objects.filter(state="done").count() < count:
+def _answers(sessions: list[int]) -> int:
+    return InboxItem.objects.filter(session__in=sessions, state="done").count()
+
+
+def _wait_for_answers(sessions: list[int], count: int) -> None:
+    while _answers(sessions) < count:
         time.sleep(LOOK_S)
