@@ -29,6 +29,7 @@ from agents.models import Actor, Device, InboxItem, Session, Stream, Token
 from agents.pagination import parameter
 from agents.parsers import StrictJson
 from agents.permissions import actor_name
+from agents.queries import ByAccept, KnownQuery
 from agents.schema import ProblemSchema
 from agents.storage import writing
 from agents.tail import read_events
@@ -64,9 +65,10 @@ class ScopeMissing(AgentsError):
     status = 403
 
 
-class Api(viewsets.GenericViewSet):
+class Api(KnownQuery, viewsets.GenericViewSet):
     """What all views share. `needs` says by action what permissions.NEEDS asks for."""
 
+    content_negotiation_class = ByAccept
     renderer_classes = [JSONRenderer]
     parser_classes = [StrictJson]
     schema = ProblemSchema()

@@ -28,6 +28,7 @@ from agents.logins import Login, login_of
 from agents.models import Session, Stream
 from agents.permissions import refusal
 from agents.pieces import PIECE_BYTES, frames, snapshot_messages
+from agents.queries import flaws
 from agents.replay import snapshot
 
 WINDOW_EVENTS = 1_000
@@ -86,10 +87,14 @@ class Window:
 
 def since_of(scope: dict[str, Any]) -> int | None:
     """The seq behind which the client stands, None where it has nothing; raises Closed."""
-    texts = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).get("since")
-    if texts is None:
-        return None
-    text = texts[-1]
+    given = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+    for name, wrong in flaws(given, ["since"]).items():
+        raise Closed(4400, f"{name}: {wrong}" if name else wrong)
+    return seq_of(given["since"][0]) if given else None
+
+
+def seq_of(text: str) -> int:
+    """The seq that a client names; raises Closed for anything that is none."""
     if not (text.isascii() and text.isdigit() and len(text) < 16):
         raise Closed(4400, "since must be the seq of an event")
     return int(text)

@@ -18,7 +18,7 @@ from channels.db import database_sync_to_async
 from channels.sessions import CookieMiddleware
 
 from agents import tail
-from agents.consumers import BEHIND_EVENTS, Closed, admit, since_of
+from agents.consumers import BEHIND_EVENTS, Closed, admit, seq_of, since_of
 from agents.logins import login_of
 from agents.problems import MEDIA_TYPE, problem
 from agents.replay import snapshot
@@ -46,10 +46,11 @@ def frame(seq: int, kind: str, data: bytes) -> bytes:
 
 def place_of(scope: dict[str, Any]) -> int | None:
     """The seq behind which the client stands, None where it has nothing; raises Closed."""
+    since = since_of(scope)
     for name, value in scope["headers"]:
         if name == b"last-event-id" and value:
-            return since_of({"query_string": b"since=" + value})
-    return since_of(scope)
+            return seq_of(value.decode("latin-1"))
+    return since
 
 
 class SessionStream:

@@ -1,11 +1,17 @@
 """Addresses under /api/ of what agents own."""
 
 from django.urls import include, path
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import SimpleRouter
 
 from agents import api, working_api
 from agents.permissions import RoleAndScope
+from agents.queries import KnownQuery
+from agents.schema import DESCRIBING
+
+SCRIPT = OpenApiParameter("script", OpenApiTypes.STR, description="The page's script instead of the page.")
 
 
 class Router(SimpleRouter):
@@ -16,7 +22,19 @@ class Router(SimpleRouter):
         self.trailing_slash = "/?"
 
 
-class Docs(SpectacularSwaggerSplitView):
+@extend_schema_view(get=extend_schema(responses=OpenApiTypes.OBJECT, exclude=True))
+class Description(KnownQuery, SpectacularAPIView):
+    """The description, as YAML or with `?format=json` as JSON."""
+
+    permission_classes = [RoleAndScope]
+
+    def get(self, request, *args, **kwargs):
+        with DESCRIBING:
+            return super().get(request, *args, **kwargs)
+
+
+@extend_schema_view(get=extend_schema(parameters=[SCRIPT], responses=OpenApiTypes.STR, exclude=True))
+class Docs(KnownQuery, SpectacularSwaggerSplitView):
     """The description as a page, from files of ours. Swagger's own styles are inline, which our pages do not allow."""
 
     permission_classes = [RoleAndScope]
@@ -37,7 +55,7 @@ router.register("tokens", api.TokenViews, basename="token")
 router.register("machines", api.MachineViews, basename="machine")
 
 urlpatterns = [
-    path("schema/", SpectacularAPIView.as_view(permission_classes=[RoleAndScope]), name="schema"),
+    path("schema/", Description.as_view(), name="schema"),
     path("docs/", Docs.as_view(), name="api-docs"),
     path("", include(router.urls)),
 ]

@@ -1,8 +1,10 @@
 """The Constellation Editor's seven tools: their names, what they do, and the JSON Schema of their parameters. Pure.
 
 A schema says what the readers in `forms`, `step_forms` and `guard_forms` take of each key, in the one way of writing it that
-a program needs. What only a whole shows (a task has a command or a tool or steps; a cycle) is in the descriptions, and is
-said by the editor.
+a program needs: types, choices, forms and least values. A model reads all of it at the beginning of every conversation, so
+what nobody meets by accident is left to the readers, which say it: how long a text or a list may be, how large a number, and
+that a part has no other keys. What only a whole shows (a task has a command or a tool or steps; a cycle) is in the
+descriptions, and is said by the editor.
 """
 
 from __future__ import annotations
@@ -11,14 +13,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from agents.progress.settings import Settings
-from constellations import conditions, forms, guard_forms, operations, step_forms, step_keys
-from constellations.call_forms import MAX_PROSE, MAX_SECONDS, MAX_WORD, MAX_WORDS
-from constellations.values import MAX_COMPARED, MAX_ID, MAX_ITEMS, did_you_mean
+from constellations import forms, guard_forms, step_keys
+from constellations.values import did_you_mean
 
 Schema = dict[str, Any]
-
-ID_PATTERN = r"^[A-Za-z0-9_.:/-]+$"
-"""Ids that every client understands; the readers take letters of other scripts too."""
 
 
 @dataclass(frozen=True)
@@ -34,35 +32,25 @@ def said(description: str, schema: Schema) -> Schema:
     return {**schema, "description": description}
 
 
-def words(limit: int, **more: Any) -> Schema:
-    return {"type": "string", "maxLength": limit, **more}
-
-
-def number(low: float, high: float = MAX_SECONDS) -> Schema:
-    return {"type": "number", "minimum": low, "maximum": high}
-
-
-def above_zero(high: float = MAX_SECONDS) -> Schema:
-    return {"type": "number", "exclusiveMinimum": 0, "maximum": high}
-
-
-def whole(low: int, high: int) -> Schema:
-    return {"type": "integer", "minimum": low, "maximum": high}
+def whole(least: int) -> Schema:
+    return {"type": "integer", "minimum": least}
 
 
 def one_of(choices: tuple[str, ...]) -> Schema:
     return {"type": "string", "enum": list(choices)}
 
 
-def many(items: Schema, limit: int = MAX_ITEMS, least: int = 0) -> Schema:
-    return {"type": "array", "items": items, "maxItems": limit, **({"minItems": least} if least else {})}
+def many(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def a_part(properties: dict[str, Schema], *required: str) -> Schema:
+    return {"type": "object", "properties": properties, **({"required": list(required)} if required else {})}
 
 
 def an_object(properties: dict[str, Schema], *required: str) -> Schema:
-    return {
-        "type": "object", "properties": properties, "additionalProperties": False,
-        **({"required": list(required)} if required else {}),
-    }  # fmt: skip
+    """The parameters of a tool, which has no others."""
+    return {**a_part(properties, *required), "additionalProperties": False}
 
 
 def ref(name: str) -> Schema:
@@ -71,143 +59,130 @@ def ref(name: str) -> Schema:
 
 FLAG: Schema = {"type": "boolean"}
 OBJECT: Schema = {"type": "object"}
-PROSE = words(MAX_PROSE)
-WORD = words(MAX_WORD)
-IDENT = words(MAX_ID, pattern=ID_PATTERN)
-CONDITION = words(conditions.MAX_LENGTH, format="condition")
-"""A condition over results, such as `accuracy > 0.95`: docs/plans.md, "Conditions"."""
-ARGV = {**many(PROSE, MAX_WORDS, 1), "prefixItems": [words(MAX_PROSE, minLength=1)]}
-"""The program and its arguments. (A plan may also write a text that is split; a program that edits has no need of that.)"""
+TEXT: Schema = {"type": "string"}
+TEXTS = many(TEXT)
+IDENT: Schema = {"type": "string", "pattern": r"^[\w.:/-]+$"}
+"""As JSON Schema reads it, ids that every client understands; the readers take letters of other scripts too."""
+SECONDS: Schema = {"type": "number", "minimum": 0}
+TIME: Schema = {"type": "number", "exclusiveMinimum": 0}
+"""Seconds, of which there have to be some."""
 
 # What watches over calls
 
-POLICY = an_object(
-    {"tool": words(MAX_WORD, minLength=1), "pattern": words(guard_forms.MAX_PATTERN, format="re2"),
-     "decision": one_of(guard_forms.DECISIONS)},
+POLICY = a_part(
+    {"tool": TEXT, "pattern": said("RE2, found in a call's target.", TEXT), "decision": one_of(guard_forms.DECISIONS)},
     "decision",
-)  # fmt: skip
+)
 
 
 def _setting(default: Any) -> Schema:
     if isinstance(default, bool):
         return FLAG
-    if isinstance(default, int):
-        return whole(0, guard_forms.MAX_COUNT)
-    return many(words(guard_forms.MAX_PATTERN, format="re2"))
+    return whole(0) if isinstance(default, int) else TEXTS
 
 
-PROGRESS = an_object({each.name: _setting(each.default) for each in fields(Settings)})
+PROGRESS = a_part({each.name: _setting(each.default) for each in fields(Settings)})
 
 # Steps
 
-_SECONDS = number(0)
-_EXPECT = an_object(
-    {
-        "exit_code": whole(-step_keys.MAX_EXIT_CODE, step_keys.MAX_EXIT_CODE),
-        "contains": PROSE,
-        "result": CONDITION,
-        "fails": FLAG,
-    }
-)
-_STEPS = many(ref("step"), step_keys.MAX_STEPS)
-_DELEGATE = an_object({"name": words(MAX_WORD, minLength=1), "steps": {**_STEPS, "minItems": 1}}, "name", "steps")
-_WAIT: Schema = {
-    "anyOf": [
-        _SECONDS,
-        an_object({"seconds": _SECONDS}, "seconds"),
-        an_object({"for": words(MAX_WORD, pattern=ID_PATTERN), "timeout": above_zero()}, "for"),
-    ]
-}
+_EXPECT = a_part({"exit_code": {"type": "integer"}, "contains": TEXT, "result": said("A condition.", TEXT), "fails": FLAG})
+_STEPS = many(ref("step"))
+_DELEGATE = a_part({"name": TEXT, "steps": _STEPS}, "name", "steps")
+_WAIT: Schema = {**a_part({"seconds": SECONDS, "for": IDENT, "timeout": TIME}), "type": ["number", "object"], "minimum": 0}
 STEP_KEYS: dict[str, Schema] = {
-    "command": said("A call of this argument list; no shell runs it.", ARGV),
-    "tool": said("A call of this tool, with `arguments`.", words(MAX_WORD, minLength=1)),
+    "command": said("Argument list to call; no shell.", TEXTS),
+    "tool": said("To call, with `arguments`.", TEXT),
     "arguments": OBJECT,
     "kind": one_of(step_keys.CALL_KINDS),
-    "expect": said("What has to come of a call; else it has to go well.", _EXPECT),
-    "timeout": said("Seconds.", above_zero()),
-    "tries": whole(1, step_keys.MAX_TRIES),
-    "every": said("Seconds between two tries.", _SECONDS),
+    "expect": said("Of a call; else it has to go well.", _EXPECT),
+    "timeout": TIME,
+    "tries": whole(1),
+    "every": said("Seconds between tries.", SECONDS),
     "on_failure": one_of(step_keys.ON_FAILURE),
-    "recover": said("Calls made when the agent is stuck here.", _STEPS),
-    "save": said("A name that conditions read it by.", words(MAX_WORD, pattern="^[A-Za-z][A-Za-z0-9_]*$", format="name")),
-    "writes": said("A path in the workspace that the command changes.", words(step_keys.MAX_PATH, format="path")),
+    "recover": said("Calls made when stuck here.", _STEPS),
+    "save": said("Name that conditions read it by.", TEXT),
+    "writes": said("Workspace path that the command changes.", TEXT),
     "confirm": FLAG,
-    "if": CONDITION,
-    "say": words(MAX_PROSE, minLength=1),
-    "ask": said("A question to a person.", words(MAX_PROSE, minLength=1)),
-    "options": many(words(step_keys.MAX_ANSWER, minLength=1), step_keys.MAX_OPTIONS),
-    "observe": {"const": True},
-    "wait": _WAIT,
+    "if": said("A condition.", TEXT),
+    "say": TEXT,
+    "ask": said("Question to a person.", TEXT),
+    "options": TEXTS,
+    "observe": {**FLAG, "const": True},
+    "wait": said("Seconds, or `for` a call-back.", _WAIT),
     "delegate": _DELEGATE,
 }
-STEP = said(f"One of {', '.join(step_keys.TELLING)}, and the keys that go with it.", an_object(STEP_KEYS))
-PHASE = an_object({"description": PROSE, "expected_duration": above_zero(), "steps": {**_STEPS, "minItems": 1}}, "steps")
+STEP = said(f"One of {', '.join(step_keys.TELLING)}, and the keys that go with it. Times are in seconds.", a_part(STEP_KEYS))
+PHASE = a_part({"description": TEXT, "expected_duration": TIME, "steps": _STEPS}, "steps")
 
 # Tasks
 
 TASK_KEYS: dict[str, Schema] = {
-    "task_id": said("Unique in its constellation.", IDENT),
-    "name": words(forms.MAX_NAME),
-    "description": PROSE,
-    "tips": many(PROSE),
-    "device": said("Where it has to run; left out: any device that fits.", WORD),
-    "wanted_device": said("The same as device.", WORD),
-    "device_type": WORD,
-    "capabilities": said("What its device has to have.", many(WORD)),
-    "command": said("The argument list it runs. A task has a command, a tool or steps.", ARGV),
-    "tool": words(MAX_WORD, minLength=1),
+    "task_id": IDENT,
+    "name": TEXT,
+    "description": TEXT,
+    "tips": TEXTS,
+    "device": said("Where it has to run; else any that fits.", TEXT),
+    "wanted_device": said("Same as device.", TEXT),
+    "device_type": TEXT,
+    "capabilities": said("Its device has to have.", TEXTS),
+    "command": said("Argument list to run; no shell.", TEXTS),
+    "tool": TEXT,
     "arguments": said("Of its tool.", OBJECT),
     "priority": one_of(forms.PRIORITIES),
-    "timeout": said("Seconds that one attempt may run.", above_zero()),
-    "deadline": said("Seconds from the constellation's creation.", above_zero()),
-    "max_attempts": whole(1, forms.MAX_ATTEMPTS),
-    "backoff": said("Seconds before the second attempt; doubles with each.", _SECONDS),
-    "confirm": said("Whether a person has to approve it before it begins.", FLAG),
-    "steps": many(ref("step"), step_keys.MAX_STEPS, 1),
-    "phases": many(ref("phase"), step_forms.MAX_PHASES),
-    "policies": many(ref("policy"), guard_forms.MAX_POLICIES),
-    "progress": said("Settings of the detection of being stuck that differ.", PROGRESS),
+    "timeout": said("Seconds of one attempt.", TIME),
+    "deadline": said("Seconds from the constellation's creation.", TIME),
+    "max_attempts": whole(1),
+    "backoff": said("Seconds before the second attempt; doubles with each.", SECONDS),
+    "confirm": said("A person has to approve it before it begins.", FLAG),
+    "steps": many(ref("step")),
+    "phases": many(ref("phase")),
+    "policies": many(ref("policy")),
+    "progress": said("How patient the detection of being stuck is.", PROGRESS),
     "on_lost": one_of(forms.ON_LOST),
 }
-NEW_TASK_KEYS = {**TASK_KEYS, "after": said("Tasks that have to be completed before it.", many(IDENT, MAX_COMPARED))}
+AFTER = {"after": said("Tasks that have to be completed before it.", many(IDENT))}
+SHORT: dict[str, Schema] = {"steps": many(OBJECT), "phases": many(OBJECT), "policies": many(OBJECT), "progress": OBJECT}
+"""Parts of a task that only build_constellation spells out: half of a task's schema, for what few tasks have."""
 
 DEPENDENCY_KEYS: dict[str, Schema] = {
-    "dependency_id": said("`from>to` when it is left out.", words(forms.MAX_DEPENDENCY_ID)),
-    "from": said("task_id of the upstream task.", IDENT),
-    "to": said("task_id of the task that waits.", IDENT),
-    "type": said("CONDITIONAL with a condition, else SUCCESS_ONLY, unless it says otherwise.", one_of(forms.TYPES)),
-    "condition": said("Over the upstream's result, for example `accuracy > 0.95`; the type is then CONDITIONAL.", CONDITION),
-    "description": PROSE,
+    "dependency_id": said("`from>to` when left out.", TEXT),
+    "from": said("The upstream task.", IDENT),
+    "to": said("The task that waits.", IDENT),
+    "type": one_of(forms.TYPES),
+    "condition": said("Over the upstream's result: `accuracy > 0.95`.", TEXT),
+    "description": TEXT,
 }
 WHICH = ("dependency_id", "from", "to")
 """What names a dependency: its id, or both ends."""
 
 
+def bare(keys: dict[str, Schema]) -> dict[str, Schema]:
+    """Keys without what is said of them: another tool says it."""
+    return {key: {word: value for word, value in schema.items() if word != "description"} for key, schema in keys.items()}
+
+
 def or_null(schema: Schema) -> Schema:
     """Also null, which sets the default again."""
-    return {"anyOf": [schema, {"type": "null"}]}
+    choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [schema["type"], "null"], **choices}
 
 
 def changed(keys: dict[str, Schema], *names: str) -> dict[str, Schema]:
     """The keys of an update: `names` say what is updated."""
-    return {key: schema if key in names else or_null(schema) for key, schema in keys.items()}
+    return {key: schema if key in names else or_null(schema) for key, schema in bare(keys).items()}
 
 
-DEFS: dict[str, tuple[Schema, tuple[str, ...]]] = {
-    "task": (an_object(NEW_TASK_KEYS, "task_id"), ("phase", "policy", "step")),
-    "dependency": (an_object(DEPENDENCY_KEYS, "from", "to"), ()),
-    "phase": (PHASE, ("step",)),
-    "policy": (POLICY, ()),
-    "step": (STEP, ()),
+DEFS: dict[str, Schema] = {
+    "task": a_part(bare({**TASK_KEYS, **AFTER}), "task_id"),
+    "dependency": a_part(bare(DEPENDENCY_KEYS), "from", "to"),
+    "phase": PHASE,
+    "policy": POLICY,
+    "step": STEP,
 }
-"""By name: a part, and the parts that it refers to."""
-OF_TASKS = ("phase", "policy", "step")
+"""By name: parts that a schema refers to."""
 
-
-def defined(schema: Schema, *names: str) -> Schema:
-    """A schema with the parts that it refers to."""
-    return {**schema, "$defs": {name: DEFS[name][0] for name in names}} if names else schema
-
+SPELT_OUT = "steps, phases, policies and progress are as in build_constellation."
+"""Each key is explained in one tool: a model reads them all."""
 
 TOOLS: dict[str, EditorTool] = {
     tool.name: tool
@@ -215,24 +190,18 @@ TOOLS: dict[str, EditorTool] = {
         EditorTool(
             "build_constellation",
             "Build the graph: `tasks` and `dependencies`. With `clear` (the default) they replace whatever may still be "
-            "changed, and it is refused where a task that has started would go; without, they are added.",
-            defined(
-                an_object(
-                    {
-                        "tasks": many(ref("task"), operations.MAX_TASKS, 1),
-                        "dependencies": many(ref("dependency"), operations.MAX_DEPENDENCIES),
-                        "clear": FLAG,
-                    },
-                    "tasks",
-                ),
-                "task", "dependency", *OF_TASKS,
-            ),
+            "changed, and it is refused where a task that has started would go; without, they are added. Keys mean what "
+            "they mean in add_task and add_dependency.",
+            {
+                **an_object({"tasks": many(ref("task")), "dependencies": many(ref("dependency")), "clear": FLAG}, "tasks"),
+                "$defs": DEFS,
+            },
         ),
         EditorTool(
             "add_task",
             "Add a task. It needs a task_id, and one of command, tool (with arguments) and steps; `after` ties it to tasks "
-            "that have to be completed first.",
-            defined(an_object(NEW_TASK_KEYS, "task_id"), *OF_TASKS),
+            f"that have to be completed first. {SPELT_OUT}",
+            an_object({**TASK_KEYS, **SHORT, **AFTER}, "task_id"),
         ),
         EditorTool(
             "remove_task",
@@ -241,24 +210,26 @@ TOOLS: dict[str, EditorTool] = {
         ),
         EditorTool(
             "update_task",
-            "Change a task that has not started: give its task_id and what is to change; null sets the default again.",
-            defined(an_object(changed(TASK_KEYS, "task_id"), "task_id"), *OF_TASKS),
+            "Change a task that has not started: give its task_id and what is to change, as in "
+            "add_task; null sets the default again.",
+            an_object(changed({**TASK_KEYS, **SHORT}, "task_id"), "task_id"),
         ),
         EditorTool(
             "add_dependency",
             "Let the task `to` wait for the task `from`. SUCCESS_ONLY: it has to be completed; COMPLETION_ONLY and "
-            "UNCONDITIONAL: it has to have ended; CONDITIONAL: completed, and the condition over its result is true.",
+            "UNCONDITIONAL: it has to have ended; CONDITIONAL: completed, and the condition over its result is true. "
+            "Left out, the type is CONDITIONAL where there is a condition, else SUCCESS_ONLY.",
             an_object(DEPENDENCY_KEYS, "from", "to"),
         ),
         EditorTool(
             "remove_dependency",
             "Remove a dependency into a task that has not started: give its dependency_id, or from and to.",
-            an_object({key: DEPENDENCY_KEYS[key] for key in WHICH}),
+            an_object(bare({key: DEPENDENCY_KEYS[key] for key in WHICH})),
         ),
         EditorTool(
             "update_dependency",
-            "Change the type, the condition or the description of a dependency: give its dependency_id, or from and to; null "
-            "sets the default again.",
+            "Change the type, the condition or the description of a dependency: give its dependency_id, or "
+            "from and to; null sets the default again.",
             an_object(changed(DEPENDENCY_KEYS, *WHICH)),
         ),
     )

@@ -13,7 +13,7 @@ from agents.pagination import LARGEST
 from agents.tables import Fields
 from constellations import values
 from constellations.editing import MAX_OPERATIONS
-from constellations.editor_tools import FLAG, TOOLS, Schema, an_object, many, one_of, said, whole, words
+from constellations.editor_tools import FLAG, OBJECT, TEXT, TOOLS, Schema, a_part, an_object, many, one_of, said
 from constellations.edits import AUTHOR_LENGTH, EDIT_ID, REASON_LENGTH
 from constellations.forms import MAX_DEPENDENCY_ID
 from constellations.machines import CONSTELLATION
@@ -44,11 +44,12 @@ def edit_name(value: Any) -> str:
 
 
 def _whole(description: str, low: int = 1, high: int = LARGEST) -> Parameter:
-    return Parameter(said(description, whole(low, high)), values.whole(low, high))
+    schema: Schema = {"type": "integer"}
+    return Parameter(said(description, schema) if description else schema, values.whole(low, high))
 
 
 def _text(description: str, limit: int) -> Parameter:
-    return Parameter(said(description, words(limit)), values.text(limit))
+    return Parameter(said(description, TEXT), values.text(limit))
 
 
 def _choice(description: str, choices: tuple[str, ...]) -> Parameter:
@@ -57,18 +58,18 @@ def _choice(description: str, choices: tuple[str, ...]) -> Parameter:
 
 OPERATION = said(
     "An editing tool by its name, and its parameters as that tool takes them.",
-    an_object({"op": one_of(tuple(TOOLS)), "parameters": {"type": "object"}}, "op", "parameters"),
+    a_part({"op": one_of(tuple(TOOLS)), "parameters": OBJECT}, "op", "parameters"),
 )
 PARAMETERS: dict[str, Parameter] = {
-    "constellation_id": _whole("Its id."),
+    "constellation_id": _whole(""),
     "reason": _text("Why, for those who read the history.", REASON_LENGTH),
     "edit_id": Parameter(
-        said("An id of your own for the edit: the same again is the same edit.", words(64, pattern=f"^{EDIT_ID.pattern}$")),
+        said("An id of your own for the edit: the same again is the same edit.", {**TEXT, "pattern": f"^{EDIT_ID.pattern}$"}),
         edit_name,
     ),
     "based_on": _whole("The version it was made on; it is refused where others have changed the same since."),
     "full": Parameter(said("Also answer with the whole constellation.", FLAG), values.flag),
-    "operations": Parameter(many(OPERATION, MAX_OPERATIONS, 1), values.list_of(lambda item: item, MAX_OPERATIONS)),
+    "operations": Parameter(many(OPERATION), values.list_of(lambda item: item, MAX_OPERATIONS)),
     "undone": _text("edit_id, or id, of the edit to take back.", MAX_DEPENDENCY_ID),
     "task_id": _text("Of a task.", MAX_ID),
     "author": _text("Edits by this author, for example user:1.", AUTHOR_LENGTH),
@@ -77,13 +78,13 @@ PARAMETERS: dict[str, Parameter] = {
     "state": _choice("In this state.", tuple(sorted(CONSTELLATION.states))),
     "approval_state": _choice("In this state; waiting, when left out.", Approval.STATES),
     "before": _whole("Older than this id: `next` of the page before."),
-    "limit": _whole(f"Rows; {PAGE} when left out.", 1, LARGEST_PAGE),
-    "approval_id": _whole("Its id."),
+    "limit": _whole(f"Rows, at most {LARGEST_PAGE}; {PAGE} when left out.", 1, LARGEST_PAGE),
+    "approval_id": _whole(""),
     "decision": _choice("What is decided.", tuple(STATES)),
     "decision_reason": _text("Why.", DECISION_REASON_LENGTH),
     "answer": _text("To a question, which is approved by answering it.", ANSWER_LENGTH),
     "digest": _text("Of the action as it was seen: nothing else is approved.", DIGEST_LENGTH),
-    "arguments": Parameter(said("For a call: to be used in the place of its own.", {"type": "object"}), values.mapping),
+    "arguments": Parameter(said("For a call: to be used in the place of its own.", OBJECT), values.mapping),
 }  # fmt: skip
 """By name; `named` says where a tool calls one otherwise."""
 

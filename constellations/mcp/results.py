@@ -1,18 +1,13 @@
-"""What the MCP tools answer, as types: their JSON Schemas are the tools' output schemas. All lists are bounded."""
+"""What the MCP tools answer, as types; docs/mcp.md, "Answers", has their keys. All lists are bounded."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field
 
 Json = dict[str, Any]
-OR_NOTHING: Json = {
-    "anyOf": [{"type": "object"}, {"type": "null"}],
-    "description": "As get_constellation answers it, where it was asked for.",
-}
-"""Nine tools answer with it: written out in each, its schema would be a quarter of the list of tools."""
 
 
 class Result(BaseModel):
@@ -92,7 +87,7 @@ class EditResult(Result):
     diff: list[Json]
     truncated: bool = Field(description="The diff is longer.")
     proposal: ProposalView | None = None
-    constellation: Annotated[ConstellationView | None, WithJsonSchema(OR_NOTHING)] = None
+    constellation: ConstellationView | None = Field(default=None, description="Where it was asked for.")
 
 
 class Preview(Result):

@@ -54,8 +54,9 @@ NOT_AUTHENTICATED = -32001
 BROKEN = "something broke on our side; it has been logged"
 INSTRUCTIONS = (
     "Orrery runs constellations: graphs of tasks with dependencies. Look with get_constellation and list_devices, try with "
-    "preview_edit, change with the editing tools, several at once with apply_edit. Give what preview_edit calls version as "
-    "based_on. What has started is no longer changed. Where the token may not edit, an edit is proposed and waits for a person."
+    "preview_edit, change with the editing tools, several at once with apply_edit, which says what edit_id, based_on and full "
+    "are. Give what preview_edit calls version as based_on. What has started is no longer changed. Where the token may not "
+    "edit, an edit is proposed and waits for a person."
 )
 
 
@@ -104,23 +105,12 @@ def _parameters(name: str) -> Mapping[str, Any] | None:
 
 
 def described(tool: McpTool) -> Tool:
+    """Without a schema of what it answers: an answer tells its keys, and these would double the list of tools."""
     hints = ToolAnnotations(
-        read_only_hint=tool.reads, destructive_hint=None if tool.reads else tool.name in REMOVING, idempotent_hint=True,
-        open_world_hint=False,
+        read_only_hint=tool.reads, destructive_hint=None if tool.reads else tool.name in REMOVING,
+        idempotent_hint=None if tool.reads else True, open_world_hint=False,
     )  # fmt: skip
-    schema = untitled(tool.result.model_json_schema(mode="serialization"))
-    return Tool(
-        name=tool.name, description=tool.description, input_schema=tool.parameters, output_schema=schema, annotations=hints
-    )
-
-
-def untitled(schema: Any) -> Any:
-    """A schema without the titles that pydantic makes of names: they tell nothing, and a model reads every word of it."""
-    if isinstance(schema, list):
-        return [untitled(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {key: untitled(value) for key, value in schema.items() if key != "title" or not isinstance(value, str)}
+    return Tool(name=tool.name, description=tool.description, input_schema=tool.parameters, annotations=hints)
 
 
 async def admitted(admit: Admit, ctx: Context) -> Caller:

@@ -133,7 +133,13 @@ async def test_the_answer_ends_after_its_time(session, token, monkeypatch):
 
 @pytest.mark.parametrize(
     ("which", "with_token", "query", "status"),
-    [("own", False, "", 401), ("none", True, "", 404), ("own", True, "since=x", 400)],
+    [
+        ("own", False, "", 401),
+        ("none", True, "", 404),
+        ("own", True, "since=x", 400),
+        ("own", True, "sinse=1", 400),
+        ("own", True, "since=1&since=2", 400),
+    ],
 )
 async def test_who_may_not_is_told_by_a_problem(session, token, which, with_token, query, status):
     client = Client(session.pk if which == "own" else 4711, token if with_token else "", query=query)
@@ -160,3 +166,17 @@ async def test_nothing_is_left_running_when_the_client_goes(session, token):
     for _ in range(20):
         await asyncio.sleep(0)
     assert len(asyncio.all_tasks()) <= before + 1
+
+
+@pytest.mark.parametrize(
+    ("query", "after", "said"),
+    [
+        ("sinse=1", None, "sinse: unknown parameter; did you mean since? Known are since"),
+        ("limit=5", 1, "limit: unknown parameter; known are since"),
+        ("since=1&since=2", None, "since: is given 2 times, and has one value"),
+    ],
+)
+async def test_a_parameter_that_there_is_not_is_refused_by_its_name(session, token, query, after, said):
+    client = Client(session.pk, token, query=query, after=after)
+    assert (await client.start())["status"] == 400
+    assert json.loads(await client.body())["detail"] == said

@@ -392,9 +392,17 @@ async def test_a_session_of_somebody_else_is_closed_with_4404(session, viewer):
             assert await client.closed() == 4404
 
 
-async def test_a_place_that_is_none_is_closed_with_4400(session, token):
-    async with live(session, token, since="yesterday") as client:
-        assert "since" in (await client.message())["message"]
+@pytest.mark.parametrize(
+    ("since", "said"),
+    [
+        ("yesterday", "since must be the seq of an event"),
+        ("1&since=2", "since: is given 2 times, and has one value"),
+        ("1&sinse=2", "sinse: unknown parameter; did you mean since? Known are since"),
+    ],
+)
+async def test_a_place_that_is_none_is_closed_with_4400(session, token, since, said):
+    async with live(session, token, since=since) as client:
+        assert (await client.message())["message"] == said
         assert await client.closed() == 4400
 
 

@@ -1,4 +1,4 @@
-"""The schemas of the editor's tools say what the readers take: the same keys, and nothing that the readers refuse."""
+"""The schemas of the editor's tools say what the readers take: the same keys, and, of a usual size, nothing they refuse."""
 
 from __future__ import annotations
 
@@ -16,67 +16,68 @@ from constellations.values import Misfit
 
 CHECK = jsonschema.Draft202012Validator
 CONDITIONS = st.sampled_from(["accuracy > 0.95", "ok and not failed", "result['a'] in [1, 2]", ""])
-BY_FORMAT = {
-    "condition": CONDITIONS,
-    "re2": st.sampled_from(["", "^git push", r"\bmake\b"]),
-    "path": st.sampled_from(["", "a.py", "src/b.py"]),
-    "name": st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,9}", fullmatch=True).filter(
+COMMANDS = st.sampled_from(["", "^git push", r"\bmake\b"])
+BY_KEY = {
+    "condition": CONDITIONS, "if": CONDITIONS, "result": CONDITIONS,
+    "pattern": COMMANDS, "test_commands": COMMANDS, "poll_commands": COMMANDS,
+    "writes": st.sampled_from(["", "a.py", "src/b.py"]),
+    "save": st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,9}", fullmatch=True).filter(
         lambda text: not keyword.iskeyword(text) and text not in ("result", "results")
     ),
-}
-"""Text whose form no JSON Schema says: `format` names it, and the description."""
+}  # fmt: skip
+"""Text whose form no JSON Schema says: the description does."""
 PARTS = {"task": forms.ADD_READERS, "dependency": forms.DEPENDENCY_READERS}
+USUAL = 20
+"""Characters of a text, and how far a number is above the least: limits are said by the readers alone."""
 
 
-def values_of(schema: dict[str, Any]) -> st.SearchStrategy:
-    """Whatever fits a schema, in the words that the schemas here use."""
+def values_of(schema: dict[str, Any], key: str = "") -> st.SearchStrategy:
+    """Whatever fits a schema, in the words that the schemas here use, of a usual size."""
     if "$ref" in schema:
         return st.deferred(lambda: SAMPLES[schema["$ref"].rsplit("/", 1)[1]])
-    if "anyOf" in schema:
-        return st.one_of(*map(values_of, schema["anyOf"]))
     if "const" in schema or "enum" in schema:
         return st.sampled_from(schema.get("enum") or [schema["const"]])
-    return BY_TYPE[schema["type"]](schema)
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return st.one_of(*(BY_TYPE[kind](schema, key) for kind in kinds))
 
 
-def _text(schema):
-    if "format" in schema:
-        return BY_FORMAT[schema["format"]]
+def _text(schema, key):
+    if key in BY_KEY:
+        return BY_KEY[key]
     if "pattern" in schema:
-        return st.from_regex(schema["pattern"].removeprefix("^").removesuffix("$"), fullmatch=True).filter(
-            lambda text: len(text) <= schema["maxLength"]
-        )
-    letters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
-    return st.text(letters, min_size=schema.get("minLength", 0), max_size=min(schema["maxLength"], 20))
+        form = st.from_regex(schema["pattern"].removeprefix("^").removesuffix("$"), fullmatch=True)
+        return form.filter(lambda text: len(text) <= USUAL)
+    return st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=USUAL)
 
 
-def _number(schema):
+def _number(schema, key):
     exclusive = "exclusiveMinimum" in schema
     low = schema["exclusiveMinimum"] if exclusive else schema["minimum"]
-    return st.floats(low, schema["maximum"], exclude_min=exclusive, allow_nan=False)
+    return st.floats(low, low + USUAL, exclude_min=exclusive, allow_nan=False)
 
 
-def _list(schema):
-    least = schema.get("minItems", 0)
-    found = st.lists(values_of(schema["items"]), min_size=least, max_size=max(least, 3))
-    if "prefixItems" not in schema:
-        return found
-    return st.tuples(values_of(schema["prefixItems"][0]), found).map(lambda pair: [pair[0], *pair[1]])
+def _whole(schema, key):
+    low = schema.get("minimum", -USUAL)
+    return st.integers(low, low + 2 * USUAL)
 
 
-def _object(schema):
+def _list(schema, key):
+    return st.lists(values_of(schema["items"], key), min_size=1, max_size=3)
+
+
+def _object(schema, key):
     if "properties" not in schema:
         return st.dictionaries(st.text("abc", min_size=1, max_size=3), st.integers(), max_size=2)
     needed = schema.get("required", [])
     return st.fixed_dictionaries(
-        {key: values_of(each) for key, each in schema["properties"].items() if key in needed},
-        optional={key: values_of(each) for key, each in schema["properties"].items() if key not in needed},
+        {name: values_of(each, name) for name, each in schema["properties"].items() if name in needed},
+        optional={name: values_of(each, name) for name, each in schema["properties"].items() if name not in needed},
     )
 
 
 BY_TYPE = {
-    "string": _text, "number": _number, "array": _list, "object": _object, "boolean": lambda schema: st.booleans(),
-    "integer": lambda schema: st.integers(schema["minimum"], schema["maximum"]), "null": lambda schema: st.none(),
+    "string": _text, "number": _number, "array": _list, "object": _object, "boolean": lambda schema, key: st.booleans(),
+    "integer": _whole, "null": lambda schema, key: st.none(),
 }  # fmt: skip
 CALL = {"command": ["make", "test"]}
 STEP_SAMPLES = st.sampled_from(
@@ -107,6 +108,12 @@ KEYS = {
     "remove_dependency": set(editor_tools.WHICH),
     "update_dependency": set(forms.DEPENDENCY_READERS),
 }
+
+
+def test_the_short_parts_of_a_task_are_those_that_building_spells_out():
+    spelt, short = editor_tools.DEFS["task"]["properties"], TOOLS["add_task"].parameters["properties"]
+    assert {key for key in spelt if spelt[key] != editor_tools.bare(short)[key]} == set(editor_tools.SHORT)
+    assert all(key in TOOLS["add_task"].description for key in editor_tools.SHORT)
 
 
 def test_there_is_a_tool_for_each_operation_that_the_editor_reads():
@@ -143,18 +150,16 @@ def test_the_parts_of_a_task_have_the_keys_of_their_readers():
     assert set(editor_tools.STEP_KEYS) == set(step_keys.ALL_WRITTEN)
     assert set(editor_tools._EXPECT["properties"]) == set(step_keys.EXPECTED)
     assert set(editor_tools._DELEGATE["properties"]) == set(step_keys.INNER["delegate"])
-    waits = {key for each in editor_tools._WAIT["anyOf"] for key in each.get("properties", ())}
-    assert waits == set(step_keys.INNER["wait"])
+    assert set(editor_tools._WAIT["properties"]) == set(step_keys.INNER["wait"])
 
 
 @pytest.mark.parametrize("part", PARTS)
 @given(data=st.data())
 def test_each_value_that_fits_its_schema_is_taken_by_its_reader(part, data):
-    schema, readers = editor_tools.DEFS[part][0], PARTS[part]
+    schema, readers = editor_tools.DEFS[part], PARTS[part]
     key = data.draw(st.sampled_from(sorted(schema["properties"])))
-    value = data.draw(values_of(schema["properties"][key]))
-    whole = editor_tools.defined(schema["properties"][key], "phase", "policy", "step")
-    CHECK(whole).validate(value)
+    value = data.draw(values_of(schema["properties"][key], key))
+    CHECK({**schema["properties"][key], "$defs": editor_tools.DEFS}).validate(value)
     try:
         readers[key](value)
     except Misfit as misfit:
@@ -166,6 +171,7 @@ def test_a_task_that_fits_and_says_what_to_do_is_understood(fields, phase, step,
     does = {"command": ["make"], "tool": "noop", "steps": [step], "phases": [phase]}[how]
     task = {**fields, how: does}
     CHECK(TOOLS["add_task"].parameters).validate(task)
+    CHECK(TOOLS["build_constellation"].parameters).validate({"tasks": [task]})
     assert operations.read({"op": "add_task", "parameters": task}).findings == []
     CHECK(TOOLS["update_task"].parameters).validate(task)
     assert operations.read({"op": "update_task", "parameters": task}).findings == []
@@ -173,7 +179,7 @@ def test_a_task_that_fits_and_says_what_to_do_is_understood(fields, phase, step,
 
 @given(STEP_SAMPLES)
 def test_a_step_that_is_written_as_the_docs_say_fits_its_schema(step):
-    CHECK(editor_tools.defined(editor_tools.ref("step"), "step")).validate(step)
+    CHECK({**editor_tools.ref("step"), "$defs": editor_tools.DEFS}).validate(step)
 
 
 @pytest.mark.parametrize("name", ["update_task", "update_dependency"])

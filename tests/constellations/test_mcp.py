@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import get_type_hints
 
 import jsonschema
 import pytest
@@ -18,6 +19,7 @@ from agents.verification import verify
 from constellations import dispatcher
 from constellations.edits import edit_apply
 from constellations.mcp import editing, reading
+from constellations.mcp.results import Result
 from constellations.mcp.stdio import server_of
 from constellations.mcp.tools import REMOVING, TOOLS
 from constellations.models import Constellation, Edit
@@ -26,9 +28,20 @@ from tests.conftest import person
 from tests.constellations.planting import advance, noop, plant, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
-TOOLS_BYTES = 60_000
-"""Of the whole list of tools, as JSON."""
+TOOLS_BYTES = 20_000
+"""Of the whole list of tools, as JSON: every conversation begins with it."""
+WORDS = {
+    "type", "properties", "required", "additionalProperties", "items", "enum", "const", "pattern", "description", "minimum",
+    "exclusiveMinimum", "$ref", "$defs",
+}  # fmt: skip
+"""Of JSON Schema, those that are understood wherever functions are given to a model."""
 SCOPES = ("read", "edit", "operate", "approve")
+
+
+def answer_of(name: str) -> type[Result]:
+    """What a tool answers, by the annotation of the function that runs it."""
+    run = TOOLS[name].run
+    return get_type_hints(getattr(run, "func", run))["return"]
 
 
 class Program:
@@ -39,11 +52,11 @@ class Program:
         self.by = f"token:{row.token_key}"
 
     def __call__(self, name: str, **arguments):
-        """What the tool answers, as structured content that fits its schema; its words where it is an error."""
+        """What the tool answers, as structured content of its type; its words where it is an error."""
         found = self.ask(lambda client: client.call_tool(name, arguments))
         if found.is_error:
             return found.content[0].text
-        jsonschema.validate(found.structured_content, TOOLS[name].result.model_json_schema(mode="serialization"))
+        jsonschema.validate(found.structured_content, answer_of(name).model_json_schema(mode="serialization"))
         assert json.loads(found.content[0].text) == found.structured_content
         return found.structured_content
 
@@ -105,21 +118,37 @@ def test_the_tools_are_the_dispatchers_and_those_around_them(program, mode):
         assert shown["required"] == ["constellation_id", *tool.parameters.get("required", [])]
 
 
-def test_the_list_of_tools_is_short_enough_to_be_read_with_every_conversation(program):
-    tools = program.ask(lambda client: client.list_tools()).tools
-    sizes = {tool.name: len(tool.model_dump_json(by_alias=True, exclude_none=True)) for tool in tools}
-    assert sum(sizes.values()) < TOOLS_BYTES, sizes
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_list_of_tools_is_short_enough_to_be_read_with_every_conversation(program, mode):
+    program.mode = mode
+    listed = program.ask(lambda client: client.list_tools())
+    sizes = {tool.name: len(tool.model_dump_json(by_alias=True, exclude_none=True)) for tool in listed.tools}
+    assert len(listed.model_dump_json(by_alias=True, exclude_none=True)) < TOOLS_BYTES, sizes
 
 
-def test_every_tool_has_schemas_and_says_whether_it_reads_or_takes_away(program):
+def test_every_tool_has_a_schema_and_says_whether_it_reads_or_takes_away(program):
     for tool in program.ask(lambda client: client.list_tools()).tools:
-        for schema in (tool.input_schema, tool.output_schema):
-            jsonschema.Draft202012Validator.check_schema(schema)
-            assert schema["type"] == "object"
-            assert not {"anyOf", "oneOf", "allOf"} & set(schema), "some models' interfaces refuse these at the root"
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        assert (tool.input_schema["type"], tool.input_schema["additionalProperties"]) == ("object", False)
         assert tool.annotations.read_only_hint is TOOLS[tool.name].reads
         if not tool.annotations.read_only_hint:
             assert tool.annotations.destructive_hint is (tool.name in REMOVING)
+
+
+def parts_of(schema):
+    """A schema and all schemas inside it."""
+    yield schema
+    inner = [*schema.get("properties", {}).values(), *schema.get("$defs", {}).values()]
+    for each in inner + ([schema["items"]] if "items" in schema else []):
+        yield from parts_of(each)
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_a_schema_is_written_in_words_that_models_interfaces_know(name):
+    for part in parts_of(TOOLS[name].parameters):
+        assert set(part) <= WORDS
+        assert {"type", "$ref"} & set(part)
+        assert "items" in part or "array" not in part.get("type", ())
 
 
 def test_the_page_about_mcp_names_every_tool_and_no_other():
@@ -128,6 +157,16 @@ def test_the_page_about_mcp_names_every_tool_and_no_other():
     table = section.split("Every tool that edits")[0]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == set(TOOLS)
+
+
+def test_the_page_about_mcp_has_the_keys_of_every_answer():
+    page = (settings.BASE_DIR / "docs" / "mcp.md").read_text()
+    rows = [line.split("|")[1:3] for line in page.split("## Answers")[1].split("## Errors")[0].splitlines() if "| `" in line]
+    told = {tool: keys for tools, keys in rows for tool in re.findall(r"`(\w+)`", tools)}
+    assert set(told) == set(TOOLS)
+    for name, keys in told.items():
+        named = {field.alias or key for key, field in answer_of(name).model_fields.items()}
+        assert set(re.findall(r"`(\w+)`", keys)) >= named, name
 
 
 # Editing
@@ -180,6 +219,25 @@ def test_several_operations_are_one_change_set_or_none(program, digits):
     operations[1]["parameters"]["to"] = "train"
     made = program("apply_edit", constellation_id=digits.pk, operations=operations, based_on=1)
     assert [each["change"] for each in made["diff"]] == ["added", "added"]
+
+
+def test_a_limit_that_no_schema_says_is_told_with_operation_field_and_reason(program, digits):
+    operations = [{"op": "add_task", "parameters": {"task_id": "lint", "tool": "noop", "name": "n" * 201, "max_attempts": 101}}]
+    assert program("apply_edit", constellation_id=digits.pk, operations=operations) == (
+        "operation 1 (add_task), name: has 201 characters; 200 are allowed; "
+        "operation 1 (add_task), max_attempts: is 101; it must be from 1 to 100"
+    )
+    assert program("list_constellations", limit=101) == "limit: is 101; it must be from 1 to 100"
+    assert "lint" not in states(digits)
+
+
+def test_parts_that_one_tool_spells_out_are_taken_and_judged_by_all(program, digits):
+    steps = [{"say": "hello"}, {"wait": 1}]
+    assert program("add_task", constellation_id=digits.pk, task_id="lint", steps=steps)["changed"] is True
+    assert program("update_task", constellation_id=digits.pk, task_id="lint", steps=steps[:1])["changed"] is True
+    refused = program("update_task", constellation_id=digits.pk, task_id="lint", steps=[{"wiat": 1}])
+    assert "steps[0]" in refused
+    assert "did you mean wait?" in refused
 
 
 def test_a_preview_says_what_would_follow_and_changes_nothing(program, digits):
