@@ -22,11 +22,13 @@ from constellations.models import Constellation
 class CommandViews(Api):
     """Commands to the constellation in the address."""
 
-    @extend_schema(request=forms.CommandBody, responses={200: forms.CommandTaken, 202: forms.CommandTaken}, filters=False)
+    @extend_schema(
+        request=forms.ConstellationCommandBody, responses={200: forms.CommandTaken, 202: forms.CommandTaken}, filters=False
+    )
     @action(detail=True, methods=["post"], pagination_class=None)
     def commands(self, request: Request, pk: str) -> Response:
         """Pause, resume, cancel or restart a constellation."""
-        constellation, body = self.get_object(), self.body(forms.CommandBody)
+        constellation, body = self.get_object(), self.body(forms.ConstellationCommandBody)
         kind, said = body.pop("kind"), {**self._said(request), "reason": body["reason"]}
         if kind in INBOX:
             item, changed = INBOX[kind](constellation.pk, **said, client_id=body.get("client_id", ""))

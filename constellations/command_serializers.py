@@ -23,7 +23,7 @@ class Said(Body):
     client_id = ClientId()
 
 
-class CommandBody(Said):
+class ConstellationCommandBody(Said):
     kind = serializers.ChoiceField(COMMANDS)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
