@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db import models
 from django.db.models import QuerySet
@@ -14,7 +15,8 @@ from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html, format_html_join
 
-from agents.admin_filters import MachineFilter, SessionFilter, StateFilter
+from agents.admin_filters import MachineFilter, SessionFilter, StateFilter, TransitionSessionFilter, is_of_session
+from agents.authors import names_of
 from agents.models import (
     Actor,
     Agent,
@@ -49,6 +51,29 @@ class BoundedPaginator(Paginator):
         return rows.order_by()[:COUNTED].count()
 
 
+class NamingChangeList(ChangeList):
+    """A page of rows, with the names of who wrote them."""
+
+    model_admin: ReadOnlyAdmin
+
+    def get_results(self, request) -> None:
+        super().get_results(request)
+        self.model_admin.add_names(self.result_list)
+
+
+def named(field: str) -> Callable[[models.Model], str]:
+    """A column of the admin that says who the author in `field` is; what is recorded of a person is beside the name."""
+
+    @admin.display(description=field.replace("_", " "), ordering=field)
+    def show(row: Any) -> str:
+        author = getattr(row, field)
+        name = row.author_names[author]
+        return name if name == author else format_html('<span title="{}">{}</span>', author, name)
+
+    show.__name__ = field
+    return show
+
+
 def pretty(field: models.JSONField) -> Callable[[models.Model], str]:
     """A column of the admin that shows `field` as indented JSON."""
 
@@ -71,6 +96,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     open_to_staff: ClassVar[bool] = False
     numbers: ClassVar[tuple[str, ...]] = ("id",)
     machines: ClassVar[tuple[str, ...]] = ()
+    author_field: ClassVar[str] = ""
+    """The column that says who wrote a row; it is shown by `named`."""
     search_fields: ClassVar[tuple[str, ...]] = ("id",)
     search_help_text = "A number: an id. Text: the beginning of a name."
     paginator = BoundedPaginator
@@ -81,7 +108,27 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     def __init__(self, model: type[models.Model], site: admin.AdminSite):
         super().__init__(model, site)
         fields = [field for field in model._meta.concrete_fields if field.name not in (self.exclude or ())]
-        self._shown = [pretty(field) if isinstance(field, models.JSONField) else field.name for field in fields]
+        self._shown = [self._column(field) for field in fields]
+
+    def _column(self, field: models.Field) -> Any:
+        if field.name == self.author_field:
+            return named(field.name)
+        return pretty(field) if isinstance(field, models.JSONField) else field.name
+
+    def add_names(self, rows: Iterable[Any]) -> None:
+        """Let each row know who the authors of all of them are."""
+        if self.author_field:
+            names = names_of(getattr(row, self.author_field) for row in rows)
+            for row in rows:
+                row.author_names = names
+
+    def get_changelist(self, request, **kwargs) -> type[ChangeList]:
+        return NamingChangeList
+
+    def get_object(self, request, object_id, from_field=None):
+        found = super().get_object(request, object_id, from_field)
+        self.add_names([] if found is None else [found])
+        return found
 
     def has_add_permission(self, request, obj=None) -> bool:
         return False
@@ -131,7 +178,7 @@ class SessionAdmin(ReadOnlyAdmin):
     def places(self, row: Session) -> str:
         """The lists that can be narrowed down to a session."""
         known = sorted(self.admin_site._registry.items(), key=lambda each: str(each[0]._meta.verbose_name_plural))
-        found = [model._meta for model, shown in known if SessionFilter in shown.list_filter]
+        found = [model._meta for model, shown in known if any(map(is_of_session, shown.list_filter))]
         links = [(reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist"), row.pk, meta) for meta in found]
         return format_html_join(
             ", ", '<a href="{}?session={}">{}</a>', [(*at, meta.verbose_name_plural) for *at, meta in links]
@@ -158,7 +205,8 @@ class ActorAdmin(ReadOnlyAdmin):
 class InboxItemAdmin(ReadOnlyAdmin):
     session_path = "session"
     numbers = ("id", "session_id")
-    list_display = ("id", "session", "kind", "client_id", "state", "outcome", "by", "created_at")
+    author_field = "by"
+    list_display = ("id", "session", "kind", "client_id", "state", "outcome", named("by"), "created_at")
     list_select_related = ("session",)
     list_filter = ("kind", "state", SessionFilter)
     search_fields = ("client_id__startswith", "by")
@@ -227,6 +275,7 @@ class RecordAdmin(ReadOnlyAdmin):
     """Records of streams, the latest first."""
 
     session_path = "stream_id"
+    author_field = "by"
     numbers: ClassVar[tuple[str, ...]] = ("id", "stream_id")
     ordering = ("-id",)
     list_select_related = ("stream",)
@@ -235,15 +284,17 @@ class RecordAdmin(ReadOnlyAdmin):
 
 @admin.register(Event)
 class EventAdmin(RecordAdmin):
-    list_display = ("id", "stream_id", "seq", "type", "by", "at")
+    list_display = ("id", "stream_id", "seq", "type", named("by"), "at")
     search_fields = ("type__startswith",)
 
 
 @admin.register(Transition)
 class TransitionAdmin(RecordAdmin):
     numbers = ("id", "stream_id", "subject_id")
-    list_display = ("id", "stream_id", "seq", "machine", "subject_id", "from_state", "to_state", "event", "at")
-    list_filter = (MachineFilter, SessionFilter)
+    list_display = (
+        "id", "stream_id", "seq", "machine", "subject_id", "from_state", "to_state", "event", named("by"), "at",
+    )  # fmt: skip
+    list_filter = (MachineFilter, TransitionSessionFilter)
     search_fields = ("machine",)
 
 

@@ -38,6 +38,8 @@ class SessionFilter(admin.SimpleListFilter):
     """Rows of the session that an address names, by the range of keys that is its; no list of thousands to choose from."""
 
     title = parameter_name = "session"
+    beyond = 0
+    """Bits of a key below those of a row or event."""
 
     def lookups(self, request, model_admin):
         return [(self.value(), self.value())] if self.value() else []
@@ -49,7 +51,18 @@ class SessionFilter(admin.SimpleListFilter):
         text = self.value()
         if not text:
             return queryset
-        if not (text.isascii() and text.isdigit() and int(text[:20]) <= LARGEST >> ids.BITS):
+        if not (text.isascii() and text.isdigit() and int(text[:20]) <= LARGEST >> ids.BITS + self.beyond):
             return queryset.none()
         low, high = ids.row_range(int(text))
-        return queryset.filter(pk__gte=low, pk__lt=high)
+        return queryset.filter(pk__gte=low << self.beyond, pk__lt=high << self.beyond)
+
+
+class TransitionSessionFilter(SessionFilter):
+    """The same for transitions, of which an event has many."""
+
+    beyond = ids.PART_BITS
+
+
+def is_of_session(each: object) -> bool:
+    """Whether an entry of `list_filter` narrows a list down to a session."""
+    return isinstance(each, type) and issubclass(each, SessionFilter)

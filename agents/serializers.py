@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
+from agents.authors import names_of
 from agents.devices import recipes as cookbook
 from agents.models import Actor, Device, InboxItem, Session, Token
 from agents.models.access import SCOPES
@@ -72,6 +73,20 @@ class ClientId(serializers.RegexField):
         if not isinstance(data, str):
             self.fail("invalid")
         return super().to_internal_value(data)
+
+
+class AuthorName(serializers.CharField):
+    """Who the author of a row is, as people call them: one look for all rows of an answer (agents.authors)."""
+
+    def __init__(self, source: str):
+        super().__init__(source=source, read_only=True, help_text="As people call them; the same where there is no name.")
+
+    def to_representation(self, author: str) -> str:
+        known = self.context.setdefault("author_names", {})
+        if author and author not in known:
+            rows = self.root.instance if isinstance(self.root.instance, list) else []
+            known.update(names_of([author, *(getattr(row, self.source) for row in rows)]))
+        return known.get(author, author)
 
 
 def asked_for(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from django.contrib import admin
 from django.contrib.admin.widgets import AdminTextInputWidget
 
 from agents import policies
-from agents.admin import ReadOnlyAdmin
+from agents.admin import ReadOnlyAdmin, named
 from agents.admin_filters import SessionFilter, StateFilter
 from agents.models import Approval, Evidence, Loop, PhaseRecord, Policy
 from agents.permissions import groups_of
@@ -48,8 +48,9 @@ class PhaseAdmin(ReadOnlyAdmin):
 @admin.register(Approval)
 class ApprovalAdmin(ReadOnlyAdmin):
     session_path = "session"
+    author_field = "decided_by"
     numbers = ("id", "session_id", "agent_id", "subject_id")
-    list_display = ("id", "kind", "title", "state", "session", "asked_at", "expires_at", "decided_by", "decided_at")
+    list_display = ("id", "kind", "title", "state", "session", "asked_at", "expires_at", named("decided_by"), "decided_at")
     list_select_related = ("session",)
     list_filter = ("state", "kind", SessionFilter)
     search_fields = ("title__istartswith", "decided_by")

@@ -11,7 +11,7 @@ from agents.approvals import ANSWER_LENGTH, REASON_LENGTH, STATES
 from agents.models import Agent, Approval, Evidence, Loop, PhaseRecord, Policy, Transition
 from agents.patterns import LENGTH as PATTERN_LENGTH
 from agents.policies import NAME_LENGTH, NOTE_LENGTH, ORDER_LIMIT
-from agents.serializers import Body, Text, Whole
+from agents.serializers import AuthorName, Body, Text, Whole
 
 DIGEST_LENGTH = 64
 """Hexadecimal digits."""
@@ -96,12 +96,13 @@ class ApprovalRow(serializers.ModelSerializer):
     observed = serializers.JSONField(allow_null=True)
     options = serializers.ListField(child=serializers.CharField())
     answer = serializers.JSONField(allow_null=True)
+    decided_by_name = AuthorName(source="decided_by")
 
     class Meta:
         model = Approval
         fields: tuple[str, ...] = (
             "id", "session", "agent", "kind", "subject_id", "title", "action", "digest", "observed", "options", "state",
-            "asked_at", "expires_at", "decided_at", "decided_by", "reason", "answer", "edited", "used_at",
+            "asked_at", "expires_at", "decided_at", "decided_by", "decided_by_name", "reason", "answer", "edited", "used_at",
         )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from agents.pagination import LARGEST
-from agents.serializers import Body, ClientId, Text, Whole
+from agents.serializers import AuthorName, Body, ClientId, Text, Whole
 from constellations.editing import MAX_OPERATIONS
 from constellations.edits import REASON_LENGTH
 from constellations.models import Edit
@@ -15,13 +15,15 @@ from constellations.waiting import KINDS
 class EditRow(serializers.ModelSerializer):
     operations = serializers.ListField(child=serializers.DictField())
     diff = serializers.JSONField()
+    author_name = AuthorName(source="author")
     undoes = serializers.IntegerField(source="undoes_id", allow_null=True, help_text="The edit that it takes back.")
     rebased_from = serializers.IntegerField(allow_null=True, help_text="The version it was made on, where others came since.")
 
     class Meta:
         model = Edit
         fields: tuple[str, ...] = (
-            "id", "edit_id", "author", "reason", "undoes", "based_on", "rebased_from", "version", "operations", "diff", "at",
+            "id", "edit_id", "author", "author_name", "reason", "undoes", "based_on", "rebased_from", "version", "operations",
+            "diff", "at",
         )  # fmt: skip
 
 

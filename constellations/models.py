@@ -174,7 +174,7 @@ class Edit(models.Model):
         constraints = [models.UniqueConstraint(fields=("constellation", "edit_id"), name="edit_once")]
 
     def __str__(self) -> str:
-        return f"edit {self.edit_id} by {self.author}"
+        return f"edit {self.edit_id}"
 
     @property
     def rebased_from(self) -> int | None:

@@ -15,12 +15,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from agents import ids
+from agents.authors import names_of
 from agents.machines import MACHINES
 from agents.models import Agent, Approval, Evidence, Loop, PhaseRecord, Session, Transition
 from agents.permissions import refusal
 from constellations.models import Attempt
 from frontend import machine_words as words
-from frontend.approval_views import author_names
 
 EVIDENCE_SHOWN = 200
 TRANSITIONS_SHOWN = 100
@@ -95,8 +95,8 @@ def _attempt(agent: Agent) -> Attempt | None:
 def _approvals(agent: Agent) -> list[tuple[Approval, str]]:
     """What it asked for, the latest first, each with the name of who decided."""
     rows = list(Approval.objects.filter(session=agent.session_id, agent=agent).order_by("-id")[:APPROVALS_SHOWN])
-    names = author_names(row.decided_by for row in rows)
-    return [(row, names.get(row.decided_by, row.decided_by)) for row in rows]
+    names = names_of(row.decided_by for row in rows)
+    return [(row, names[row.decided_by]) for row in rows]
 
 
 def _evidence(loop: Loop | None) -> list[Evidence]:

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from agents.authors import names_of
 from agents.models import Approval, Session
 from agents.permissions import refusal
 from constellations.models import Task
@@ -81,13 +81,13 @@ def decided(user) -> list[dict[str, Any]]:
     """The latest decisions, newest first, with the names of who made them; three queries."""
     rows = for_people(user).exclude(state="waiting").select_related("session").order_by("-decided_at", "-id")
     shown = list(rows[:DECIDED_SHOWN])
-    names, tasks = author_names(row.decided_by for row in shown), _tasks(row.subject_id for row in shown)
+    names, tasks = names_of(row.decided_by for row in shown), _tasks(row.subject_id for row in shown)
     return [
         {
             "row": row,
             "kind": KINDS[row.kind],
             "word": _word(row),
-            "by": names.get(row.decided_by, row.decided_by),
+            "by": names[row.decided_by],
             "task": tasks.get(row.subject_id, ""),
         }
         for row in shown
@@ -96,12 +96,6 @@ def decided(user) -> list[dict[str, Any]]:
 
 def _word(row: Approval) -> str:
     return "answered" if row.kind == "question" and row.state == "approved" else row.state
-
-
-def author_names(authors: Iterable[str]) -> dict[str, str]:
-    """Names by author, of those that are users; tokens and the system keep what records call them."""
-    keys = {int(each[5:]) for each in authors if each.startswith("user:") and each[5:].isdecimal()}
-    return {f"user:{key}": name for key, name in User.objects.filter(pk__in=keys).values_list("pk", "username")} if keys else {}
 
 
 def _tasks(ids: Iterable[int]) -> dict[int, str]:

@@ -1,8 +1,8 @@
-"""Pause, resume, cancel, restart and retry of constellations, as actions of the admin."""
+"""Pause, resume, cancel, restart and retry of constellations, and retry of tasks, as actions of the admin."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib import admin, messages
@@ -15,17 +15,21 @@ from constellations.admin.confirming import NAMED, Question, ask, is_confirmed, 
 from constellations.admin.editing import author_of
 from constellations.admin.shown import is_open
 from constellations.commands import (
+    Retried,
     constellation_cancel,
     constellation_pause,
     constellation_restart,
     constellation_resume,
     constellation_retry,
 )
+from constellations.drafts import is_skipped
 from constellations.machines import CONSTELLATION
-from constellations.models import Constellation
+from constellations.models import Constellation, Task
 
 AT_ONCE = 100
 """Constellations of one action."""
+TASKS_AT_ONCE = 1_000
+"""Tasks of one action."""
 TASKS_NAMED = 5
 """Tasks that a message names."""
 
@@ -54,18 +58,41 @@ def resume(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | N
 @admin.action(description="Retry what failed", permissions=["operate"])
 def retry_failed(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
     def command(request: HttpRequest, row: Constellation) -> str:
-        found = constellation_retry(row.pk, None, **_said(request, row))
-        names = ", ".join(found.tasks[:TASKS_NAMED])
-        more = f" and {len(found.tasks) - TASKS_NAMED:,} more" if len(found.tasks) > TASKS_NAMED else ""
-        reopens = "; it is reopened for that" if found.interaction else ""
-        return f"tried again: {names}{more}{reopens}" if found.changed else "nothing in it has failed"
+        return _told(constellation_retry(row.pk, None, **_said(request, row)))
 
     return carry_out(request, rows, command)
 
 
+@admin.action(description="Retry, with what is downstream", permissions=["operate"])
+def retry_tasks(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+    """Of each constellation all of the tasks chosen, or none."""
+    chosen = list(rows.select_related("constellation").order_by("id")[: TASKS_AT_ONCE + 1])
+    if len(chosen) > TASKS_AT_ONCE:
+        messages.error(request, f"At most {TASKS_AT_ONCE:,} tasks at a time; nothing was done.")
+        return None
+    wanted: dict[Constellation, list[str]] = {}
+    for task in chosen:
+        wanted.setdefault(task.constellation, []).append(task.task_id)
+
+    def command(request: HttpRequest, row: Constellation) -> str:
+        return _told(constellation_retry(row.pk, wanted[row], **_said(request, row)))
+
+    for constellation in wanted:
+        _ask(request, constellation, command)
+    return HttpResponseRedirect(_page(chosen[0])) if "back" in request.POST and len(chosen) == 1 else None
+
+
+def _told(found: Retried) -> str:
+    if not found.changed:
+        return "has been asked for that already" if found.interaction else "nothing in it has failed"
+    names = ", ".join(found.tasks[:TASKS_NAMED])
+    more = f" and {len(found.tasks) - TASKS_NAMED:,} more" if len(found.tasks) > TASKS_NAMED else ""
+    return f"tried again: {names}{more}{'; it is reopened for that' if found.interaction else ''}"
+
+
 def _said(request: HttpRequest, row: Constellation) -> dict[str, str]:
     """Who asks, why, and under which id: the same page sent twice asks once."""
-    return {"by": author_of(request), "reason": reason_of(request), "client_id": _client_id(request, row)}
+    return {"by": author_of(request), "reason": reason_of(request), "client_id": client_id_of(request, row)}
 
 
 @admin.action(description="Cancel ...", permissions=["operate"])
@@ -105,6 +132,18 @@ def offered(row: Constellation) -> list[Any]:
     return [retry_failed] if "reopen" in taken else []
 
 
+def offered_of_task(task: Task) -> list[Any]:
+    """The same for a task."""
+    row = {"state": task.state, "reason": task.reason}
+    may = task.state in ("FAILED", "CANCELLED") and not is_skipped(row) and task.constellation.state != "CANCELLED"
+    return [retry_tasks] if may else []
+
+
+def buttons(actions: Iterable[Any]) -> list[tuple[str, str]]:
+    """Their names and words, for a page that offers them."""
+    return [(action.__name__, action.short_description) for action in actions]
+
+
 def carry_out(request: HttpRequest, rows: QuerySet, command: Command) -> HttpResponse | None:
     """Ask each constellation, and say what became of it; then back to where the operator came from."""
     chosen = list(rows[: AT_ONCE + 1])
@@ -112,11 +151,15 @@ def carry_out(request: HttpRequest, rows: QuerySet, command: Command) -> HttpRes
         messages.error(request, f"At most {AT_ONCE} constellations at a time; nothing was done.")
         return None
     for row in chosen:
-        try:
-            messages.success(request, f"{row}: {command(request, row)}.")
-        except AgentsError as error:
-            messages.error(request, f"{row}: {error}")
+        _ask(request, row, command)
     return HttpResponseRedirect(_page(chosen[0])) if "back" in request.POST and len(chosen) == 1 else None
+
+
+def _ask(request: HttpRequest, row: Constellation, command: Command) -> None:
+    try:
+        messages.success(request, f"{row}: {command(request, row)}.")
+    except AgentsError as error:
+        messages.error(request, f"{row}: {error}")
 
 
 def _question(word: str, text: str, rows: QuerySet, request: HttpRequest) -> Question:
@@ -127,10 +170,10 @@ def _question(word: str, text: str, rows: QuerySet, request: HttpRequest) -> Que
 
 
 def _page(row: Any) -> str:
-    return reverse("admin:constellations_constellation_change", args=(row.pk,))
+    return reverse(f"admin:constellations_{row._meta.model_name}_change", args=(row.pk,))
 
 
-def _client_id(request: HttpRequest, row: Constellation) -> str:
+def client_id_of(request: HttpRequest, row: Constellation) -> str:
     """The same page sent twice asks once."""
     once = once_of(request)
     return f"admin-{once}-{row.pk}" if once.isalnum() else ""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest
-from django.urls import reverse
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import OuterRef, Subquery
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import path, reverse
 
 from agents.admin_filters import SessionFilter, StateFilter
-from constellations.admin import commanding
-from constellations.admin.editing import EditingAdmin, may
+from constellations.admin import commanding, going_on
+from constellations.admin.editing import EditingAdmin
 from constellations.admin.picture import draw
 from constellations.admin.sheets import Sheet
 from constellations.admin.shown import (
@@ -23,12 +29,19 @@ from constellations.admin.shown import (
     task_rows,
     tasks_of,
 )
+from constellations.admin.tasks import ConstellationFilter
 from constellations.models import Constellation
 
 TASKS = 50
 """Editable tasks on the page, the oldest; the list has all."""
 DEPENDENCIES = 100
 """Dependencies into those."""
+
+
+class ForkFilter(ConstellationFilter):
+    """The forks of the constellation that an address names."""
+
+    title, parameter_name, column = "forked from", "forked_from", "forked_from"
 
 
 @admin.register(Constellation)
@@ -40,12 +53,41 @@ class ConstellationAdmin(EditingAdmin):
     machines = ("constellation",)
     list_display = ("id", "name", "session", "state", "version", "created_at", "ended_at")
     list_select_related = ("session",)
-    list_filter = (StateFilter, SessionFilter)
+    list_filter = (StateFilter, SessionFilter, ForkFilter)
     search_fields = ("name__istartswith",)
     actions = commanding.ACTIONS
 
-    def has_operate_permission(self, request: HttpRequest) -> bool:
-        return may(request, "operate")
+    def get_urls(self):
+        """With the pages that ask before a constellation goes on."""
+        asks = [
+            path(f"<path:object_id>/{way.name}/", self._page(way), name=f"constellations_constellation_{way.name}")
+            for way in going_on.WAYS.values()
+        ]
+        begun = path("begun/<int:interaction>/", self.admin_site.admin_view(going_on.begun), name="constellations_begun")
+        return [*asks, begun, *super().get_urls()]
+
+    def _page(self, way: going_on.GoingOn) -> Callable:
+        def page(request: HttpRequest, object_id: str) -> HttpResponse:
+            return self.go_on(request, unquote(object_id), way)
+
+        return self.admin_site.admin_view(page)
+
+    def go_on(self, request: HttpRequest, object_id: str, way: going_on.GoingOn) -> HttpResponse:
+        """The page that asks for `way`, and its answer."""
+        row = self.get_object(request, object_id)
+        if row is None:
+            raise Http404
+        if not self.has_operate_permission(request):
+            raise PermissionDenied
+        sent = request.POST if request.method == "POST" else None
+        form = way.form(row, sent, initial={"once": secrets.token_hex(12), "seq": request.GET.get("seq")})
+        if sent is not None and (answer := going_on.submit(request, form, way)):
+            return answer
+        context = {
+            **self.admin_site.each_context(request), "opts": self.opts, "title": f"{way.name.capitalize()} {row}",
+            "constellation": row, "way": way, "form": form,
+        }  # fmt: skip
+        return TemplateResponse(request, "admin/constellations/go_on.html", context)
 
     def get_actions(self, request):
         """Nothing is ever deleted here."""
@@ -57,7 +99,11 @@ class ConstellationAdmin(EditingAdmin):
         """With what its page names, but for the plan: that may be large."""
         rows = super().get_queryset(request)
         of_page = request.resolver_match is not None and "object_id" in request.resolver_match.kwargs
-        return rows.select_related("session", "interaction", "agent").defer("interaction__payload") if of_page else rows
+        if not of_page:
+            return rows
+        forks = rows.filter(forked_from=OuterRef("pk")).order_by("-id").values("pk")
+        named = rows.select_related("session", "interaction", "agent", "forked_from").defer("interaction__payload")
+        return named.annotate(latest_fork=Subquery(forks[:1]))
 
     def is_editable(self, row: Constellation) -> bool:
         return is_open(row)
@@ -71,13 +117,16 @@ class ConstellationAdmin(EditingAdmin):
         return Sheet(Shown(row, row.version, tasks, dependency_rows(into[:DEPENDENCIES])))
 
     def beside(self, request: HttpRequest, row: Constellation) -> dict[str, Any]:
-        commands = commanding.offered(row) if self.has_operate_permission(request) else ()
+        operates = self.has_operate_permission(request)
+        commands = commanding.offered(row) if operates else ()
         picture = draw(row)
         return {
             "picture": picture,
             "constellation": row,
             "successor": Constellation.objects.filter(replaces=row).first() if row.state == "CANCELLED" else None,
-            "commands": [(command.__name__, getattr(command, "short_description", "")) for command in commands],
+            "commands": commanding.buttons(commands),
+            "once": secrets.token_hex(12),
+            "ways": going_on.ways_of(row) if operates else (),
             "places": _places(row),
             "tasks_shown": TASKS,
             "dependencies_shown": DEPENDENCIES,
@@ -90,6 +139,7 @@ def _places(row: Constellation) -> list[tuple[str, str]]:
     """Where the rows of it are: (what, address)."""
     lists = (("Tasks", "task"), ("Dependencies", "dependency"), ("Edits", "edit"))
     found = [(word, f"{reverse(f'admin:constellations_{name}_changelist')}?constellation={row.pk}") for word, name in lists]
+    found += [("Forks", f"{reverse('admin:constellations_constellation_changelist')}?forked_from={row.pk}")]
     of_session = (("Agents", "agent"), ("Approvals", "approval"), ("Transitions", "transition"), ("Events", "event"))
     found += [(word, f"{reverse(f'admin:agents_{name}_changelist')}?session={row.session_id}") for word, name in of_session]
     return found

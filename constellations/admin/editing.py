@@ -51,6 +51,9 @@ class EditingAdmin(ReadOnlyAdmin):
     def has_change_permission(self, request, obj=None) -> bool:
         return may(request, "edit") and (obj is None or self.is_editable(obj))
 
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        return may(request, "operate")
+
     @abstractmethod
     def is_editable(self, row: Any) -> bool:
         """Whether a row may still change."""

@@ -7,7 +7,7 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
-from agents.admin import ReadOnlyAdmin
+from agents.admin import ReadOnlyAdmin, named
 from agents.admin_filters import SessionFilter
 from agents.errors import AgentsError
 from constellations.admin import telling
@@ -26,8 +26,9 @@ CHANGES = 200
 class EditAdmin(ReadOnlyAdmin):
     change_form_template = "admin/constellations/edit.html"
     session_path = "constellation__session"
+    author_field = "author"
     numbers = ("id", "constellation_id")
-    list_display = ("id", "constellation", "version", "changes", "author", "reason", "at")
+    list_display = ("id", "constellation", "version", "changes", named("author"), "reason", "at")
     list_select_related = ("constellation",)
     list_filter = (ConstellationFilter, SessionFilter)
     search_fields = ("edit_id__startswith", "author__startswith")
@@ -52,6 +53,8 @@ class EditAdmin(ReadOnlyAdmin):
             "changes": telling.changes(row.diff[:CHANGES]),
             "more": max(0, len(row.diff) - CHANGES),
             "may_undo": may(request, "edit") and is_open(row.constellation),
+            "subtitle": f"version {row.version} of {row.constellation}",
+            "who": row.author_names[row.author],
             "undone_by": row.undone_by.order_by("id").last(),
         }
         return super().changeform_view(request, object_id, form_url, {**(extra_context or {}), **shown})

@@ -33,7 +33,7 @@ def remove(modeladmin: RemovingAdmin, request: HttpRequest, rows: QuerySet) -> H
 class RemovingAdmin(EditingAdmin):
     """Editable rows that may also go."""
 
-    actions = (remove,)
+    actions: Any = (remove,)
 
     def has_delete_permission(self, request, obj=None) -> bool:
         return self.has_change_permission(request, obj)

@@ -9,6 +9,7 @@ from typing import Any
 
 from django import forms
 
+from agents.authors import names_of
 from agents.errors import AgentsError
 from agents.models import Device
 from constellations.admin import telling
@@ -137,8 +138,8 @@ class Sheet:
         """Put what the editor says where it belongs."""
         if isinstance(error, StaleEdit):
             self.stale = error.members["version"]
-            for problem in error.problems:
-                self.reason.add_error(None, problem["message"])
+            for message in telling.edits_since(error.problems, names_of(each.get("author", "") for each in error.problems)):
+                self.reason.add_error(None, message)
             return
         others: list[Row] = [{"operation": None, "message": str(error)}]
         for problem in error.problems if isinstance(error, EditRefused) else others:

@@ -12,15 +12,24 @@ from constellations.admin.looks import LOOKS, state_of
 from constellations.admin.row_forms import RowForm
 from constellations.call_forms import COMMAND
 from constellations.forms import ON_LOST, PRIORITIES, TASK_DEFAULTS
+from constellations.guard_forms import DECISIONS, SETTING_READERS
 from constellations.steps import DEVICE_FIELDS
 from constellations.values import Row
 
 CALL = ("command", "tool", "arguments")
+"""Fields that say together what a task of one call does."""
+WORK = (*CALL, "phases")
 """Fields that say together what a task does."""
 SAME = ("name", "description", "priority", "timeout", "deadline", "max_attempts", "backoff", "confirm", "on_lost")
 """Fields of the form that are columns."""
-RARE = ("deadline", "backoff", "confirm", "on_lost", "device_type", "capabilities", "tips", "phases")
+GIVEN_AS_JSON = ("phases", "policies", "progress")
+"""Columns that are written as JSON."""
+RARE = ("deadline", "backoff", "confirm", "on_lost", "device_type", "capabilities", "tips", "phases", "policies", "progress")
 """Fields that are only on a task's own page."""
+POLICIES_HELP = (
+    f"Of its calls; they only tighten the installation's: JSON, [{{tool, pattern, decision}}], to {', '.join(DECISIONS)}."
+)
+PROGRESS_HELP = f"What differs from the settings of the detection: JSON, {{name: value}} of {', '.join(SETTING_READERS)}."
 
 
 class TaskForm(RowForm):
@@ -46,13 +55,14 @@ class TaskForm(RowForm):
     device_type = forms.CharField(required=False)
     capabilities = Words(required=False, help_text="Separated by commas.")
     tips = Lines(required=False, help_text="One a line.")
-    phases = Json(list, required=False, label="Steps", help_text="Of a task in steps: JSON, [{description, steps}].")
+    phases = Json(
+        list, required=False, label="Steps", help_text="Instead of a command or a tool: JSON, [{description, steps}]."
+    )
+    policies = Json(list, required=False, help_text=POLICIES_HELP)
+    progress = Json(dict, required=False, label="When it is stuck", help_text=PROGRESS_HELP)
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        in_steps = self.row is not None and bool(self.row["phases"])
-        for name in ("command", "tool", "arguments") if in_steps else ("phases",):
-            self.fields.pop(name, None)
         for name, listed in (("device", "devices"), ("tool", "tools")):
             if name in self.fields:
                 self.fields[name].widget.attrs["list"] = listed
@@ -74,19 +84,22 @@ class TaskForm(RowForm):
         shown |= {name: int(value) for name, value in shown.items() if isinstance(value, float) and value.is_integer()}
         shown["device"] = row["wanted_device"]
         shown["capabilities"], shown["tips"] = ", ".join(row["capabilities"]), "\n".join(row["tips"])
-        return {**shown, **_call_of(row), "phases": spread(row["phases"]) if row["phases"] else ""}
+        return {**shown, **_call_of(row), **{name: spread(row[name]) if row[name] else "" for name in GIVEN_AS_JSON}}
 
     def said(self) -> Row:
         """What was changed, in the editor's words."""
         changed = [name for name in self.changed_data if name in self.fields and name not in ("task_id", "DELETE")]
-        told = {name: self.cleaned_data[name] for name in changed if name not in CALL}
-        return told | self._call() if set(changed) & set(CALL) else told
+        told = {name: self.cleaned_data[name] for name in changed if name not in WORK}
+        return told | self._work() if set(changed) & set(WORK) else told
 
-    def _call(self) -> Row:
-        given = {name: self.cleaned_data[name] for name in CALL if self.cleaned_data.get(name)}
-        if "tool" in given and "command" not in given and self.row is not None:
-            return {"arguments": {}, **given}  # those of the tool before are not this one's
-        return given if given or self.row is None else {"command": ""}
+    def _work(self) -> Row:
+        """What it does: steps or a call. Of one that is to have both the editor says that it cannot."""
+        call = {name: self.cleaned_data[name] for name in CALL if self.cleaned_data.get(name)}
+        if self.cleaned_data.get("phases"):
+            return {"phases": self.cleaned_data["phases"], **call}
+        if "tool" in call and "command" not in call and self.row is not None:
+            return {"arguments": {}, **call}  # those of the tool before are not this one's
+        return call if call or self.row is None else {"command": ""}
 
     def operations(self) -> list[Row]:
         task_id = self.called
@@ -105,7 +118,8 @@ class ShortTaskForm(TaskForm):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        for name in RARE:
+        in_steps = self.row is not None and bool(self.row["phases"])
+        for name in (*RARE, *(CALL if in_steps else ())):
             self.fields.pop(name, None)
 
 

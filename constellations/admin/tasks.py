@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import secrets
+
 from django.contrib import admin
 from django.http import HttpRequest
 
 from agents.admin import ReadOnlyAdmin
 from agents.admin_filters import SessionFilter, StateFilter
 from agents.pagination import LARGEST
-from constellations.admin.removing import RemovingAdmin
+from constellations.admin.commanding import buttons, offered_of_task, retry_tasks
+from constellations.admin.removing import RemovingAdmin, remove
 from constellations.admin.sheets import Sheet
 from constellations.admin.shown import (
     EDITABLE,
@@ -31,7 +34,7 @@ DEPENDENCIES = 100
 class ConstellationFilter(admin.SimpleListFilter):
     """The constellation that an address names; no list of thousands to choose from."""
 
-    title = parameter_name = "constellation"
+    title = parameter_name = column = "constellation"
 
     def lookups(self, request, model_admin):
         number = self._number(self.value())
@@ -51,7 +54,7 @@ class ConstellationFilter(admin.SimpleListFilter):
         if not self.value():
             return queryset
         number = self._number(self.value())
-        return queryset.none() if number is None else queryset.filter(constellation=number)
+        return queryset.none() if number is None else queryset.filter(**{self.column: number})
 
 
 class EditableFilter(admin.SimpleListFilter):
@@ -74,6 +77,8 @@ class IntoEditableFilter(EditableFilter):
 
 @admin.register(Task)
 class TaskAdmin(RemovingAdmin):
+    change_form_template = "admin/constellations/task.html"
+    actions = (retry_tasks, remove)
     session_path = "constellation__session"
     numbers = ("id", "constellation_id")
     machines = ("task",)
@@ -99,7 +104,13 @@ class TaskAdmin(RemovingAdmin):
         return Sheet(Shown(row.constellation, row.constellation.version, tasks, dependency_rows(into)), full=True)
 
     def beside(self, request: HttpRequest, row: Task) -> dict:
-        return {"constellation": row.constellation, "why": why(row), "dependencies_shown": DEPENDENCIES}
+        return {
+            "constellation": row.constellation,
+            "why": why(row),
+            "dependencies_shown": DEPENDENCIES,
+            "commands": buttons(offered_of_task(row) if self.has_operate_permission(request) else ()),
+            "once": secrets.token_hex(12),
+        }
 
     def operation_of(self, row: Task) -> dict:
         return {"op": "remove_task", "parameters": {"task_id": row.task_id}}

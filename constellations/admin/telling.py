@@ -32,6 +32,12 @@ def sentence(diff: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(told[:TOLD]) + (f" and {len(told) - TOLD} more" if len(told) > TOLD else "")
 
 
+def edits_since(problems: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[str]:
+    """What came before an edit that is stale, with the names of who did it."""
+    told = [(each["message"], each.get("author", "")) for each in problems]
+    return [names[author] + message.removeprefix(author) if author else message for message, author in told]
+
+
 def value(what: Any) -> str:
     """A value as a person reads it."""
     if what is None or what in ("", [], {}):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 from django.db.models import QuerySet
 
 from agents import approvals
+from agents.authors import names_of
 from agents.models import Approval, Device
 from agents.tables import Fields
 from constellations.errors import ConstellationsError
@@ -83,15 +85,16 @@ def list_edits(caller: Caller, arguments: Fields) -> results.EditList:
     rows = same_stream(Edit.objects.filter(constellation=constellation).defer("before", "after"), constellation.pk)
     names = {"author": "author", "since": "version__gt", "task_id": "before__tasks__has_key"}
     found, following = page(rows.filter(**{names[key]: value for key, value in given.items() if key in names}), given)
-    return results.EditList(edits=[_edit(row) for row in found], next=following)
+    who = names_of(row.author for row in found)
+    return results.EditList(edits=[_edit(row, who[row.author]) for row in found], next=following)
 
 
-def _edit(row: Edit) -> results.EditLine:
+def _edit(row: Edit, name: str) -> results.EditLine:
     operations, _, cut = within(row.operations, ROWS, ROWS_BYTES)
     diff, _, diff_cut = within(row.diff, ROWS, ROWS_BYTES)
     return results.EditLine(
-        id=row.pk, edit_id=row.edit_id, author=row.author, reason=row.reason[:REASON], undoes=row.undoes_id, at=row.at,
-        based_on=row.based_on, version=row.version, operations=operations, diff=diff, truncated=cut or diff_cut,
+        id=row.pk, edit_id=row.edit_id, author=row.author, author_name=name, reason=row.reason[:REASON], undoes=row.undoes_id,
+        at=row.at, based_on=row.based_on, version=row.version, operations=operations, diff=diff, truncated=cut or diff_cut,
     )  # fmt: skip
 
 
@@ -118,12 +121,13 @@ def list_approvals(caller: Caller, arguments: Fields) -> results.ApprovalList:
     caller.demand(READ)
     wanted = {"session": given["session"]} if "session" in given else {}
     rows, following = page(approvals_of(caller).filter(state=given.get("state", "waiting"), **wanted), given)
-    return results.ApprovalList(approvals=[_approval(row) for row in rows], next=following)
+    who = names_of(row.decided_by for row in rows)
+    return results.ApprovalList(approvals=[_approval(row, who) for row in rows], next=following)
 
 
-def _approval(row: Approval) -> results.ApprovalView:
+def _approval(row: Approval, who: Mapping[str, str]) -> results.ApprovalView:
     shown, _, _ = within([row.action], 1, ACTION_BYTES)
-    row.action = shown[0] if shown else None
+    row.action, row.decided_by_name = shown[0] if shown else None, who[row.decided_by]  # type: ignore[attr-defined]
     return results.ApprovalView.model_validate(row)
 
 
@@ -134,4 +138,4 @@ def decide_approval(caller: Caller, arguments: Fields) -> results.Decision:
     if not approvals_of(caller).filter(pk=approval).exists():
         raise approvals.NoSuchApproval(f"there is no approval {approval} for you to decide")
     row, changed = approvals.approval_decide(approval, by=caller.by, request_id=secrets.token_hex(8), **given)
-    return results.Decision(changed=changed, approval=_approval(row))
+    return results.Decision(changed=changed, approval=_approval(row, names_of([row.decided_by])))

@@ -103,6 +103,7 @@ class EditLine(Result):
     id: int
     edit_id: str
     author: str
+    author_name: str = Field(description="As people call the author.")
     reason: str
     undoes: int | None = Field(description="Id of the edit that it takes back.")
     based_on: int
@@ -153,6 +154,7 @@ class ApprovalView(Result):
     expires_at: datetime | None
     decided_at: datetime | None
     decided_by: str
+    decided_by_name: str = Field(description="As people call who decided; empty while it waits.")
     reason: str
 
 

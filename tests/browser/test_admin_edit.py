@@ -117,6 +117,23 @@ def test_an_edit_in_the_admin_is_live_in_the_dashboard(page, installation, plant
     expect(other.locator(".node").filter(has_text="brand_new")).to_have_count(1)
 
 
+def test_lists_name_who_asked_and_the_own_page_of_a_task_has_what_watches_over_its_calls(page, installation, planted):
+    made, session = planted
+    page.goto(f"/admin/agents/event/?session={session}")
+    expect(page.locator("td.field-by").first).to_have_text("constellation agent of by hand")
+    page.goto(f"/admin/constellations/constellation/{made}/change/")
+    card(page, "task_004").get_by_role("link", name="task_004").click()
+    page.get_by_label("Policies").fill('[{"tool": "command"}]')
+    page.get_by_role("button", name="Save as one edit").click()
+    expect(card(page, "task_004").locator(".o-policies .errorlist")).to_contain_text("a policy needs a decision")
+    page.get_by_label("Policies").fill('[{"tool": "command", "decision": "ask"}]')
+    page.get_by_label("When it is stuck").fill('{"stuck_threshold": 5}')
+    page.get_by_role("button", name="Save as one edit").click()
+    expect(page.locator(".messagelist")).to_contain_text("Saved as version 2: updated task task_004")
+    page.goto(f"/admin/constellations/edit/?constellation={made}")
+    expect(page.locator("td.field-author")).to_have_text("ann")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_fits_wide_and_narrow_in_light_and_dark(page, planted, scheme, width):

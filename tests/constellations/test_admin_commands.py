@@ -107,9 +107,11 @@ def test_what_failed_is_tried_again(staff, engine, device, tmp_path):
     mark = tmp_path / "ready"
     found = engine.carry_out({"name": "nightly", "tasks": [command("a", "test", "-e", str(mark)), noop("b", after=["a"])]})
     mark.touch()
-    told = staff.told(act(staff, found, "retry_failed"))
+    told = staff.told(act(staff, found, "retry_failed", once="o1"))
     assert told == ["nightly: tried again: a; it is reopened for that."]
+    assert staff.told(act(staff, found, "retry_failed", once="o1")) == ["nightly: has been asked for that already."]
     engine.run()
+    assert staff.told(act(staff, found, "retry_failed", once="o2")) == ["nightly: nothing in it has failed."]
     found.refresh_from_db()
     assert found.state == "COMPLETED"
 

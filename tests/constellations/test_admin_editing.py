@@ -122,12 +122,70 @@ def test_the_steps_of_a_task_are_edited_as_json(staff, session, laptop):
     made = plant(session, {"task_id": "a", "steps": [{"say": "hello"}]})
     row = task(made, "a")
     values = staff.form(row)
-    assert "tasks-0-command" not in values
     page = staff.save(row, {**values, "tasks-0-phases": '[{"steps": [{"say": 1}]}]'})
     assert problems(page) == {"a.phases": ["phases[0].steps[0].say: must be text, not the number 1; put it in quotes"]}
     staff.told(staff.save(row, {**values, "tasks-0-phases": '[{"steps": [{"say": "bye"}]}]'}))
     row.refresh_from_db()
     assert row.phases[0]["steps"][0]["text"] == "bye"
+
+
+def test_a_task_of_one_call_becomes_one_in_steps_and_the_other_way_round(staff, session, laptop):
+    row = task(plant(session, {"task_id": "a", "command": ["make", "it"]}), "a")
+    values = {**staff.form(row), "tasks-0-phases": '[{"steps": [{"say": "hello"}]}]'}
+    found = problems(staff.save(row, values))
+    assert found == {"a.command": ["a task has phases or a command or tool, not both: command beside phases"]}
+    staff.told(staff.save(row, {**values, "tasks-0-command": ""}))
+    row.refresh_from_db()
+    assert (row.tool, row.arguments, row.phases[0]["steps"][0]["text"]) == ("steps", {}, "hello")
+    values = {**staff.form(row), "tasks-0-phases": ""}
+    assert problems(staff.save(row, values)) == {"a.command": ["names no program"]}
+    staff.told(staff.save(row, {**values, "tasks-0-command": "make it"}))
+    row.refresh_from_db()
+    assert (row.tool, row.arguments, row.phases) == ("command", {"argv": ["make", "it"]}, [])
+    assert list(verify()) == []
+
+
+def test_what_watches_over_a_tasks_calls_is_edited_on_its_page(staff, seed):
+    row = task(seed, "task_003")
+    values = staff.form(row)
+    assert (values["tasks-0-policies"], values["tasks-0-progress"]) == ("", "")
+    values["tasks-0-policies"] = '[{"tool": "command", "pattern": "rm -rf", "decision": "deny"}, {"decision": "ask"}]'
+    values["tasks-0-progress"] = '{"stuck_threshold": 5, "poll_commands": ["^wait"]}'
+    staff.told(staff.save(row, values))
+    row.refresh_from_db()
+    assert row.policies == [
+        {"tool": "command", "pattern": "rm -rf", "decision": "deny"}, {"tool": "*", "pattern": "", "decision": "ask"},
+    ]  # fmt: skip
+    assert row.progress == {"stuck_threshold": 5, "poll_commands": ["^wait"]}
+    assert staff.told(staff.save(row, staff.form(row))) == ["Nothing was to be changed, so nothing was saved."]
+    staff.told(staff.save(row, {**staff.form(row), "tasks-0-policies": "", "tasks-0-progress": "{}"}))
+    row.refresh_from_db()
+    assert (row.policies, row.progress) == ([], {})
+    assert Edit.objects.count() == 2
+    assert list(verify()) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "told"),
+    [
+        ("policies", "{}", "This must be a list: [...]."),
+        ("policies", "[{]", "This is no JSON: expecting property name enclosed in double quotes, line 1, column 3."),
+        ("policies", '[{"tool": "x"}]', "policies[0]: a policy needs a decision: one of allow, ask, deny"),
+        ("policies", '[{"decision": "maybe"}]', "policies[0].decision: must be one of allow, ask, deny, not the text 'maybe'"),
+        ("policies", '[{"decision": "ask", "pattern": "("}]', "policies[0].pattern: it is no regular expression: missing ): ("),
+        ("progress", '{"enabled": true}', "progress.enabled: there is no key enabled here; did you mean enable?"),
+        ("progress", '{"stuck_threshold": -1}', "progress.stuck_threshold: stuck_threshold must be a whole number from 0"),
+        ("progress", "[]", "This must be an object: {...}."),
+        ("on_lost", "shrug", "Select a valid choice. shrug is not one of the available choices."),
+        ("deadline", "-1", "is -1.0; it must be above 0 and at most 31,536,000"),
+        ("backoff", "soon", "Enter a number."),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_field_of_a_tasks_own_page_is_told_there(staff, seed, field, text, told):
+    row = task(seed, "task_003")
+    page = refused(staff, row, {**staff.form(row), f"tasks-0-{field}": text}, seed)
+    assert problems(page) == {f"task_003.{field}": [told]}
+    assert 'class="o-field o-{field} errors"'.replace("{field}", field) in page.content.decode()
 
 
 def test_a_dependency_is_edited_on_its_page_and_a_condition_makes_it_conditional(staff, seed):

@@ -86,6 +86,18 @@ def test_the_pages_of_a_task_and_of_a_dependency_are_bounded(staff, large, djang
             assert staff.client.get(address(row, "delete")).status_code == 200
 
 
+@pytest.mark.parametrize("way", ["reopen", "fork"])
+def test_the_pages_that_ask_how_it_goes_on_are_bounded(staff, large, way, django_assert_max_num_queries):
+    Constellation.objects.filter(pk=large.pk).update(state="PARTIALLY_FAILED")
+    Task.objects.filter(constellation=large).update(state="FAILED")
+    with django_assert_max_num_queries(QUERIES):
+        page = staff.client.get(address(large, way))
+    assert len(page.content) < FORM_BYTES
+    with django_assert_max_num_queries(QUERIES):
+        refused = staff.client.post(address(large, way), {"retry": "nowhere", "once": "o1"})
+    assert refused.context["form"].errors == {"retry": ["there is no task nowhere"]}
+
+
 def test_removing_what_waits_for_nothing_more_is_bounded(staff, large, django_assert_max_num_queries):
     chosen = list(large.tasks.order_by("-id").values_list("pk", flat=True)[:50])
     sent = {"action": "remove", "_selected_action": chosen}

@@ -346,6 +346,7 @@ def test_answers_are_bounded_and_say_so(program, digits, monkeypatch):
     tasks = {task["task_id"]: task for task in program("get_constellation", constellation_id=digits.pk)["tasks"]}
     assert (tasks["train"]["arguments"], tasks["fetch"]["arguments"]) == (None, {})
     history = program("list_edits", constellation_id=digits.pk)["edits"]
+    assert {(edit["author"], edit["author_name"]) for edit in history} == {(program.by, "token claude of operator")}
     assert [(edit["edit_id"], edit["operations"], edit["truncated"]) for edit in history] == [
         ("longer", history[0]["operations"], history[0]["truncated"]), ("long", [], True),
     ]  # fmt: skip
@@ -420,6 +421,7 @@ def test_what_waits_is_listed_and_decided(program, session, digits):
     assert [row["id"] for row in program("list_approvals")["approvals"]] == [other, approval]
     done = program("decide_approval", approval_id=approval, decision="approve", reason="fine")
     assert (done["changed"], done["approval"]["state"], done["approval"]["decided_by"]) == (True, "approved", program.by)
+    assert done["approval"]["decided_by_name"] == "token claude of operator"
     assert program("decide_approval", approval_id=approval, decision="approve")["changed"] is False
     assert "was approved by" in program("decide_approval", approval_id=approval, decision="reject")
     assert [row["id"] for row in program("list_approvals", state="approved", session=session.pk)["approvals"]] == [approval]

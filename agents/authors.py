@@ -1,0 +1,61 @@
+"""Who an author is. Records name one by what never changes (user:ID, token:KEY, agent:ID); people read names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from django.contrib.auth.models import User
+from django.db.models import CharField, F, QuerySet, Value
+from django.db.models.functions import Cast
+
+from agents.models import Agent, Token
+
+DIGITS = 18
+"""Of an id, at most."""
+
+
+def names_of(authors: Iterable[str]) -> dict[str, str]:
+    """A name for each author, by two queries at most: one for all users and tokens, one for all agents.
+
+    user:ID is the user's name, token:KEY is "token NAME of USER", an agent is called as it is, one that works for a whole
+    session "NAME of SESSION". `system`, `planner` and whoever is no longer there keep what records call them.
+    """
+    found = {author: author for author in authors}
+    return found | dict(_people(found)) | dict(_agents(found))
+
+
+def _people(authors: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Users and tokens: (author, name), by one query."""
+    users, tokens = _numbers(authors, "user"), _keys(authors, "token")
+    asked = [*([_users(users)] if users else []), *([_tokens(tokens)] if tokens else [])]
+    for kind, key, name, owner in asked[0].union(*asked[1:]) if asked else ():
+        yield f"{kind}:{key}", f"{kind} {name}{' ' * bool(name)}of {owner}" if kind == "token" else name
+
+
+def _users(keys: list[int]) -> QuerySet:
+    """Rows of (kind, key, name, owner), as of tokens."""
+    rows = User.objects.filter(pk__in=keys)
+    return rows.values_list(Value("user"), Cast("pk", CharField()), F("username"), Value(""))
+
+
+def _tokens(keys: list[str]) -> QuerySet:
+    rows = Token.objects.filter(token_key__in=keys).order_by()
+    return rows.values_list(Value("token"), F("token_key"), F("name"), F("user__username"))
+
+
+def _agents(authors: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Agents: (author, name). Those of a device have a name that says what they work at."""
+    keys = _numbers(authors, "agent")
+    rows = Agent.objects.filter(pk__in=keys).select_related("session").only("name", "device_id", "session__title")
+    for agent in rows if keys else ():
+        yield f"agent:{agent.pk}", agent.name if agent.device_id else f"{agent.name} of {agent.session}"
+
+
+def _keys(authors: Iterable[str], kind: str) -> list[str]:
+    found = (author.partition(":") for author in authors)
+    return [key for before, _, key in found if before == kind]
+
+
+def _numbers(authors: Iterable[str], kind: str) -> list[int]:
+    keys = _keys(authors, kind)
+    return [int(key) for key in keys if key.isascii() and key.isdecimal() and len(key) <= DIGITS]
