@@ -24,7 +24,8 @@ from project.watchdog import Living
 
 WITHIN_S = 10.0
 SLEEP = ["sleep", "600"]
-DEAF = ["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"]
+DEAF = "trap '' TERM; touch \"$0\"; while :; do sleep 0.1; done"
+"""It ignores SIGTERM from the moment on in which the file is there."""
 
 
 def until(condition: Callable[[], object], within_s: float = WITHIN_S) -> None:
@@ -288,19 +289,19 @@ class TestStopping:
         assert supervisor.run(lambda: 3 if running(supervisor) else None) == 3
         assert running(supervisor) == set()
 
-    def test_a_child_that_does_not_stop_is_killed_when_its_time_is_over(self, supervise):
-        supervisor = supervise(DEAF, stop_s=0.5)
+    def test_a_child_that_does_not_stop_is_killed_when_its_time_is_over(self, supervise, tmp_path):
+        supervisor, deaf = supervise(["sh", "-c", DEAF, str(tmp_path / "deaf")], stop_s=0.5), tmp_path / "deaf"
         began = time.monotonic()
-        assert supervisor.run(lambda: 0 if running(supervisor) else None) == 0
+        assert supervisor.run(lambda: 0 if deaf.exists() else None) == 0
         assert time.monotonic() - began >= 0.5
         assert running(supervisor) == set()
 
-    def test_a_second_signal_ends_everything_at_once(self, supervise, said):
-        supervisor = supervise(DEAF, stop_s=600.0)
+    def test_a_second_signal_ends_everything_at_once(self, supervise, said, tmp_path):
+        supervisor, deaf = supervise(["sh", "-c", DEAF, str(tmp_path / "deaf")], stop_s=600.0), tmp_path / "deaf"
         again = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
 
         def interrupt() -> None:
-            if running(supervisor) and not again.ident:
+            if deaf.exists() and not again.ident:
                 os.kill(os.getpid(), signal.SIGINT)
                 again.start()
 
