@@ -14,6 +14,8 @@ PAGE = 100
 """Rows of a page, unless asked otherwise."""
 PAGE_LIMIT = 500
 """Rows of a page at most."""
+COUNTED = ("id", "version")
+"""Keys that are numbers. Ids of one table are in order of time where one kind of writer makes its rows, runners or services."""
 
 
 def whole_number(text: str, key: str, low: int, high: int) -> int:
@@ -36,9 +38,10 @@ def optional(request, key: str, low: int, high: int) -> int | None:
 
 
 class ById(BasePagination):
-    """`?limit=N&cursor=ID`: the rows beyond `cursor` in the view's order; `next` is the cursor of the page after, or null.
+    """`?limit=N&cursor=KEY`: the rows beyond `cursor` in the view's order; `next` is the cursor of the page after, or null.
 
-    A view says `newest_first = True` to count downwards, and `cursor_field` where its rows have another key than `id`.
+    A view says `newest_first = True` to count downwards, and `cursor_field` where its rows go by another key than `id`:
+    one of COUNTED is a number, any other one is text.
     """
 
     def paginate_queryset(self, queryset, request, view=None) -> list[Any]:
@@ -53,7 +56,7 @@ class ById(BasePagination):
         return rows[:limit]
 
     def _cursor(self, request) -> int | str | None:
-        if self.field == "id":
+        if self.field in COUNTED:
             return optional(request, "cursor", 0, LARGEST)
         text = request.query_params.get("cursor")
         if text is not None and not (text.isascii() and text.isprintable()):
@@ -72,7 +75,7 @@ class ById(BasePagination):
         }
 
     def get_schema_operation_parameters(self, view) -> list[dict[str, Any]]:
-        kind = "integer" if getattr(view, "cursor_field", "id") == "id" else "string"
+        kind = "integer" if getattr(view, "cursor_field", "id") in COUNTED else "string"
         number = {"type": "integer", "minimum": 1, "maximum": PAGE_LIMIT, "default": PAGE}
         beyond = (
             {"type": kind, "minimum": 0, "maximum": LARGEST} if kind == "integer" else {"type": kind, "pattern": "^[ -~]*$"}

@@ -13,21 +13,23 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api import Api, request_id
+from agents.api import request_id
 from agents.filters import IdFilter, SessionFilter, one_of
 from agents.models import Output, Session
 from agents.pagination import LARGEST, optional, parameter
 from agents.permissions import actor_name
+from agents.replay import consistent_read
 from constellations import command_serializers as command_forms
 from constellations import edit_serializers as edit_forms
 from constellations import serializers as forms
 from constellations.command_api import CommandViews, retried
 from constellations.commands import constellation_retry
-from constellations.edit_api import EditViews, etag
-from constellations.graph_statistics import statistics_of
+from constellations.edit_api import EditViews
+from constellations.graph_statistics import figures_of, statistics_of
 from constellations.machines import CONSTELLATION, TASK
 from constellations.models import Attempt, Constellation, Dependency, Task
 from constellations.task_progress import progress_of, same_stream, waiting_approvals
+from constellations.versioned import Versioned, etag
 from constellations.waiting import why
 
 GRAPH_ROWS = 20_000
@@ -85,18 +87,23 @@ class ConstellationViews(mixins.ListModelMixin, EditViews, CommandViews):
     @extend_schema(responses=forms.ConstellationDetail)
     def retrieve(self, request: Request, pk: str) -> Response:
         """One constellation with its tasks and dependencies."""
-        constellation = self.get_object()
-        return Response(detail(constellation), headers=etag(constellation.version))
+        with consistent_read():
+            constellation = self.get_object()
+            found = detail(constellation)
+        return Response(found, headers=etag(constellation.version))
 
     @extend_schema(responses=edit_forms.ConstellationStatistics, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def statistics(self, request: Request, pk: str) -> Response:
         """How the graph is shaped, and how time was spent."""
-        return Response(edit_forms.ConstellationStatistics(statistics_of(self.get_object())).data)
+        with consistent_read():
+            figures = figures_of(self.get_object())
+        found = statistics_of(figures)
+        return Response(edit_forms.ConstellationStatistics(found).data, headers=etag(found["version"]))
 
 
 def detail(constellation: Constellation) -> dict[str, Any]:
-    """The row, its graph up to GRAPH_ROWS, and how many tasks are in which state."""
+    """The row, its graph up to GRAPH_ROWS, and how many tasks are in which state; to be read inside `consistent_read`."""
     tasks = same_stream(Task.objects.filter(constellation=constellation), constellation.pk)
     edges = same_stream(Dependency.objects.filter(constellation=constellation), constellation.pk)
     counts = dict(tasks.order_by().values_list("state").annotate(Count("pk")))
@@ -111,7 +118,7 @@ def detail(constellation: Constellation) -> dict[str, Any]:
     }
 
 
-class TaskViews(mixins.ListModelMixin, Api):
+class TaskViews(mixins.ListModelMixin, Versioned):
     """Tasks, their attempts and what those printed."""
 
     serializer_class = forms.TaskRow
@@ -124,20 +131,23 @@ class TaskViews(mixins.ListModelMixin, Api):
     @extend_schema(responses=forms.TaskDetail)
     def retrieve(self, request: Request, pk: str) -> Response:
         """One task with its attempts, its progress, and the end of what it printed."""
-        task = self.get_object()
-        attempts = list(task.attempts.select_related("device").order_by("-number")[:ATTEMPTS])
-        task.latest = attempts[::-1]
-        task.output = tail_of(attempts[0]) if attempts else None
-        task.so_far = progress_of(task, attempts[0] if attempts else None)
-        task.waiting_for = waiting_approvals(task)
+        with consistent_read():
+            task = self.get_object()
+            attempts = list(task.attempts.select_related("device").order_by("-number")[:ATTEMPTS])
+            task.latest = attempts[::-1]
+            task.output = tail_of(attempts[0]) if attempts else None
+            task.so_far = progress_of(task, attempts[0] if attempts else None)
+            task.waiting_for = waiting_approvals(task)
         return Response(forms.TaskDetail(task).data)
 
     @extend_schema(responses=edit_forms.Why, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def why(self, request: Request, pk: str) -> Response:
         """Why a task is not running."""
-        task = self.get_object()
-        return Response({"id": task.pk, "task_id": task.task_id, "state": task.state, **why(task)})
+        with consistent_read():
+            task = self.get_object()
+            found = {"id": task.pk, "task_id": task.task_id, "state": task.state, **why(task)}
+        return Response(found)
 
     @extend_schema(
         request=command_forms.Said, responses={200: command_forms.RetryTaken, 202: command_forms.RetryTaken}, filters=False

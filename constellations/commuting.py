@@ -73,6 +73,11 @@ def of_operations(written: Sequence[Any]) -> Reach:
     return found
 
 
+def are_readable(written: Sequence[Any]) -> bool:
+    """Whether they are operations by their form; then what refuses them is the graph."""
+    return isinstance(written, list | tuple) and bool(written) and not any(operations.read(each).findings for each in written)
+
+
 def _task(found: Reach, values: Row) -> None:
     task_id = values["task"]["task_id"]
     found.tasks.add(task_id)

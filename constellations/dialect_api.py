@@ -17,12 +17,14 @@ from agents.errors import Conflict
 from agents.models import Session
 from agents.pagination import parameter
 from agents.permissions import actor_name
+from agents.replay import consistent_read
 from agents.serializers import Accepted
 from constellations import dialect_serializers as forms
 from constellations import importing
 from constellations.dialects import NAMES, ORRERY
 from constellations.exporting import export
 from constellations.models import Constellation
+from constellations.versioned import etag
 
 DIALECT = OpenApiParameter("dialect", OpenApiTypes.STR, enum=NAMES, default=ORRERY)
 STATES = OpenApiParameter("states", OpenApiTypes.INT, enum=[0, 1], description="1: with how far tasks have come.")
@@ -42,9 +44,11 @@ class ExportViews(Api):
         dialect, states = request.query_params.get("dialect", ORRERY), parameter(request, "states", 0, 0, 1)
         if dialect not in NAMES:
             raise ValidationError({"dialect": f"must be one of {', '.join(NAMES)}"})
-        text = export(self.get_object(), dialect, bool(states))
-        name = f'attachment; filename="constellation-{pk}.{dialect}.json"'
-        return HttpResponse(text, content_type="application/json", headers={"Content-Disposition": name})
+        with consistent_read():
+            constellation = self.get_object()
+            text = export(constellation, dialect, bool(states))
+        name = {"Content-Disposition": f'attachment; filename="constellation-{pk}.{dialect}.json"'}
+        return HttpResponse(text, content_type="application/json", headers=name | etag(constellation.version))
 
 
 class ImportViews(Api):

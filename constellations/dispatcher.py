@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from agents.replay import consistent_read
 from agents.tables import Fields
 from agents.turns import Turn
 from constellations import editing, edits
@@ -75,10 +76,11 @@ def execute_commands(
 
 def executed(constellation_id: int, made: Edit | None, changed: bool, full: bool = False) -> Executed:
     """What came of an edit that was made: its row, or None where there was nothing to do."""
-    row = Constellation.objects.filter(pk=constellation_id).first()
-    if row is None:
-        raise NoSuchConstellation(f"there is no constellation {constellation_id}")
-    shown = overview(row) if full else None
+    with consistent_read():
+        row = Constellation.objects.filter(pk=constellation_id).first()
+        if row is None:
+            raise NoSuchConstellation(f"there is no constellation {constellation_id}")
+        shown = overview(row) if full else None
     if made is None:
         return Executed(None, "", changed, row.version, [], shown)
     return Executed(made.pk, made.edit_id, changed, row.version, made.diff, shown)

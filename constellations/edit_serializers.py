@@ -12,7 +12,7 @@ from constellations.models import Edit
 from constellations.waiting import KINDS
 
 
-class EditRow(serializers.ModelSerializer):
+class EditWhole(serializers.ModelSerializer):
     operations = serializers.ListField(child=serializers.DictField())
     diff = serializers.JSONField()
     author_name = AuthorName(source="author")
@@ -27,12 +27,23 @@ class EditRow(serializers.ModelSerializer):
         )  # fmt: skip
 
 
-class EditDetail(EditRow):
+class EditRow(EditWhole):
+    """As much of an edit as the history shows: `history.cut` has had it."""
+
+    operations_total = serializers.IntegerField(help_text="Of them the first are shown.")
+    diff_total = serializers.IntegerField(help_text="Of its entries the first are shown.")
+    truncated = serializers.BooleanField(help_text="There are more; the edit by itself has all.")
+
+    class Meta(EditWhole.Meta):
+        fields = (*EditWhole.Meta.fields, "operations_total", "diff_total", "truncated")
+
+
+class EditDetail(EditWhole):
     before = serializers.DictField(help_text="What it changed, as it was: tasks and dependencies by their ids; null for new.")
     after = serializers.DictField(help_text="The same as it was after it; null for what was removed.")
 
-    class Meta(EditRow.Meta):
-        fields = (*EditRow.Meta.fields, "before", "after")
+    class Meta(EditWhole.Meta):
+        fields = (*EditWhole.Meta.fields, "before", "after")
 
 
 class EditMade(serializers.Serializer):
@@ -45,19 +56,32 @@ class Operation(serializers.JSONField):
     """{"op": "add_task", "parameters": {...}}, or in short {"add_task": {...}}; the editor says what is wrong with it."""
 
 
-class PreviewBody(Body):
+class BasedOn(Whole):
+    """What its author has seen."""
+
+    def __init__(self) -> None:
+        said = "The version it was made on; or If-Match."
+        super().__init__(required=False, min_value=1, max_value=LARGEST, help_text=said)
+
+
+class Operations(Body):
     operations = serializers.ListField(child=Operation(), max_length=MAX_OPERATIONS)
 
 
-class EditBody(PreviewBody):
+class PreviewBody(Operations):
+    based_on = BasedOn()
+
+
+class EditBody(Operations):
     reason = Text(required=False, allow_blank=True, max_length=REASON_LENGTH)
     edit_id = ClientId()
-    based_on = Whole(required=False, min_value=1, max_value=LARGEST, help_text="The version it was made on; or If-Match.")
+    based_on = BasedOn()
 
 
 class UndoBody(Body):
     reason = Text(required=False, allow_blank=True, max_length=REASON_LENGTH)
     edit_id = ClientId(help_text="Of the new edit.")
+    based_on = BasedOn()
 
 
 class SkippedTask(serializers.Serializer):

@@ -15,6 +15,7 @@ from agents.records import Door
 from agents.services import wake_a_runner
 from agents.tables import Fields
 from constellations import commuting, editing
+from constellations.drafts import Devices
 from constellations.errors import EditRefused, EditRejected, StaleEdit
 from constellations.graph_reads import graph_opened
 from constellations.live import LiveGraph
@@ -62,9 +63,10 @@ def edit_apply(
 def carry_out(constellation_id: int, wanted: Wanted, request_id: str = "") -> tuple[Edit | None, bool]:
     """Make an edit under the lock of its session; see `edit_apply`."""
     check(wanted)
+    devices = known_devices()  # they have streams of their own: under this one's lock they could change as well
     with graph_opened(constellation_id, wanted.author, request_id) as (opened, live):
         known = find(constellation_id, wanted.edit_id) if wanted.edit_id else None
-        made = None if known else make(opened, live, wanted)
+        made = None if known else make(opened, live, wanted, devices)
     if made is None:
         return known, False
     wake_a_runner()
@@ -89,9 +91,9 @@ def check(wanted: Wanted) -> None:
         raise EditRejected(f"author: 1 to {AUTHOR_LENGTH} characters")
 
 
-def make(opened: Door, live: LiveGraph, wanted: Wanted) -> int | None:
+def make(opened: Door, live: LiveGraph, wanted: Wanted, devices: Devices) -> int | None:
     """The edit, recorded; the id of its row, or None where it changes nothing. Raises as `judge` does."""
-    operations, changes = judge(live, wanted)
+    operations, changes = judge(live, wanted, devices)
     if not changes:
         return None
     row = edit_row(live, wanted, operations, changes, {"id": opened.take(), "at": opened.turn.at})
@@ -99,7 +101,7 @@ def make(opened: Door, live: LiveGraph, wanted: Wanted) -> int | None:
     return row["id"]
 
 
-def judge(live: LiveGraph, wanted: Wanted) -> tuple[Sequence[Any], editing.Changes]:
+def judge(live: LiveGraph, wanted: Wanted, devices: Devices) -> tuple[Sequence[Any], editing.Changes]:
     """The operations of an edit on this graph, and what they change; raises EditRefused, EditRejected, StaleEdit."""
     check_open(live)
     operations = wanted.compose(live)
@@ -107,10 +109,10 @@ def judge(live: LiveGraph, wanted: Wanted) -> tuple[Sequence[Any], editing.Chang
         return operations, editing.Changes()
     missed = _missed(live, operations, wanted.based_on)
     try:
-        changes = editing.apply(live.snapshot(), operations, known_devices())
+        changes = editing.apply(live.snapshot(), operations, devices)
     except EditRefused as error:
-        if missed:
-            raise StaleEdit(wanted.based_on or 0, live.constellation["version"], missed) from error
+        if missed or _could_have_been(live, operations, wanted.based_on):
+            raise StaleEdit(wanted.based_on or 0, live.constellation["version"], missed or error.problems) from error
         raise
     if changes:
         live.check_room(changes)
@@ -155,6 +157,11 @@ def _missed(live: LiveGraph, operations: Sequence[Any], based_on: int | None) ->
     ours = commuting.of_operations(operations) if isinstance(operations, list | tuple) else commuting.Reach()
     told = [(edit, commuting.clashes(ours, commuting.of_applied(edit.before, edit.after))) for edit in found]
     return [_told(edit, names) for edit, names in told if names]
+
+
+def _could_have_been(live: LiveGraph, operations: Sequence[Any], based_on: int | None) -> bool:
+    """Whether a refused edit may have been none to refuse on the version that its author has seen."""
+    return based_on is not None and based_on < live.constellation["version"] and commuting.are_readable(operations)
 
 
 def _told(edit: Edit, names: list[str]) -> Fields:

@@ -70,9 +70,10 @@ class EditRejected(ConstellationsError):
 
 
 class StaleEdit(ConstellationsError):
-    """The edit was made on an older version, and does not commute with what was changed since.
+    """The edit was made on an older version, and does not commute with what was changed since, or is refused after it.
 
-    `members` names the newest version; `problems` are the edits since: {"key": "version 4", "message", "edit_id", "author"}.
+    `members` names the newest version; `problems` are the edits since, {"key": "version 4", "message", "edit_id", "author"},
+    or of one that commutes with them what is wrong with it there, as EditRefused has it.
     """
 
     code = "stale_edit"

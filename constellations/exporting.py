@@ -29,7 +29,10 @@ class ExportTooLarge(AgentsError):
 
 
 def export(constellation: Constellation, dialect: str = dialects.ORRERY, with_states: bool = False) -> str:
-    """JSON text; raises ExportTooLarge. `with_states`: with how far the constellation and its tasks have come."""
+    """JSON text; raises ExportTooLarge. `with_states`: with how far the constellation and its tasks have come.
+
+    Call it inside `consistent_read`, and read the row there: otherwise it may be half of an edit.
+    """
     tasks = list(_tasks(constellation).values("id", *TASK_DEFAULTS)[: MAX_TASKS + 1])
     edges = _dependencies(constellation, {row.pop("id"): row["task_id"] for row in tasks})
     if len(tasks) > MAX_TASKS or len(edges) > MAX_DEPENDENCIES:
@@ -46,7 +49,7 @@ def _tasks(constellation: Constellation) -> QuerySet[Task]:
 
 
 def _dependencies(constellation: Constellation, task_ids: dict[int, str]) -> list[dict[str, Any]]:
-    """Those between `task_ids`, by key: an edit in between may have added others."""
+    """Those between `task_ids`, by key: of too many tasks not all were read."""
     rows = same_stream(Dependency.objects.filter(constellation=constellation), constellation.pk).order_by("id")
     columns = ("dependency_id", "upstream_id", "downstream_id", "type", "condition", "description")
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -22,18 +23,38 @@ PATH = 1_000
 """Tasks of the critical path that are named, from its first."""
 
 
-def statistics_of(constellation: Constellation) -> dict[str, Any]:
-    """See constellations.edit_serializers.ConstellationStatistics; times are in seconds."""
+@dataclass(frozen=True)
+class Figures:
+    """What statistics are made of: {task's key: task_id}, (upstream, downstream) keys, tasks by state, seconds."""
+
+    version: int
+    nodes: dict[int, str]
+    lines: list[tuple[int, int]]
+    counts: dict[str, int]
+    wall_s: float
+    work_s: float
+    waiting_s: float
+
+
+def figures_of(constellation: Constellation) -> Figures:
+    """Read them inside `consistent_read`; the row too."""
     tasks = same_stream(Task.objects.filter(constellation=constellation), constellation.pk)
     edges = same_stream(Dependency.objects.filter(constellation=constellation), constellation.pk)
     nodes = dict(tasks.order_by("id").values_list("pk", "task_id")[: ROWS + 1])
     lines = list(edges.values_list("upstream_id", "downstream_id")[: ROWS + 1])
     counts = dict(tasks.order_by().values_list("state").annotate(Count("pk")))
+    times = _wall(constellation), _work(constellation), _waiting(constellation)
+    return Figures(constellation.version, nodes, lines, counts, *times)
+
+
+def statistics_of(figures: Figures) -> dict[str, Any]:
+    """See constellations.edit_serializers.ConstellationStatistics; times are in seconds."""
+    nodes, lines, counts = figures.nodes, figures.lines, figures.counts
     truncated = len(nodes) > ROWS or len(lines) > ROWS
     graph = Graph() if truncated else Graph.build(nodes, lines)
     shape = graph.statistics()
     return {
-        "version": constellation.version,
+        "version": figures.version,
         "total": sum(counts.values()),
         "by_state": {state: counts.get(state, 0) for state in MACHINES[TASK.name].states},
         "dependencies": len(lines),
@@ -43,9 +64,9 @@ def statistics_of(constellation: Constellation) -> dict[str, Any]:
         "max_width": shape.max_width,
         "parallelism_ratio": round(shape.parallelism, 3),
         "truncated": truncated,
-        "wall_s": _wall(constellation),
-        "work_s": _work(constellation),
-        "waiting_s": _waiting(constellation),
+        "wall_s": figures.wall_s,
+        "work_s": figures.work_s,
+        "waiting_s": figures.waiting_s,
     }
 
 

@@ -33,7 +33,8 @@ LINE_COLUMNS = ("dependency_id", "upstream__task_id", "downstream__task_id", "ty
 def overview(constellation: Constellation) -> Fields:
     """{"id", "session", "name", "state", "reason", "version", "counts": {state: n}, "tasks", "dependencies", "truncated"}.
 
-    A task's `arguments` and `result` are None where they are longer than VALUE_BYTES; `truncated` says that rows are missing.
+    To be read inside `consistent_read`, as the row is. A task's `arguments` and `result` are None where they are longer than
+    VALUE_BYTES; `truncated` says that rows are missing.
     """
     tasks = same_stream(Task.objects.filter(constellation=constellation), constellation.pk)
     lines = same_stream(Dependency.objects.filter(constellation=constellation), constellation.pk)

@@ -14,9 +14,9 @@ from agents.policies import POLICIES
 from agents.replay import consistent_read
 from agents.tables import Fields
 from agents.turns import Turn
-from constellations import editing
+from constellations import editing, edits
 from constellations.crews import calls_of, rule_of, script_of
-from constellations.edits import Wanted, check_open, edit_row
+from constellations.edits import Wanted, edit_row
 from constellations.graph_reads import graph_copied
 from constellations.live import LiveGraph
 from constellations.machines.task import ENDED
@@ -27,31 +27,32 @@ PREVIEW = "preview"
 """Author of an edit that is not made."""
 
 
-def edit_preview(constellation_id: int, operations: Sequence[Any]) -> Fields:
+def edit_preview(constellation_id: int, operations: Sequence[Any], based_on: int | None = None) -> Fields:
     """What `operations` would change on the newest version, and what would follow; raises as `edit_apply` does.
 
     {"version", "diff", "before", "after", "consequences": {"ready", "blocked", "revived": task_ids, "skipped": [{"task_id",
     "reason"}], "critical_path_before", "critical_path_after", "approvals_needed": task_ids}}. `version` is the one it was
-    made on: apply the operations with it as `based_on`.
+    made on: apply the operations with it as `based_on`. Given here, that is the version which their author has seen.
     """
     with consistent_read():
         live, devices = graph_copied(constellation_id), known_devices()
         rules = [surroundings.rule_of(dict(row)) for row in Policy.objects.order_by("order", "id").values()[:POLICIES]]
     try:
-        return preview(live, operations, devices, rules)
+        return preview(live, operations, devices, rules, based_on)
     finally:
         live.take_apart()
 
 
-def preview(live: LiveGraph, operations: Sequence[Any], devices: Mapping[str, Fields], rules: Sequence[Rule]) -> Fields:
+def preview(
+    live: LiveGraph, operations: Sequence[Any], devices: Mapping[str, Fields], rules: Sequence[Rule],
+    based_on: int | None = None,
+) -> Fields:  # fmt: skip
     """See `edit_preview`. `live` is afterwards as if the edit had been made."""
-    check_open(live)
     version = live.constellation["version"]
-    changes = editing.apply(live.snapshot(), operations, devices)
+    _, changes = edits.judge(live, Wanted(lambda live: operations, PREVIEW, "", PREVIEW, based_on), devices)
     told = {"version": version, "diff": changes.diff, "before": changes.before, "after": changes.after}
     path, were = critical_path(live), {key: (node.row["state"], node.skipped) for key, node in live.nodes.items()}
     if changes:
-        live.check_room(changes)
         _apply(live, operations, changes)
     touched = [*(row["task_id"] for row in changes.added_tasks), *changes.updated_tasks]
     return {

@@ -28,6 +28,7 @@ from constellations.graph_reads import Ahead, newest, read_ahead
 from constellations.live import LiveGraph
 from constellations.models import Edit
 from constellations.overview import within
+from constellations.planner import known_devices
 from constellations.previews import edit_preview
 from constellations.task_progress import same_stream
 
@@ -125,7 +126,7 @@ def _read(constellation_id: int) -> Ahead:
 
 def _judged(live: LiveGraph, wanted: Wanted) -> Fields:
     """What the edit would do, in as many words as a proposal keeps, nothing for nothing; raises as `edit_apply` does."""
-    operations, changes = judge(live, wanted)
+    operations, changes = judge(live, wanted, known_devices())
     if not changes:
         return {}
     name = live.constellation["name"] or f"constellation {live.constellation['id']}"
@@ -179,7 +180,7 @@ def prepare(row: Approval) -> approvals.Effect:
         if find(action["constellation_id"], action["edit_id"]) is not None:
             return
         decider, opened.turn.by = opened.turn.by, action["author"]
-        make(opened, newest(opened, ahead), wanted)
+        make(opened, newest(opened, ahead), wanted, known_devices())
         opened.turn.by = decider
 
     return carry_out

@@ -13,25 +13,27 @@ from constellations.models import Edit
 
 
 def edit_undo(
-    constellation_id: int, edit_id: str, author: str, *, reason: str = "", undo_id: str = "", request_id: str = ""
-) -> tuple[Edit | None, bool]:
+    constellation_id: int, edit_id: str, author: str, *, reason: str = "", undo_id: str = "", based_on: int | None = None,
+    request_id: str = "",
+) -> tuple[Edit | None, bool]:  # fmt: skip
     """Take an edit back by an edit of its own, whose `undoes` names it: (its row, whether this changed anything).
 
-    `undo_id` is the new edit's id: the same again is the same undo. What is back already stays as it is. Raises NoSuchEdit,
-    UndoRefused ("cannot undo: task_005 already runs"), and what `edit_apply` raises.
+    `undo_id` is the new edit's id: the same again is the same undo. What is back already stays as it is. With `based_on`, the
+    version that its author has seen, it is rebased as any edit. Raises NoSuchEdit, UndoRefused ("cannot undo: task_005
+    already runs"), and what `edit_apply` raises.
     """
     undone = edit_named(constellation_id, edit_id)
 
     def compose(live: LiveGraph) -> Sequence[Any]:
         return inverse(undone.before, undone.after, live.snapshot())
 
-    wanted = Wanted(compose, author, reason or default_reason(undone), undo_id, undoes=undone.pk)
+    wanted = Wanted(compose, author, reason or default_reason(undone), undo_id, based_on, undone.pk)
     try:
         made, changed = carry_out(constellation_id, wanted, request_id)
     except EditRefused as error:
         said = "; ".join(dict.fromkeys(problem["message"] for problem in error.problems))
         raise UndoRefused(f"cannot undo: {said}", error.problems) from error
-    return (made or undone.undone_by.order_by("id").last()), changed
+    return (made or undone.undone_by.order_by("version").last()), changed
 
 
 def edit_named(constellation_id: int, edit_id: str) -> Edit:

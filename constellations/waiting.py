@@ -31,7 +31,7 @@ KINDS = (
 
 
 def why(task: Task) -> Fields:
-    """{"kind": one of KINDS, "text": a sentence, "fields": what it is about}."""
+    """{"kind": one of KINDS, "text": a sentence, "fields": what it is about}; to be read inside `consistent_read`."""
     row = {"state": task.state, "reason": task.reason}
     if task.state == "RUNNING":
         return _approval(task) or _awaits(task) or told("running", f"{task.task_id} runs, attempt {task.attempt}")

@@ -37,7 +37,7 @@ IMPURE = {
 }
 OUTER = {
     "admin", "admin_filters", "api", "command_api", "consumers", "dialect_api", "edit_api", "management", "mcp", "sse",
-    "urls", "views", "working_admin", "working_api",
+    "urls", "versioned", "views", "working_admin", "working_api",
 }  # fmt: skip
 """The edge of an app: nothing further in imports it."""
 TOP_LEVEL = {"manage.py", "project", "agents", "constellations", "frontend", "tests", "requirements.txt", "README.md"}

@@ -32,7 +32,7 @@ class EditAdmin(ReadOnlyAdmin):
     list_select_related = ("constellation",)
     list_filter = (ConstellationFilter, SessionFilter)
     search_fields = ("edit_id__startswith", "author__startswith")
-    ordering = ("-id",)
+    ordering = ("-constellation_id", "-version")
 
     def get_queryset(self, request):
         return super().get_queryset(request).select_related("constellation")
@@ -55,14 +55,14 @@ class EditAdmin(ReadOnlyAdmin):
             "may_undo": may(request, "edit") and is_open(row.constellation),
             "subtitle": f"version {row.version} of {row.constellation}",
             "who": row.author_names[row.author],
-            "undone_by": row.undone_by.order_by("id").last(),
+            "undone_by": row.undone_by.order_by("version").last(),
         }
         return super().changeform_view(request, object_id, form_url, {**(extra_context or {}), **shown})
 
     def _undo(self, request: HttpRequest, row: Edit) -> HttpResponse:
-        said = {"author": author_of(request), "reason": reason_of(request)}
+        author, reason = author_of(request), reason_of(request)
         try:
-            made, changed = edit_undo(row.constellation_id, str(row.edit_id), **said)
+            made, changed = edit_undo(row.constellation_id, str(row.edit_id), author, reason=reason)
         except AgentsError as error:
             messages.error(request, str(error))
             return HttpResponseRedirect(request.get_full_path())

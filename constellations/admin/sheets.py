@@ -136,13 +136,14 @@ class Sheet:
 
     def _take(self, error: AgentsError, forms_of_operations: list[RowForm]) -> None:
         """Put what the editor says where it belongs."""
+        others: list[Row] = [{"operation": None, "message": str(error)}]
+        problems = error.problems if isinstance(error, EditRefused | StaleEdit) else others
         if isinstance(error, StaleEdit):
             self.stale = error.members["version"]
-            for message in telling.edits_since(error.problems, names_of(each.get("author", "") for each in error.problems)):
-                self.reason.add_error(None, message)
-            return
-        others: list[Row] = [{"operation": None, "message": str(error)}]
-        for problem in error.problems if isinstance(error, EditRefused) else others:
+        since = [each for each in problems if "operation" not in each]
+        for message in telling.edits_since(since, names_of(each.get("author", "") for each in since)):
+            self.reason.add_error(None, message)
+        for problem in [each for each in problems if "operation" in each]:
             number = problem["operation"]
             if number is None:
                 self.reason.add_error(None, problem["message"])

@@ -29,7 +29,8 @@ EDIT = Form(*ABOUT, needed=("constellation_id",))
 APPLY = Form(*ABOUT, "operations", needed=("constellation_id", "operations"))
 PREVIEW = Form("constellation_id", "operations", needed=("constellation_id", "operations"))
 UNDO = Form(
-    "constellation_id", "reason", "full", edit_id="undone", undo_id="edit_id", needed=("constellation_id", "edit_id")
+    "constellation_id", "reason", "based_on", "full", edit_id="undone", undo_id="edit_id",
+    needed=("constellation_id", "edit_id"),
 )  # fmt: skip
 
 
@@ -111,6 +112,6 @@ def undo_edit(caller: Caller, arguments: Fields) -> results.EditResult:
     if given.get("full"):
         caller.demand("own")
     row = constellation_of(caller, given["constellation_id"])
-    said = {"reason": given.get("reason", ""), "undo_id": given.get("undo_id", ""), "request_id": secrets.token_hex(8)}
-    made, changed = edit_undo(row.pk, given["edit_id"], caller.by, **said)
+    said = {key: given[key] for key in ("reason", "undo_id", "based_on") if key in given}
+    made, changed = edit_undo(row.pk, given["edit_id"], caller.by, **said, request_id=secrets.token_hex(8))
     return told_of(dispatcher.executed(row.pk, made, changed, given.get("full", False)))

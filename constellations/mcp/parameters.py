@@ -77,7 +77,7 @@ PARAMETERS: dict[str, Parameter] = {
     "session": _whole("Of this session."),
     "state": _choice("In this state.", tuple(sorted(CONSTELLATION.states))),
     "approval_state": _choice("In this state; waiting, when left out.", Approval.STATES),
-    "before": _whole("Older than this id: `next` of the page before."),
+    "before": _whole("`next` of the page before."),
     "limit": _whole(f"Rows, at most {LARGEST_PAGE}; {PAGE} when left out.", 1, LARGEST_PAGE),
     "approval_id": _whole(""),
     "decision": _choice("What is decided.", tuple(STATES)),

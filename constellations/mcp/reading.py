@@ -11,19 +11,17 @@ from django.db.models import QuerySet
 from agents import approvals
 from agents.authors import names_of
 from agents.models import Approval, Device
+from agents.replay import consistent_read
 from agents.tables import Fields
+from constellations import history
 from constellations.errors import ConstellationsError
 from constellations.mcp import results
 from constellations.mcp.access import Caller, approvals_of, constellation_of, constellations_of
 from constellations.mcp.parameters import PAGE, Form
-from constellations.models import Constellation, Edit, Task
+from constellations.models import Constellation, Task
 from constellations.overview import overview, within
-from constellations.task_progress import same_stream
 from constellations.waiting import why
 
-ROWS = 20
-ROWS_BYTES = 4_000
-"""Operations, and entries of the diff, that the history shows of one edit, and their bytes as JSON."""
 ACTION_BYTES = 10_000
 """Of an approval's action, as JSON; a longer one is left out."""
 DEVICES_SHOWN = 200
@@ -52,18 +50,20 @@ class NoSuchTask(ConstellationsError):
     status = 404
 
 
-def page(rows: QuerySet, given: Fields) -> tuple[list[Any], int | None]:
-    """The newest rows, and what to give as `before` for those after them."""
+def page(rows: QuerySet, given: Fields, key: str = "id") -> tuple[list[Any], int | None]:
+    """The newest rows by `key`, and what to give as `before` for those after them."""
     limit = given.get("limit", PAGE)
-    older = rows.filter(pk__lt=given["before"]) if "before" in given else rows
-    found = list(older.order_by("-pk")[: limit + 1])
-    return found[:limit], found[limit - 1].pk if len(found) > limit else None
+    older = rows.filter(**{f"{key}__lt": given["before"]}) if "before" in given else rows
+    found = list(older.order_by(f"-{key}")[: limit + 1])
+    return found[:limit], getattr(found[limit - 1], key) if len(found) > limit else None
 
 
 def get_constellation(caller: Caller, arguments: Fields) -> results.ConstellationView:
     given = GET.read(arguments)
     caller.demand(READ)
-    return results.ConstellationView.model_validate(overview(constellation_of(caller, given["constellation_id"])))
+    with consistent_read():
+        found = overview(constellation_of(caller, given["constellation_id"]))
+    return results.ConstellationView.model_validate(found)
 
 
 def list_constellations(caller: Caller, arguments: Fields) -> results.ConstellationList:
@@ -81,31 +81,33 @@ def line_of(row: Constellation) -> results.ConstellationLine:
 def list_edits(caller: Caller, arguments: Fields) -> results.EditList:
     given = EDITS.read(arguments)
     caller.demand(READ)
-    constellation = constellation_of(caller, given["constellation_id"])
-    rows = same_stream(Edit.objects.filter(constellation=constellation).defer("before", "after"), constellation.pk)
-    names = {"author": "author", "since": "version__gt", "task_id": "before__tasks__has_key"}
-    found, following = page(rows.filter(**{names[key]: value for key, value in given.items() if key in names}), given)
-    who = names_of(row.author for row in found)
-    return results.EditList(edits=[_edit(row, who[row.author]) for row in found], next=following)
+    with consistent_read():
+        constellation = constellation_of(caller, given["constellation_id"])
+        wanted = {key: given.get(key) for key in ("author", "since", "task_id")}
+        found, following = page(history.edits_of(constellation.pk, **wanted), given, "version")
+        edits = history.listed(found)
+    who = names_of(row.author for row in edits)
+    return results.EditList(edits=[_edit(row, who[row.author]) for row in edits], next=following)
 
 
-def _edit(row: Edit, name: str) -> results.EditLine:
-    operations, _, cut = within(row.operations, ROWS, ROWS_BYTES)
-    diff, _, diff_cut = within(row.diff, ROWS, ROWS_BYTES)
+def _edit(row: Any, name: str) -> results.EditLine:
     return results.EditLine(
         id=row.pk, edit_id=row.edit_id, author=row.author, author_name=name, reason=row.reason[:REASON], undoes=row.undoes_id,
-        at=row.at, based_on=row.based_on, version=row.version, operations=operations, diff=diff, truncated=cut or diff_cut,
+        at=row.at, based_on=row.based_on, version=row.version, operations=row.operations, diff=row.diff,
+        truncated=row.truncated,
     )  # fmt: skip
 
 
 def explain(caller: Caller, arguments: Fields) -> results.Explanation:
     given = WHY.read(arguments)
     caller.demand(READ)
-    constellation = constellation_of(caller, given["constellation_id"])
-    task = Task.objects.filter(constellation=constellation, task_id=given["task_id"]).select_related("constellation").first()
-    if task is None:
-        raise NoSuchTask(f"constellation {constellation.pk} has no task {given['task_id']}")
-    return results.Explanation.model_validate({"task_id": task.task_id, "state": task.state, **why(task)})
+    with consistent_read():
+        constellation = constellation_of(caller, given["constellation_id"])
+        found = Task.objects.filter(constellation=constellation, task_id=given["task_id"])
+        task = found.select_related("constellation").first()
+        if task is None:
+            raise NoSuchTask(f"constellation {constellation.pk} has no task {given['task_id']}")
+        return results.Explanation.model_validate({"task_id": task.task_id, "state": task.state, **why(task)})
 
 
 def list_devices(caller: Caller, arguments: Fields) -> results.DeviceList:

@@ -115,7 +115,7 @@ class EditLine(Result):
 
 
 class EditList(Result):
-    edits: list[EditLine] = Field(description="The newest first.")
+    edits: list[EditLine] = Field(description="The newest version first.")
     next: int | None = Field(description="Give it as `before` for the next page.")
 
 
@@ -159,7 +159,7 @@ class ApprovalView(Result):
 
 
 class ApprovalList(Result):
-    approvals: list[ApprovalView] = Field(description="The newest first.")
+    approvals: list[ApprovalView] = Field(description="Those of the newest session first.")
     next: int | None = Field(description="Give it as `before` for the next page.")
 
 

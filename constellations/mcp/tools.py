@@ -71,7 +71,7 @@ TOOLS: dict[str, McpTool] = {
         ),
         McpTool("why", "Why a task is not running.", reading.WHY.schema, reading.explain),
         McpTool(
-            "list_approvals", "What waits for somebody to decide, the newest first; proposed edits among it.",
+            "list_approvals", "What waits for somebody to decide; proposed edits among it.",
             reading.APPROVALS.schema, reading.list_approvals,
         ),
         McpTool(

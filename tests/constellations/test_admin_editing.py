@@ -336,6 +336,15 @@ def test_a_change_of_what_others_changed_is_refused_with_their_edit_and_may_be_p
     assert Edit.objects.get(version=3).based_on == 2
 
 
+def test_a_row_that_others_have_made_impossible_says_so_and_offers_the_newest_version(staff, seed):
+    edit(seed, *(("add_task", noop(name)) for name in "xy"))
+    values = staff.form(seed)
+    edit(seed, ("add_dependency", {"from": "y", "to": "x"}))
+    page = refused(staff, seed, added(values, "dependencies", upstream="x", downstream="y"), seed)
+    assert problems(page) == {"new.__all__": ["the tasks would wait for each other: x > y > x"]}
+    assert "Save mine on top of version 3" in page.content.decode()
+
+
 def test_a_task_that_others_removed_is_told(staff, seed):
     values = staff.form(seed)
     edit(seed, ("remove_task", {"task_id": "task_004"}))

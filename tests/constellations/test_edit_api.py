@@ -143,6 +143,46 @@ def test_an_edit_is_taken_back_and_made_again(rest, digits):
     assert "extra" in states(digits)
 
 
+@pytest.mark.parametrize("end", ["preview", "edits/e1/undo"])
+def test_previews_and_undos_are_made_on_a_version_too(rest, digits, end):
+    post(rest, digits, {"update_task": {"task_id": "train", "timeout": 4}}, edit_id="e1")
+    post(rest, digits, {"update_task": {"task_id": "train", "name": "Training"}})
+    body = {"operations": [{"update_task": {"task_id": "train", "timeout": 5}}]} if end == "preview" else {}
+
+    def answer(if_match=None, **more):
+        found = rest.post(path(digits, end), body | more, **({"If-Match": if_match} if if_match else {}))
+        return found.status_code, found.json().get("code", ""), found.json().get("version"), found.json().get("detail", "")
+
+    stale = "the edit was made on version 2, and version 3 is the newest: "
+    for status, code, version, detail in (answer('"v2"'), answer(based_on=2)):
+        assert (status, code, version) == (409, "stale_edit", 3)
+        assert detail.startswith(stale)
+    assert answer("junk")[::3] == (400, 'If-Match: must be the ETag of a constellation, such as "v12"')
+    assert answer('"v2"', based_on=3)[::3] == (400, "based_on: is 3, and If-Match says 2")
+    assert answer(based_on=0)[0] == 400
+    assert answer('"v9"')[::3] == (400, "based_on: there is no version 9 yet; version 3 is the newest")
+    assert answer('"v3"')[0] in (200, 201)
+
+
+def test_what_does_not_ask_for_a_version_refuses_to_be_given_one(rest, digits):
+    task = Task.objects.get(task_id="fetch")
+    ends = [path(digits, end) for end in ("commands", "retry", "reopen", "fork")] + [f"/api/tasks/{task.pk}/retry/"]
+    for end in ends:
+        found = rest.post(end, {"kind": "pause"} if "commands" in end else {}, **{"If-Match": '"v1"'})
+        detail = "If-Match: is for edits, previews and undos; this does not ask for a version"
+        assert (found.status_code, found.json()["detail"]) == (400, detail)
+    assert Constellation.objects.get().state == "EXECUTING"
+    assert rest.post(path(digits, "commands"), {"kind": "pause"}, **{"If-Match": "*"}).status_code == 200
+
+
+def test_what_is_read_of_a_version_has_its_etag(rest, digits):
+    post(rest, digits, EXTRA, edit_id="e1")
+    for end in ("edits", "edits/e1", "statistics", "export"):
+        assert rest.get(path(digits, end)).headers["ETag"] == '"v2"'
+    again = rest.client.get(f"/api/constellations/{digits.pk}/", headers={"If-None-Match": '"v2"'})
+    assert (again.status_code, again.headers["ETag"]) == (200, '"v2"')  # states change without a version
+
+
 def test_an_undo_that_cannot_be_says_why(rest, digits):
     post(rest, digits, {"add_task": noop("task_005")}, edit_id="e1")
     advance(digits, task_005="RUNNING")

@@ -221,10 +221,51 @@ def test_a_stale_edit_of_what_is_so_already_succeeds(digits):
     assert apply(digits, update("train", timeout=5), based_on=1) == (None, False)
 
 
-def test_a_rebased_edit_is_validated_on_the_newest_graph(digits):
+def test_an_edit_that_others_have_made_impossible_is_stale(digits):
+    """The two commute by their rows, and together make a cycle."""
     apply(digits, unlink("evaluate>deploy"), link("deploy>train"))
-    error = refusal(digits, link("evaluate>fetch"), unlink("train>evaluate"), based_on=1)
-    assert "the tasks would wait for each other" in str(error)
+    error = refusal(digits, link("evaluate>fetch"), unlink("train>evaluate"), error=StaleEdit, based_on=1)
+    assert (error.status, error.members) == (409, {"version": 2})
+    cycle = "the tasks would wait for each other: evaluate > fetch > train > evaluate"
+    assert str(error) == f"the edit was made on version 1, and version 2 is the newest: {cycle}"
+    assert [(each["operation"], each["op"], each["message"]) for each in error.problems] == [(0, "add_dependency", cycle)]
+
+
+@pytest.mark.parametrize("based_on", [1, 2, None])
+def test_what_is_no_operation_is_refused_as_that_on_any_version(digits, based_on):
+    apply(digits, add("x"))
+    error = refusal(digits, update("train", timeout=-1), link("fetch>deploy"), based_on=based_on)
+    assert (error.status, error.problems[0]["field"]) == (400, "timeout")
+
+
+def test_what_the_newest_version_refuses_is_no_matter_of_being_stale(digits):
+    apply(digits, add("x"))
+    error = refusal(digits, link("deploy>fetch"), based_on=2)
+    assert (error.status, error.problems[0]["op"]) == (400, "add_dependency")
+
+
+def test_a_preview_is_stale_where_the_edit_would_be(digits):
+    apply(digits, update("train", timeout=4))
+    operations = [short(update("train", timeout=5))]
+    with pytest.raises(StaleEdit, match="version 2 is the newest: user:1 changed train"):
+        edit_preview(digits.pk, operations, 1)
+    assert edit_preview(digits.pk, operations, 2)["diff"] == edit_preview(digits.pk, operations)["diff"]
+    assert edit_preview(digits.pk, [short(update("deploy", timeout=5))], 1)["version"] == 2
+    with pytest.raises(EditRejected, match="there is no version 9 yet"):
+        edit_preview(digits.pk, operations, 9)
+
+
+def test_an_undo_is_rebased_or_stale_as_any_edit(digits):
+    """Its author saw version 2; since then somebody else tied to the task what the undo would not touch, or would."""
+    apply(digits, update("train", timeout=4), edit_id="e1")
+    apply(digits, update("train", name="Training"))
+    with pytest.raises(StaleEdit, match="version 3 is the newest: user:1 changed train"):
+        edit_undo(digits.pk, "e1", OPERATOR, based_on=2)
+    with pytest.raises(EditRejected, match="there is no version 9 yet"):
+        edit_undo(digits.pk, "e1", OPERATOR, based_on=9)
+    apply(digits, add("x"))
+    made, changed = edit_undo(digits.pk, "e1", OPERATOR, based_on=3)
+    assert (made.based_on, made.version, changed) == (3, 5, True)
 
 
 def test_an_edit_that_missed_too_much_is_stale(digits, monkeypatch):

@@ -374,6 +374,16 @@ def test_devices_are_listed_by_name(program):
     assert not found["truncated"]
 
 
+def test_an_undo_may_say_which_version_it_was_made_on(program, digits):
+    program("update_task", constellation_id=digits.pk, task_id="train", timeout=3, edit_id="mine")
+    edit_apply(digits.pk, [{"update_task": {"task_id": "train", "name": "Training"}}], author="user:1")
+    undo = {"constellation_id": digits.pk, "edit_id": "mine"}
+    refused = program("undo_edit", **undo, based_on=2)
+    assert refused.splitlines()[0].endswith("version 3 is the newest: user:1 changed train (version 3)")
+    assert "version: 3" in refused.splitlines()
+    assert program("undo_edit", **undo, based_on=3)["version"] == 4
+
+
 def test_the_history_is_filtered_as_over_rest(program, digits):
     edit_apply(digits.pk, [{"update_task": {"task_id": "train", "timeout": 3}}], author="user:1", edit_id="theirs")
     program("update_task", constellation_id=digits.pk, task_id="deploy", timeout=3, edit_id="mine")

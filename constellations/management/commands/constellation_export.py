@@ -3,6 +3,7 @@
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents.errors import AgentsError
+from agents.replay import consistent_read
 from constellations.dialects import NAMES, ORRERY
 from constellations.exporting import export
 from constellations.models import Constellation
@@ -17,10 +18,11 @@ class Command(BaseCommand):
         parser.add_argument("--states", action="store_true", help="with how far its tasks have come")
 
     def handle(self, *args, **options) -> str:
-        constellation = Constellation.objects.filter(pk=options["id"]).first()
-        if constellation is None:
-            raise CommandError(f"there is no constellation {options['id']}")
-        try:
-            return export(constellation, options["dialect"], options["states"])
-        except AgentsError as error:
-            raise CommandError(str(error)) from error
+        with consistent_read():
+            constellation = Constellation.objects.filter(pk=options["id"]).first()
+            if constellation is None:
+                raise CommandError(f"there is no constellation {options['id']}")
+            try:
+                return export(constellation, options["dialect"], options["states"])
+            except AgentsError as error:
+                raise CommandError(str(error)) from error
