@@ -84,9 +84,12 @@ def _line(each: Problem) -> str:
 
 
 def places(detail: Any, key: str = "") -> Iterator[Problem]:
-    """DRF's nested error details as a flat list of {key, message}."""
+    """DRF's nested error details as a flat list of {key, message}; what is wrong in a list stands under its place's number."""
     if isinstance(detail, Mapping):
         for name, inner in detail.items():
+            if isinstance(name, int):
+                yield from places(inner, f"{key}[{name}]")
+                continue
             own = "" if name == "non_field_errors" else str(name)
             yield from places(inner, f"{key}.{own}" if key and own else key or own)
     elif isinstance(detail, list):

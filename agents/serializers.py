@@ -66,6 +66,8 @@ class Whole(serializers.IntegerField):
 class ClientId(serializers.RegexField):
     """An id of the client's choosing: the same id again is the same request."""
 
+    default_error_messages = {"invalid": "up to 64 letters, digits and . _ : - make one"}
+
     def __init__(self, **kwargs: Any):
         super().__init__(r"^[A-Za-z0-9._:-]+\Z", max_length=64, required=False, **kwargs)
 

@@ -15,7 +15,7 @@ from agents.devices.limits import Limits
 from agents.devices.readings import Pressure
 from agents.engine.leases import LEASE_S
 from agents.engine.registry import handler
-from agents.errors import ActorEnded, AgentsError, InboxFull
+from agents.errors import ActorEnded, AgentsError, Conflict, InboxFull
 from agents.machines import ACTOR, DEVICE_AGENT
 from agents.models import Actor, Agent, Device, InboxItem, Lease, Runner, Session, Token
 from agents.records import Door, door, new_stream, system_stream
@@ -61,20 +61,43 @@ def command_submit(
     """Put a request into the session's inbox: (the row, whether it is new). The same client_id again is the same request.
 
     `checked`: the caller has asked `check_payload` already, outside a transaction of its own. Raises NoSuchSession,
-    InboxFull, ActorEnded, and for interactions PayloadRejected.
+    InboxFull, ActorEnded, Conflict where the client_id is that of another request, and for interactions PayloadRejected.
     """
     if kind == "interaction" and not checked:
         check_payload(payload)
     client_id = client_id or secrets.token_hex(8)
     with door(session_id, by, request_id) as opened:
-        found = InboxItem.objects.filter(session_id=session_id, client_id=client_id).first()
+        found = asked_as(session_id, client_id)
         if found is not None:
+            check_same(found, kind, by, payload)
             return found, False
         _accept(session_id, kind)
         row = _inbox_row(opened, kind, client_id, payload, by)
         opened.turn.record("command_received", add={"inbox": [row]})
     wake_a_runner()
     return InboxItem.objects.get(pk=row["id"]), True
+
+
+def record_done(opened: Door, kind: str, client_id: str, payload: dict[str, Any], by: str, result: dict[str, Any]) -> None:
+    """Keep, in the turn that does it, that the session was asked for what needs no runner: the same again is then known."""
+    row = _inbox_row(opened, kind, client_id, payload, by)
+    row |= {"state": "done", "result": result, "ended_at": opened.turn.at}
+    opened.turn.record("command_received", add={"inbox": [row]})
+
+
+def asked_as(session_id: int, client_id: str) -> InboxItem | None:
+    """What the session was asked under that client_id."""
+    return InboxItem.objects.filter(session_id=session_id, client_id=client_id).first() if client_id else None
+
+
+def check_same(found: InboxItem, kind: str, by: str, payload: dict[str, Any]) -> None:
+    """Raise Conflict unless `found` is the same request: what is sent again counts once, and nothing else counts as that."""
+    if found.kind != kind:
+        raise Conflict(f"client_id {found.client_id} was used for a request of kind {found.kind}")
+    if (found.by, found.payload) != (by, payload):
+        raise Conflict(
+            f"client_id {found.client_id} was used for another request, by {found.by}; give this one an id of its own"
+        )
 
 
 def wake_a_runner() -> None:

@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api import Api, request_id
-from agents.errors import Conflict
 from agents.models import InboxItem, Token
 from agents.permissions import actor_name, refusal
 from constellations import command_serializers as forms
@@ -57,16 +56,21 @@ class CommandViews(Api):
         if body.get("operations"):
             require_edit(request)
         item, created = commands.constellation_reopen(constellation.pk, **self._said(request), **body)
-        answer = {"session": item.session_id, "interaction": interaction_of(item), "created": created}
+        answer = {"session": item.session_id, "interaction": item.pk, "created": created}
         return Response(answer, status=202 if created else 200)
 
-    @extend_schema(request=forms.ForkBody, responses={201: forms.ForkMade}, filters=False)
+    @extend_schema(request=forms.ForkBody, responses={200: forms.ForkMade, 201: forms.ForkMade}, filters=False)
     @action(detail=True, methods=["post"], pagination_class=None)
     def fork(self, request: Request, pk: str) -> Response:
         """Go on in a new session from a constellation as it was after an event."""
         constellation, body = self.get_object(), self.body(forms.ForkBody)
-        session, item = commands.constellation_fork(constellation.pk, request.user, **self._said(request), **body)
-        return Response({"session": session.pk, "interaction": item.pk}, status=201)
+        if body.get("operations"):
+            require_edit(request)
+        session, item, created = commands.constellation_fork(
+            constellation.pk, request.user, **self._said(request), **body
+        )  # fmt: skip
+        answer = {"session": session.pk, "interaction": item.pk, "created": created}
+        return Response(answer, status=201 if created else 200)
 
     def _said(self, request: Request) -> dict[str, Any]:
         return {"by": actor_name(request), "request_id": request_id(request)}
@@ -78,14 +82,8 @@ AT_ONCE: dict[str, Any] = {"pause": commands.constellation_pause, "resume": comm
 
 def retried(found: commands.Retried) -> Response:
     item = found.interaction
-    answer = {"tasks": found.tasks, "changed": found.changed, "interaction": None if item is None else interaction_of(item)}
+    answer = {"tasks": found.tasks, "changed": found.changed, "interaction": None if item is None else item.pk}
     return Response(answer, status=202 if item is not None and found.changed else 200)
-
-
-def interaction_of(item: InboxItem) -> int:
-    if item.kind != "interaction":
-        raise Conflict(f"client_id {item.client_id} was used for a request of kind {item.kind}")
-    return item.pk
 
 
 def require_edit(request: Request) -> None:

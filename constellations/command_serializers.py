@@ -74,3 +74,4 @@ class Reopened(serializers.Serializer):
 class ForkMade(serializers.Serializer):
     session = serializers.IntegerField()
     interaction = serializers.IntegerField()
+    created = serializers.BooleanField(help_text="false: this client_id has asked before.")

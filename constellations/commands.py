@@ -15,17 +15,19 @@ from agents import ids, replay, services
 from agents.errors import Conflict, NoSuchSession
 from agents.models import InboxItem, Session
 from agents.records import Door, door
-from agents.storage import writing
 from constellations import adoption, retrying
 from constellations.errors import ConstellationEnded, NoSuchConstellation
 from constellations.graph_reads import graph_opened, rows
 from constellations.limits import RESTARTS
+from constellations.live import LiveGraph
 from constellations.machines import CONSTELLATION
 from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation
 
 TITLE_LENGTH = 200
 """Characters of a session's title."""
+RETRY = "retry"
+"""Kind of what a session has been asked and was done at once."""
 NAMED = 5
 """Tasks that a request names in words."""
 
@@ -78,34 +80,59 @@ def constellation_retry(
 ) -> Retried:  # fmt: skip
     """Tasks that have FAILED or were cancelled begin again, with all downstream that ended so or was skipped.
 
-    None stands for every FAILED task. Raises NotRetried, and ConstellationEnded where everything was cancelled.
+    None stands for every FAILED task. With a `client_id` the session keeps that it was asked, and the same again is answered by
+    what came of it. Raises NotRetried, ConstellationEnded where everything was cancelled, Conflict where the client_id is that
+    of another request.
     """
     row = _row(constellation_id)
+    asked = _asked(row, retry=() if task_ids is None else task_ids, reason=reason) | {"every_failed": task_ids is None}
+    if (known := services.asked_as(row.session_id, client_id)) is not None:
+        return _retried_before(known, asked, by)
     if row.state == "CANCELLED":
         raise ConstellationEnded(f"{row} was cancelled, and stays so; fork it to go on from there")
-    if row.state in CLOSED or _is_known(row, client_id):
-        return _retry_by_reopening(row, task_ids, by, reason, client_id, request_id)
-    begun: list[str] | None = None
+    if row.state in CLOSED:
+        return _retry_by_reopening(row, asked, by, client_id, request_id)
+    told: Retried | None = None
     with graph_opened(constellation_id, by, request_id) as (opened, live):
-        if live.constellation["state"] not in (*CLOSED, "CANCELLED"):
-            wanted = retrying.failed(live) if task_ids is None else task_ids
-            begun = retrying.begin_again(live, opened.turn, wanted, by, reason)
-    if begun is None:  # it ended a moment ago
+        known = services.asked_as(row.session_id, client_id)
+        if known is not None:
+            told = _retried_before(known, asked, by)
+        elif live.constellation["state"] not in (*CLOSED, "CANCELLED"):
+            told = _retry_at_once(opened, live, asked, by, client_id)
+    if told is None:  # it ended a moment ago
         return constellation_retry(constellation_id, task_ids, by=by, reason=reason, client_id=client_id, request_id=request_id)
-    if begun:
+    if told.changed:
         services.wake_a_runner()
+    return told
+
+
+def _retried_before(known: InboxItem, asked: dict[str, Any], by: str) -> Retried:
+    """What came of it; which tasks had FAILED then is what it says."""
+    at_once = known.kind == RETRY
+    before = known.payload if at_once else known.payload.get(adoption.REOPEN, {})
+    same = {**asked, "retry": before.get("retry")} if asked["every_failed"] else asked
+    payload = same if at_once else {**known.payload, adoption.REOPEN: same}
+    services.check_same(known, RETRY if at_once else "interaction", by, payload)
+    if at_once:
+        return Retried((known.result or {})["tasks"], changed=False)
+    return Retried(before["retry"], known, changed=False)
+
+
+def _retry_at_once(opened: Door, live: LiveGraph, asked: dict[str, Any], by: str, client_id: str) -> Retried:
+    """In an open constellation, under its session's lock."""
+    wanted = retrying.failed(live) if asked["every_failed"] else asked["retry"]
+    begun = retrying.begin_again(live, opened.turn, wanted, by, asked["reason"])
+    if begun and client_id:
+        services.record_done(opened, RETRY, client_id, {**asked, "retry": wanted}, by, {"tasks": begun})
     return Retried(begun, changed=bool(begun))
 
 
-def _retry_by_reopening(
-    row: Constellation, task_ids: Sequence[str] | None, by: str, reason: str, client_id: str, request_id: str
-) -> Retried:  # fmt: skip
+def _retry_by_reopening(row: Constellation, asked: dict[str, Any], by: str, client_id: str, request_id: str) -> Retried:
     failed = row.tasks.filter(state="FAILED").order_by("id").values_list("task_id", flat=True)
-    wanted = list(failed if task_ids is None else task_ids)
-    if not wanted and not _is_known(row, client_id):
+    wanted = list(failed) if asked["every_failed"] else asked["retry"]
+    if not wanted:
         return Retried([], changed=False)
-    asked: dict[str, Any] = {"retry": wanted, "reason": reason, "client_id": client_id, "request_id": request_id}
-    item, created = constellation_reopen(row.pk, by=by, **asked)
+    item, created = _reopen(row, {**asked, "retry": wanted}, by, client_id, request_id)
     return Retried(wanted, item, created)
 
 
@@ -120,7 +147,7 @@ def constellation_cancel(
     (None, False) where it has ended already.
     """
     row = _row(constellation_id)
-    if row.state in (*CLOSED, "CANCELLED") and not _is_known(row, client_id):
+    if row.state in (*CLOSED, "CANCELLED") and services.asked_as(row.session_id, client_id) is None:
         return None, False
     return _command(row, "stop", by, reason, client_id, request_id)
 
@@ -133,7 +160,7 @@ def constellation_restart(
     Raises ConstellationEnded, and Conflict where there is no request to plan anew or the limit is reached.
     """
     row = _row(constellation_id)
-    if not _is_known(row, client_id):
+    if services.asked_as(row.session_id, client_id) is None:
         _refuse_ended(row.name, row.pk, row.state)
         if adoption.REOPEN in row.interaction.payload:
             raise Conflict(f"{row} was reopened, so there is no request to plan anew; fork it from its beginning")
@@ -152,37 +179,74 @@ def constellation_reopen(
     comes to it. Raises NotReopened, NotRetried, EditRefused.
     """
     row = _row(constellation_id)
-    words = f"Reopen {row}{_in_words(retry, operations)}"
-    asked = {"constellation": row.pk, "operations": list(operations), "retry": list(retry), "reason": reason}
-    payload = {"request": words, adoption.REOPEN: asked}
-    return _submit(row, "interaction", payload, by, client_id, request_id, checked=_is_known(row, client_id))
+    return _reopen(row, _asked(row, operations, retry, reason), by, client_id, request_id)
+
+
+def _asked(
+    row: Constellation, operations: Sequence[Any] = (), retry: Sequence[str] = (), reason: str = ""
+) -> dict[str, Any]:  # fmt: skip
+    """What is wanted of a graph, as a payload has it; a task that is named twice is retried once."""
+    return {
+        "constellation": row.pk, "operations": list(operations), "retry": list(dict.fromkeys(retry)), "reason": reason,
+    }  # fmt: skip
+
+
+def _reopen(
+    row: Constellation, asked: dict[str, Any], by: str, client_id: str, request_id: str
+) -> tuple[InboxItem, bool]:  # fmt: skip
+    payload = {"request": f"Reopen {row}{_in_words(asked)}", adoption.REOPEN: asked}
+    known = services.asked_as(row.session_id, client_id) is not None
+    return services.command_submit(
+        row.session_id, "interaction", client_id, payload, by=by, request_id=request_id, checked=known
+    )
 
 
 def constellation_fork(
     constellation_id: int, owner: Any, *, seq: int | None = None, operations: Sequence[Any] = (), retry: Sequence[str] = (),
     title: str = "", by: str, reason: str = "", client_id: str = "", request_id: str = "",
-) -> tuple[Session, InboxItem]:  # fmt: skip
+) -> tuple[Session, InboxItem, bool]:  # fmt: skip
     """A session of `owner` that goes on from the graph as it was after event `seq` of its stream; None: as it is.
 
-    What was COMPLETED or FAILED then stays so, with its results; everything else begins again. Raises NotForked, NotRetried,
-    EditRefused; then nothing is made.
+    (The session, its interaction, whether they are new: the same `client_id` again is the same fork.) What was COMPLETED or
+    FAILED then stays so, with its results; everything else begins again. Raises NotForked, NotRetried, EditRefused, and then
+    nothing is made; Conflict where the client_id is that of another fork.
     """
     row = _row(constellation_id)
     at = replay.head(row.session_id) if seq is None else seq
-    words = f"Fork {row} at {at}{_in_words(retry, operations)}"
-    asked = {"constellation": row.pk, "seq": at, "operations": list(operations), "retry": list(retry), "reason": reason}
-    payload = {"request": words, adoption.FORK: asked}
+    asked = _asked(row, operations, retry, reason) | {"seq": at, "newest": seq is None, "title": title}
+    if (known := _forked_as(row, owner, client_id)) is not None:
+        return _forked_before(known, asked, by)
+    payload = {"request": f"Fork {row} at {at}{_in_words(asked)}", adoption.FORK: asked}
     services.check_payload(payload)
-    with writing():
+    with _door(constellation_id, by, request_id):  # so that of two alike the second finds the first
+        if (known := _forked_as(row, owner, client_id)) is not None:
+            return _forked_before(known, asked, by)
         session = services.session_create(owner, (title or f"Fork of {row}")[:TITLE_LENGTH], by=by)
         item, _ = services.command_submit(
             session.pk, "interaction", client_id, payload, by=by, request_id=request_id, checked=True
         )
-    return session, item
+    return session, item, True
 
 
-def _in_words(retry: Sequence[str], operations: Sequence[Any]) -> str:
+def _forked_as(row: Constellation, owner: Any, client_id: str) -> InboxItem | None:
+    """The request that began a fork of the constellation under that id, in a session of `owner`; sessions only get newer."""
+    if not client_id:
+        return None
+    found = InboxItem.objects.filter(session__owner=owner, session__gt=row.session_id, client_id=client_id, kind="interaction")
+    return found.filter(**{f"payload__{adoption.FORK}__constellation": row.pk}).select_related("session").first()
+
+
+def _forked_before(known: InboxItem, asked: dict[str, Any], by: str) -> tuple[Session, InboxItem, bool]:
+    """Where no event was named, any is the one that was the newest then."""
+    before = known.payload[adoption.FORK]
+    same = {**asked, "seq": before["seq"]} if asked["newest"] else asked
+    services.check_same(known, known.kind, by, {**known.payload, adoption.FORK: same})
+    return known.session, known, False
+
+
+def _in_words(asked: dict[str, Any]) -> str:
     """What is wanted besides, as the chat shows it."""
+    retry, operations = asked["retry"], asked["operations"]
     names = ", ".join(retry[:NAMED]) + (f" and {len(retry) - NAMED} more" if len(retry) > NAMED else "")
     told = [f"retry {names}"] if retry else []
     told += [f"{len(operations)} operation{'s' if len(operations) > 1 else ''}"] if operations else []
@@ -192,24 +256,8 @@ def _in_words(retry: Sequence[str], operations: Sequence[Any]) -> str:
 def _command(
     row: Constellation, kind: str, by: str, reason: str, client_id: str, request_id: str
 ) -> tuple[InboxItem, bool]:  # fmt: skip
-    return _submit(row, kind, {"subject": row.pk, "reason": reason}, by, client_id, request_id)
-
-
-def _submit(
-    row: Constellation, kind: str, payload: dict[str, Any], by: str, client_id: str, request_id: str, checked: bool = False
-) -> tuple[InboxItem, bool]:  # fmt: skip
-    """As `services.command_submit`; raises Conflict where the client_id was another kind of request's."""
-    item, created = services.command_submit(
-        row.session_id, kind, client_id, payload, by=by, request_id=request_id, checked=checked
-    )
-    if item.kind != kind:
-        raise Conflict(f"client_id {client_id} was used for a request of kind {item.kind}")
-    return item, created
-
-
-def _is_known(row: Constellation, client_id: str) -> bool:
-    """Whether the session has been asked so before."""
-    return bool(client_id) and InboxItem.objects.filter(session=row.session_id, client_id=client_id).exists()
+    payload = {"subject": row.pk, "reason": reason}
+    return services.command_submit(row.session_id, kind, client_id, payload, by=by, request_id=request_id)
 
 
 def _row(constellation_id: int) -> Constellation:

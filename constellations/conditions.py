@@ -62,6 +62,11 @@ def tasks_read(text: str) -> set[str]:
     return {_key(node) for node in ast.walk(_parsed(text)) if _reads_results(node)}
 
 
+def calculates(text: str) -> bool:
+    """Whether a condition does more than name one thing, or be one; raises ConditionRejected."""
+    return not isinstance(_parsed(text), ast.Name | ast.Constant)
+
+
 def _reads_results(node: ast.AST) -> bool:
     if not isinstance(node, ast.Attribute | ast.Subscript):
         return False

@@ -13,7 +13,6 @@ from rest_framework.response import Response
 
 from agents import services
 from agents.api import Api, head_of, request_id
-from agents.errors import Conflict
 from agents.models import Session
 from agents.pagination import parameter
 from agents.permissions import actor_name
@@ -69,8 +68,6 @@ class ImportViews(Api):
         item, created = services.command_submit(
             session, "interaction", client_id, payload, by=by, request_id=request_id(request), checked=True
         )
-        if item.kind != "interaction":
-            raise Conflict(f"client_id {client_id} was used for a request of kind {item.kind}")
         ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
         return Response({**ids, "created": created, "seq": seq}, status=202)
 

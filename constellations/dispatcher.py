@@ -18,8 +18,9 @@ from constellations.editor_tools import TOOLS, EditorTool, unknown_tool
 from constellations.errors import EditRefused, NoSuchConstellation
 from constellations.live import LiveGraph
 from constellations.models import Constellation, Edit
+from constellations.operations import written
 from constellations.overview import overview
-from constellations.values import SHOWN, kind_of
+from constellations.values import SHOWN, key_text, kind_of
 
 EXAMPLE = '{"op": "add_task", "parameters": {"task_id": "report", "command": ["make", "report"]}}'
 """What is told to somebody whose operation names no tool."""
@@ -97,13 +98,16 @@ def operations_of(commands: Sequence[Any]) -> list[Fields]:
 
 
 def commands_of(operations: Sequence[Any]) -> list[Any]:
-    """Operations, each {"op", "parameters"} as edits record them, as commands; what is none stays, to be refused as one."""
-    return [
-        {"tool": each["op"], **{key: value for key, value in each.items() if key != "op"}}
-        if isinstance(each, Mapping) and "op" in each
-        else each
-        for each in operations
+    """Operations, in whichever form they are written, as commands; raises EditRefused with every one that has none."""
+    found = [written(each) for each in operations]
+    problems = [
+        _problem(number, each.name, key_text(path), message)
+        for number, each in enumerate(found)
+        for path, message in each.findings
     ]
+    if problems:
+        raise EditRefused(problems[: editing.MAX_PROBLEMS])
+    return [{"tool": each.op, "parameters": each.parameters} for each in found]
 
 
 def _flaws(number: int, command: Any) -> list[Fields]:

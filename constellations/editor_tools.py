@@ -14,6 +14,7 @@ from typing import Any
 
 from agents.progress.settings import Settings
 from constellations import forms, guard_forms, step_keys
+from constellations.operations import DOING
 from constellations.values import did_you_mean
 
 Schema = dict[str, Any]
@@ -193,7 +194,7 @@ TOOLS: dict[str, EditorTool] = {
             "changed, and it is refused where a task that has started would go; without, they are added. Keys mean what "
             "they mean in add_task and add_dependency.",
             {
-                **an_object({"tasks": many(ref("task")), "dependencies": many(ref("dependency")), "clear": FLAG}, "tasks"),
+                **an_object({"tasks": many(ref("task")), "dependencies": many(ref("dependency")), "clear": FLAG}),
                 "$defs": DEFS,
             },
         ),
@@ -212,7 +213,7 @@ TOOLS: dict[str, EditorTool] = {
             "update_task",
             "Change a task that has not started: give its task_id and what is to change, as in "
             "add_task; null sets the default again.",
-            an_object(changed({**TASK_KEYS, **SHORT}, "task_id"), "task_id"),
+            an_object(changed({**TASK_KEYS, **SHORT}, "task_id", *DOING), "task_id"),
         ),
         EditorTool(
             "add_dependency",

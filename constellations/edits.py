@@ -16,11 +16,12 @@ from agents.services import wake_a_runner
 from agents.tables import Fields
 from constellations import commuting, editing
 from constellations.drafts import Devices
-from constellations.errors import EditRefused, EditRejected, StaleEdit
+from constellations.errors import EditIdTaken, EditRefused, EditRejected, StaleEdit
 from constellations.graph_reads import graph_opened
 from constellations.live import LiveGraph
 from constellations.machines.constellation import CLOSED
 from constellations.models import Edit
+from constellations.operations import in_full
 from constellations.planner import known_devices
 
 REASON_LENGTH = 2_000
@@ -37,7 +38,11 @@ SHOWN_LINES = 5
 
 @dataclass(frozen=True)
 class Wanted:
-    """An edit before it is made. `compose` makes its operations on the newest graph."""
+    """An edit before it is made. `compose` makes its operations on the newest graph.
+
+    `rebased_over`: edits since `based_on` that it is compared with, REBASED_OVER where it is None; `too_old` says what its
+    author, or whoever decides about it, can do where there were more.
+    """
 
     compose: Callable[[LiveGraph], Sequence[Any]]
     author: str
@@ -45,6 +50,8 @@ class Wanted:
     edit_id: str
     based_on: int | None = None
     undoes: int | None = None
+    rebased_over: int | None = None
+    too_old: str = "read the newest version"
 
 
 def edit_apply(
@@ -53,8 +60,9 @@ def edit_apply(
 ) -> tuple[Edit | None, bool]:  # fmt: skip
     """Apply `operations` as a whole: (the edit's row, whether this changed anything); no row where there was nothing to do.
 
-    The same `edit_id` again is the same edit. With `based_on`, the version they were made on, they are rebased on newer ones
-    where they commute with what was done since. Raises EditRefused, EditRejected, StaleEdit, NoSuchConstellation.
+    The same `edit_id` again is the same edit, another one under it is refused. With `based_on`, the version they were made on,
+    they are rebased on newer ones where they commute with what was done since. Raises EditRefused, EditRejected, EditIdTaken,
+    StaleEdit, NoSuchConstellation.
     """
     wanted = Wanted(lambda live: operations, author, reason, edit_id, based_on)
     return carry_out(constellation_id, wanted, request_id)
@@ -66,6 +74,8 @@ def carry_out(constellation_id: int, wanted: Wanted, request_id: str = "") -> tu
     devices = known_devices()  # they have streams of their own: under this one's lock they could change as well
     with graph_opened(constellation_id, wanted.author, request_id) as (opened, live):
         known = find(constellation_id, wanted.edit_id) if wanted.edit_id else None
+        if known is not None:
+            check_same(known, wanted, () if wanted.undoes else wanted.compose(live))
         made = None if known else make(opened, live, wanted, devices)
     if made is None:
         return known, False
@@ -76,6 +86,21 @@ def carry_out(constellation_id: int, wanted: Wanted, request_id: str = "") -> tu
 def find(constellation_id: int, edit_id: str) -> Edit | None:
     """The edit of that id."""
     return Edit.objects.filter(constellation_id=constellation_id, edit_id=edit_id).first()
+
+
+def check_same(known: Edit, wanted: Wanted, operations: Sequence[Any]) -> None:
+    """Raise EditIdTaken where an edit has the id of what is wanted and is another one, whatever it was based on and why.
+
+    The operations of an undo follow from what it takes back.
+    """
+    same = (known.author, known.undoes_id) == (wanted.author, wanted.undoes)
+    if not (same and (wanted.undoes or in_full(known.operations) == in_full(operations))):
+        raise EditIdTaken(taken(known.edit_id, f"by {known.author}, version {known.version}"))
+
+
+def taken(edit_id: str, told: str) -> str:
+    """What is said of an id that another edit has."""
+    return f"edit {edit_id} was another one ({told}): give this one an edit_id of its own"
 
 
 def check(wanted: Wanted) -> None:
@@ -107,7 +132,7 @@ def judge(live: LiveGraph, wanted: Wanted, devices: Devices) -> tuple[Sequence[A
     operations = wanted.compose(live)
     if wanted.undoes and not operations:
         return operations, editing.Changes()
-    missed = _missed(live, operations, wanted.based_on)
+    missed = _missed(live, operations, wanted)
     try:
         changes = editing.apply(live.snapshot(), operations, devices)
     except EditRefused as error:
@@ -136,26 +161,27 @@ def edit_row(live: LiveGraph, wanted: Wanted, operations: Sequence[Any], changes
         **identity, "constellation_id": live.constellation["id"], "edit_id": wanted.edit_id or secrets.token_hex(8),
         "author": wanted.author, "reason": wanted.reason, "undoes_id": wanted.undoes,
         "based_on": version if wanted.based_on is None else wanted.based_on, "version": version + 1,
-        "operations": list(operations), "before": changes.before, "after": changes.after, "diff": changes.diff,
+        "operations": in_full(operations), "before": changes.before, "after": changes.after, "diff": changes.diff,
     }  # fmt: skip
 
 
 # Edits made on an older version
 
 
-def _missed(live: LiveGraph, operations: Sequence[Any], based_on: int | None) -> list[Fields]:
+def _missed(live: LiveGraph, operations: Sequence[Any], wanted: Wanted) -> list[Fields]:
     """The edits since `based_on` with which the operations do not commute, as problems; empty: they may be applied."""
-    version = live.constellation["version"]
+    version, based_on = live.constellation["version"], wanted.based_on
     if based_on is None or based_on == version:
         return []
     if based_on > version:
         raise EditRejected(f"based_on: there is no version {based_on} yet; version {version} is the newest")
-    since = Edit.objects.filter(constellation_id=live.constellation["id"], version__gt=based_on).order_by("version")
-    found = list(since[: REBASED_OVER + 1])
-    if len(found) > REBASED_OVER:
-        return [{"key": "based_on", "message": f"there were more than {REBASED_OVER} edits since; read the newest version"}]
+    limit = REBASED_OVER if wanted.rebased_over is None else wanted.rebased_over
+    if version - based_on > limit:
+        return [{"key": "based_on", "message": f"there were more than {limit:,} edits since; {wanted.too_old}"}]
     ours = commuting.of_operations(operations) if isinstance(operations, list | tuple) else commuting.Reach()
-    told = [(edit, commuting.clashes(ours, commuting.of_applied(edit.before, edit.after))) for edit in found]
+    since = Edit.objects.filter(constellation_id=live.constellation["id"], version__gt=based_on).order_by("version")
+    pages = since.defer("operations", "diff").iterator(REBASED_OVER)
+    told = ((edit, commuting.clashes(ours, commuting.of_applied(edit.before, edit.after))) for edit in pages)
     return [_told(edit, names) for edit, names in told if names]
 
 

@@ -69,6 +69,13 @@ class EditRejected(ConstellationsError):
     code = "edit_rejected"
 
 
+class EditIdTaken(ConstellationsError):
+    """There is an edit of that id, and it is another one."""
+
+    code = "edit_id_taken"
+    status = 409
+
+
 class StaleEdit(ConstellationsError):
     """The edit was made on an older version, and does not commute with what was changed since, or is refused after it.
 

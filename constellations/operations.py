@@ -1,13 +1,14 @@
 """The seven operations of an edit and the replan rules that hold them, as they are written. Pure.
 
-An operation is {"op": "add_task", "parameters": {...}}, or in short {"add_task": {...}}.
+An operation is {"op": "add_task", "parameters": {...}}, or in short {"add_task": {...}}; as agents write what they do, it is
+{"tool": ..., "parameters": {...}} or {"function": ..., "arguments": {...}}.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from constellations import forms
 from constellations.call_forms import MAX_PROSE
@@ -43,6 +44,11 @@ MAX_TIMES = 1_000
 ENDED_TASK = "{task}"
 """In the texts of a rule's operations: the id of the task that ended. An id has no character that a shell takes for its own."""
 
+FORMS = (("op", "parameters"), ("tool", "parameters"), ("function", "arguments"))
+"""What an operation written in full calls its name and its parameters: ours, the seeds' and UFO Galaxy's."""
+DOING = ("command", "tool", "steps", "phases")
+"""Keys that say what a task does; one of them takes the place of another."""
+
 MAX_TASKS = 10_000
 """Tasks of a plan, and tasks one edit adds."""
 MAX_DEPENDENCIES = 100_000
@@ -61,26 +67,52 @@ class Operation:
     place: Path = ()
 
 
+class Written(NamedTuple):
+    """An operation as it is written: its name, its parameters and the way to them, and what is wrong with its form."""
+
+    op: Any
+    parameters: Any = {}
+    place: Path = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.op[:SHOWN] if isinstance(self.op, str) else ""
+
+
+def written(value: Any) -> Written:
+    """Whether there is an operation of that name is not looked at."""
+    if not isinstance(value, Mapping):
+        return Written("", findings=(((), f"an operation is an object (name: parameters), not {kind_of(value)}"),))
+    for named, held in FORMS:
+        if named in value:
+            strange = [key for key in value if key not in (named, held)][:1]
+            message = f"there is no key {str(strange[0])[:SHOWN]} beside {named} and {held}" if strange else ""
+            return Written(value[named], value.get(held, {}), (held,), tuple(((key,), message) for key in strange))
+    if len(value) != 1:
+        said = f"an operation is one key with its parameters; this one has {len(value)} keys"
+        return Written("", findings=(((), said),))
+    ((op, parameters),) = value.items()
+    return Written(op, parameters, (op,))
+
+
+def in_full(edit: Sequence[Any]) -> list[Any]:
+    """The operations of an edit as {"op", "parameters"}, in whichever form they are written; what has none stays as it is."""
+    found = [(each, written(each)) for each in edit]
+    return [each if form.findings else {"op": form.op, "parameters": form.parameters} for each, form in found]
+
+
 def read(value: Any) -> Operation:
     """Whatever is written in an operation's place; what keeps it from being one is among its findings."""
-    if not isinstance(value, Mapping):
-        return Operation("", findings=[((), f"an operation is an object (name: parameters), not {kind_of(value)}")])
-    if "op" in value:
-        op, parameters, place = value["op"], value.get("parameters", {}), ("parameters",)
-        strange = [key for key in value if key not in ("op", "parameters")]
-        if strange:
-            return Operation(
-                str(op)[:SHOWN], findings=[((strange[0],), f"there is no key {strange[0]} beside op and parameters")]
-            )
-    elif len(value) == 1:
-        op, parameters = next(iter(value.items()))
-        place = (op,)
-    else:
-        return Operation("", findings=[((), f"an operation is one key with its parameters; this one has {len(value)} keys")])
-    if not isinstance(op, str) or op not in READERS:
-        name = str(op)[:SHOWN]
-        return Operation(name, findings=[((), f"there is no operation {name}{did_you_mean(name, READERS)}")])
-    return Operation(op, *READERS[op](parameters), place)
+    found = written(value)
+    if found.findings:
+        return Operation(found.name, findings=list(found.findings))
+    if not isinstance(found.op, str):
+        said = f"an operation has a name, not {kind_of(found.op)}{did_you_mean('', READERS)}"
+        return Operation("", findings=[((), said)])
+    if found.op not in READERS:
+        return Operation(found.name, findings=[((), f"there is no operation {found.name}{did_you_mean(found.op, READERS)}")])
+    return Operation(found.op, *READERS[found.op](found.parameters), found.place)
 
 
 def _add_task(value: Any) -> tuple[Row, list[Finding]]:
@@ -90,7 +122,15 @@ def _add_task(value: Any) -> tuple[Row, list[Finding]]:
 
 def _update_task(value: Any) -> tuple[Row, list[Finding]]:
     task_id, fields, findings = forms.task_fields(value)
-    return {"task_id": task_id, "fields": fields}, findings
+    return {"task_id": task_id, "fields": fields}, [*findings, *_left_idle(value)]
+
+
+def _left_idle(value: Any) -> list[Finding]:
+    """null for what a task does, and nothing in its place."""
+    said = [key for key in DOING if isinstance(value, Mapping) and key in value]
+    if not said or any(value[key] is not None for key in said):
+        return []
+    return [((said[0],), "is nothing, and a task needs something to do: give it another command, a tool or steps")]
 
 
 def _remove_task(value: Any) -> tuple[Row, list[Finding]]:
@@ -131,9 +171,10 @@ def _build_constellation(value: Any) -> tuple[Row, list[Finding]]:
             findings += under((part, number), found)
             if len(findings) > MAX_FINDINGS:
                 break
-    if not tasks and not findings:
+    clear = fields.get("clear", True)
+    if not (tasks or findings or (dependencies and not clear)):
         findings.append((("tasks",), "a constellation needs at least one task"))
-    return {"tasks": tasks, "dependencies": dependencies, "clear": fields.get("clear", True)}, findings
+    return {"tasks": tasks, "dependencies": dependencies, "clear": clear}, findings
 
 
 def list_within(limit: int) -> Reader:
@@ -186,24 +227,20 @@ def rule(value: Any, number: int) -> tuple[Row, list[Finding]]:
     }
     findings += _missing_of_rule(value, when, findings)
     longest = max(row["when"]["task"], key=len, default="task")
-    for place, written in enumerate(fields.get("edit", [])):
-        operation = read(filled(written, longest))
+    for place, each in enumerate(fields.get("edit", [])):
+        operation = read(filled(each, longest))
         findings += under(("edit", place, *operation.place), operation.findings)
-        row["edit"].append({"op": operation.op, "parameters": _parameters(written, operation)})
+        row["edit"].append({"op": operation.op, "parameters": written(each).parameters})
     return row, findings
 
 
-def filled(written: Any, task_id: str, depth: int = MAX_DEPTH) -> Any:
+def filled(value: Any, task_id: str, depth: int = MAX_DEPTH) -> Any:
     """What is written in a rule's edit, with the id of the task that ended in the place of ENDED_TASK."""
-    if isinstance(written, str):
-        return written.replace(ENDED_TASK, task_id)
-    if isinstance(written, Mapping) and depth:
-        return {key: filled(value, task_id, depth - 1) for key, value in written.items()}
-    return [filled(value, task_id, depth - 1) for value in written] if isinstance(written, list) and depth else written
-
-
-def _parameters(written: Any, operation: Operation) -> Any:
-    return written.get(operation.place[0], {}) if operation.place else {}
+    if isinstance(value, str):
+        return value.replace(ENDED_TASK, task_id)
+    if isinstance(value, Mapping) and depth:
+        return {key: filled(inner, task_id, depth - 1) for key, inner in value.items()}
+    return [filled(inner, task_id, depth - 1) for inner in value] if isinstance(value, list) and depth else value
 
 
 def _missing_of_rule(value: Any, when: Row, findings: list[Finding]) -> list[Finding]:

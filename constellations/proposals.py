@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import orjson
@@ -22,11 +22,12 @@ from agents.models import Approval
 from agents.records import Door, door
 from agents.tables import Fields
 from agents.turns import Turn
-from constellations.edits import Wanted, check, check_open, find, judge, make
-from constellations.errors import ConstellationsError, EditRejected, NoSuchConstellation
+from constellations.edits import Wanted, check, check_open, check_same, find, judge, make, taken
+from constellations.errors import ConstellationsError, EditIdTaken, EditRejected, NoSuchConstellation
 from constellations.graph_reads import Ahead, newest, read_ahead
 from constellations.live import LiveGraph
 from constellations.models import Edit
+from constellations.operations import in_full
 from constellations.overview import within
 from constellations.planner import known_devices
 from constellations.previews import edit_preview
@@ -51,6 +52,9 @@ TASKS_SHOWN = 50
 """Of each list of task_ids that follows from it."""
 NAMED = 3
 """Operations that a title names."""
+REBASED_OVER = 2_000
+"""Edits since it was made that an approval compares a proposal with: its author is not there to read a newer version."""
+TOO_OLD = "reject it, and have it proposed anew on the newest version"
 UNDECIDED = "session_id = %s AND kind = 'edit' AND subject_id = %s AND state = 'waiting'"
 
 
@@ -77,12 +81,12 @@ def edit_propose(
     """Propose an edit, which is judged at once: raises what `edit_apply` raises, and TooManyProposals.
 
     Operations are written in full, {"op", "parameters"}, as `dispatcher.operations_of` gives them; `who` names the author in
-    words. The same `edit_id` again is the same proposal, whatever has become of it. It is made on `based_on`, else on the
-    version that was judged; operations that change nothing are no proposal.
+    words. The same `edit_id` again is the same proposal, whatever has become of it, another one under it raises EditIdTaken.
+    It is made on `based_on`, else on the version that was judged; operations that change nothing are no proposal.
     """
     wanted = Wanted(lambda live: operations, author, reason, edit_id, based_on)
     check(wanted)
-    if edit_id and (known := known_as(constellation_id, edit_id)) is not None:
+    if edit_id and (known := known_as(constellation_id, wanted, operations)) is not None:
         return known
     ahead = _read(constellation_id)
     observed = _judged(ahead.live, wanted)
@@ -98,7 +102,7 @@ def edit_propose(
         raise EditRejected(f"the edit has {size:,} bytes; a proposal has at most {ACTION_BYTES:,}")
     title = title_of(who, observed.pop("name"), operations, reason)
     with door(ids.stream_of(constellation_id), author, request_id) as opened:
-        known, asked = known_as(constellation_id, edit_id), 0
+        known, asked = known_as(constellation_id, replace(wanted, edit_id=edit_id), operations), 0
         if known is None:
             check_open(newest(opened, ahead))
             asked = _ask(opened, constellation_id, title, action, observed)
@@ -110,11 +114,19 @@ def proposals_of(constellation_id: int) -> QuerySet[Approval]:
     return same_stream(Approval.objects.filter(kind=KIND, subject_id=constellation_id), constellation_id)
 
 
-def known_as(constellation_id: int, edit_id: str) -> Proposed | None:
-    """What there is under that edit_id already: the edit, else the proposal."""
+def known_as(constellation_id: int, wanted: Wanted, operations: Sequence[Fields]) -> Proposed | None:
+    """What there is under the edit_id already: the edit, else the proposal. Raises EditIdTaken where it is another one."""
+    edit_id = wanted.edit_id
     edit = find(constellation_id, edit_id)
-    row = None if edit else proposals_of(constellation_id).filter(action__edit_id=edit_id).order_by("id").last()
-    return Proposed(row, edit, False) if row or edit else None
+    if edit is not None:
+        check_same(edit, wanted, operations)
+        return Proposed(None, edit, False)
+    row = proposals_of(constellation_id).filter(action__edit_id=edit_id).order_by("id").last()
+    if row is None:
+        return None
+    if row.action["author"] != wanted.author or row.action["operations"] != in_full(operations):
+        raise EditIdTaken(taken(edit_id, f"proposed by {row.action['author']}, approval {row.pk}"))
+    return Proposed(row, None, False)
 
 
 def _read(constellation_id: int) -> Ahead:
@@ -172,12 +184,15 @@ def prepare(row: Approval) -> approvals.Effect:
     """The proposed edit, to be made under the lock as its author's."""
     action = row.action
     wanted = Wanted(
-        lambda live: action["operations"], action["author"], action["reason"], action["edit_id"], action["based_on"]
-    )
+        lambda live: action["operations"], action["author"], action["reason"], action["edit_id"], action["based_on"],
+        rebased_over=REBASED_OVER, too_old=TOO_OLD,
+    )  # fmt: skip
     ahead = _read(action["constellation_id"])
 
     def carry_out(opened: Door) -> None:
-        if find(action["constellation_id"], action["edit_id"]) is not None:
+        made_before = find(action["constellation_id"], action["edit_id"])
+        if made_before is not None:  # by whomever
+            check_same(made_before, replace(wanted, author=made_before.author), action["operations"])
             return
         decider, opened.turn.by = opened.turn.by, action["author"]
         make(opened, newest(opened, ahead), wanted, known_devices())

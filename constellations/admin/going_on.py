@@ -120,10 +120,8 @@ def _reopen(request: HttpRequest, row: Constellation, said: dict[str, Any]) -> t
 
 
 def _fork(request: HttpRequest, row: Constellation, said: dict[str, Any]) -> tuple[InboxItem, bool]:
-    asked = InboxItem.objects.filter(session__owner=request.user.pk, kind="interaction", client_id=said["client_id"])
-    if made := asked.order_by("id").first():
-        return made, False
-    return constellation_fork(row.pk, request.user, by=author_of(request), **said)[1], True
+    _, item, created = constellation_fork(row.pk, request.user, by=author_of(request), **said)
+    return item, created
 
 
 WAYS = {

@@ -31,7 +31,10 @@ def dependency(to: Translation, dialect: Dialect, value: Mapping, place: Path, w
 
 
 def _condition(made: Piece, dialect: Dialect, text: Any, held: Row) -> None:
-    """An expression stays a condition; prose is a description, and then a CONDITIONAL dependency lacks its condition."""
+    """An expression stays a condition; prose is a description, and then a CONDITIONAL dependency lacks its condition.
+
+    A word or a value by itself is a condition where there has to be one, and prose anywhere else.
+    """
     said, key = made.said, dialect.condition
     fault = _fault(text)
     if text is not None and not isinstance(text, str):
@@ -42,7 +45,7 @@ def _condition(made: Piece, dialect: Dialect, text: Any, held: Row) -> None:
             said["type"] = dialect.default_type
         else:
             made.say("condition", text, key)
-    elif text and not fault and key == "condition" and "condition" not in held:
+    elif text and not fault and key == "condition" and "condition" not in held and conditions.calculates(text):
         made.say("condition", text, key)
     elif text and "description" not in held and text != held.get("condition"):
         made.say("description", text, key)

@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 
 from agents.logins import token_in
 from agents.parsers import BODY_BYTES
-from agents.problems import MEDIA_TYPE, problem
+from agents.problems import MEDIA_TYPE, BodyTooLarge, problem
 from constellations.mcp.access import Caller, caller_of
 from constellations.mcp.server import Context, make_server
 
@@ -51,7 +51,22 @@ async def application(scope, receive, send) -> None:
         return
     manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=BODY_BYTES)
     async with manager.run():
-        await manager.handle_request({**scope, CALLER: caller}, receive, send)
+        await manager.handle_request({**scope, CALLER: caller}, receive, _in_our_words(send))
+
+
+def _in_our_words(send):
+    """`send` of one request: the SDK says in plain text that a body is too large, the only thing that it refuses so."""
+    refused = False
+
+    async def sent(message) -> None:
+        nonlocal refused
+        if message.get("status") == 413:
+            refused = True
+            await refuse(send, 413, BodyTooLarge.default_code, f"a body has at most {BODY_BYTES} bytes")
+        elif not refused:
+            await send(message)
+
+    return sent
 
 
 def _refusal(method: str, headers: Headers) -> tuple[int, str, str] | tuple[int, str, str, list[Header]] | None:

@@ -112,7 +112,7 @@ def explain(caller: Caller, arguments: Fields) -> results.Explanation:
 
 def list_devices(caller: Caller, arguments: Fields) -> results.DeviceList:
     DEVICES.read(arguments)
-    caller.demand(READ)
+    caller.demand("read")  # devices are nobody's own
     found = list(Device.objects.order_by("name")[: DEVICES_SHOWN + 1])
     shown = [results.DeviceView.model_validate(row) for row in found[:DEVICES_SHOWN]]
     return results.DeviceList(devices=shown, truncated=len(found) > DEVICES_SHOWN)

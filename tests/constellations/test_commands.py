@@ -421,7 +421,7 @@ def test_a_fork_goes_on_from_a_moment_with_the_results_of_then(engine, device):
     seq = Event.objects.get(
         stream=found.session_id, type="state_changed", data__id=found.tasks.get(task_id="a").pk, data__to_state="COMPLETED"
     ).seq
-    session, item = commands.constellation_fork(found.pk, engine.owner, seq=seq, by=BY)
+    session, item, _ = commands.constellation_fork(found.pk, engine.owner, seq=seq, by=BY)
     other = forked(engine, session)
     assert (other.state, other.forked_from, other.forked_at, other.name) == ("COMPLETED", found, seq, "run")
     assert states(other) == {"a": "COMPLETED", "b": "COMPLETED", "c": "COMPLETED"}
@@ -443,7 +443,7 @@ def test_a_fork_at_an_edit_has_all_of_it(engine, device):
     parts = list(Event.objects.filter(stream=found.session_id, type="edited").order_by("id").values_list("seq", flat=True))
     assert len(parts) == 3
     for seq in parts:
-        session, _ = commands.constellation_fork(found.pk, engine.owner, seq=seq, by=BY)
+        session, _, _ = commands.constellation_fork(found.pk, engine.owner, seq=seq, by=BY)
         other = forked(engine, session)
         assert states(other) == {"a": "COMPLETED", "x": "COMPLETED", "y": "COMPLETED"}
         assert sorted(other.dependencies.values_list("dependency_id", flat=True)) == ["a>x", "x>y"]
@@ -453,7 +453,7 @@ def test_a_fork_may_go_another_way(engine, device):
     plan = {"tasks": [noop("a", {"n": 1}), command("b", "false", after=["a"]), noop("c", after=["b"])]}
     found = engine.carry_out(plan)
     operations = [{"add_task": noop("d", after=["a"])}]
-    session, _ = commands.constellation_fork(found.pk, engine.owner, operations=operations, by=BY)
+    session, _, _ = commands.constellation_fork(found.pk, engine.owner, operations=operations, by=BY)
     other = forked(engine, session)
     assert states(other) == {"a": "COMPLETED", "b": "FAILED", "c": "CANCELLED", "d": "COMPLETED"}
     assert other.tasks.get(task_id="c").reason.startswith("skipped: b>c")
@@ -467,7 +467,7 @@ def test_a_fork_of_what_was_cancelled_begins_what_was_open_again(engine, device,
         lambda key: commands.constellation_cancel(key, by=BY, reason="no"),
     )  # fmt: skip
     (tmp_path / "again").touch()
-    session, _ = commands.constellation_fork(found.pk, engine.owner, by=BY)
+    session, _, _ = commands.constellation_fork(found.pk, engine.owner, by=BY)
     other = forked(engine, session)
     assert set(states(other).values()) == {"COMPLETED"}
 
@@ -477,10 +477,10 @@ def test_the_files_of_the_run_are_there_in_its_fork(engine, device):
     read = command("read", "sh", "-c", 'cat "$ORRERY_ARTIFACTS/n"; echo more >> "$ORRERY_ARTIFACTS/n"', after=["write"])
     found = engine.carry_out({"tasks": [write, read]})
     seq = Event.objects.get(type="state_changed", data__id=found.tasks.get(task_id="write").pk, data__to_state="COMPLETED").seq
-    session, _ = commands.constellation_fork(found.pk, engine.owner, seq=seq, by=BY)
+    session, _, _ = commands.constellation_fork(found.pk, engine.owner, seq=seq, by=BY)
     other = forked(engine, session)
     assert states(other) == {"write": "COMPLETED", "read": "COMPLETED"}
-    session, _ = commands.constellation_fork(other.pk, engine.owner, seq=head(other.session_id), by=BY, operations=[
+    session, _, _ = commands.constellation_fork(other.pk, engine.owner, seq=head(other.session_id), by=BY, operations=[
         {"add_task": command("again", "sh", "-c", 'wc -l < "$ORRERY_ARTIFACTS/n"', after=["read"])}
     ])  # fmt: skip
     third = forked(engine, session)

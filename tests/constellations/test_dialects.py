@@ -265,6 +265,28 @@ def test_a_dependency_without_a_type_is_unconditional_in_galaxy_and_success_only
     assert (row["type"], row["condition"]) == ("CONDITIONAL", "x > 1")
 
 
+def seed_line(**line):
+    pair = [{"task_id": name, "actions": [{"tool": "noop"}]} for name in "ab"]
+    return read({"tasks": pair, "dependencies": [{"from": "a", "to": "b", **line}]}, "seed").dependencies[0]
+
+
+@pytest.mark.parametrize("prose", ["done", "when it is done", "5", "true", "'ready'"])
+def test_prose_of_any_length_describes_a_line_that_has_no_condition(prose):
+    row = seed_line(type="SUCCESS_ONLY", condition=prose)
+    assert (row["type"], row["condition"], row["description"]) == ("SUCCESS_ONLY", "", prose)
+
+
+@pytest.mark.parametrize("text", ["x > 1", "len(x)", "not done", "x.ready", "results['a']"])
+def test_what_compares_or_calculates_is_no_prose_and_needs_a_line_that_has_a_condition(text):
+    with pytest.raises(PlanRejected, match="only a CONDITIONAL dependency has a condition; this one is SUCCESS_ONLY"):
+        seed_line(type="SUCCESS_ONLY", condition=text)
+
+
+def test_a_word_is_a_condition_where_there_is_one():
+    for line in ({"type": "CONDITIONAL"}, {}):
+        assert seed_line(**line, condition="done")["condition"] == "done"
+
+
 def test_a_condition_that_can_be_evaluated_is_one():
     row = edge_of(lines({"dependency_type": "conditional", "condition_description": "accuracy > 0.9"}))
     assert (row["type"], row["condition"], row["description"]) == ("CONDITIONAL", "accuracy > 0.9", "")

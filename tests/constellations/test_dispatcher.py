@@ -97,9 +97,29 @@ def test_a_constellation_that_is_not_there_is_told(digits):
 def test_operations_and_commands_are_the_same_in_other_words():
     operations = [{"op": "remove_task", "parameters": {"task_id": "a"}}, {"op": "add_task"}]
     assert operations_of(commands_of(operations)) == [operations[0], {"op": "add_task", "parameters": {}}]
-    for wrong in ({"op": "remove_task", "tool": "x"}, {"op": "remove_task", "colour": 1}, {}, 7):
-        with pytest.raises(EditRefused):
-            operations_of(commands_of([wrong]))
+    for written in ({"remove_task": {"task_id": "a"}}, {"function": "remove_task", "arguments": {"task_id": "a"}}):
+        assert operations_of(commands_of([written])) == operations[:1]
+
+
+@pytest.mark.parametrize(
+    ("operation", "says"),
+    [
+        (
+            {"op": "add_task", "tool": "remove_task", "parameters": {}},
+            "operation 2 (add_task), tool: there is no key tool beside op and parameters",
+        ),
+        (
+            {"op": "remove_task", "colour": 1},
+            "operation 2 (remove_task), colour: there is no key colour beside op and parameters",
+        ),
+        ({}, "operation 2: an operation is one key with its parameters; this one has 0 keys"),
+        (7, "operation 2: an operation is an object (name: parameters), not the number 7"),
+    ],
+)
+def test_what_is_no_operation_is_told_in_the_words_of_operations(operation, says):
+    with pytest.raises(EditRefused) as refused:
+        commands_of([{"op": "remove_task"}, operation])
+    assert str(refused.value) == says
 
 
 def test_a_live_graph_is_edited_in_its_owners_turn(digits):

@@ -97,6 +97,9 @@ def test_if_match_is_what_the_edit_was_made_on(rest, digits):
         ({}, {"operations": []}, "an edit needs at least one operation"),
         ({}, {"operations": ["x"]}, "operation 1: an operation is an object (name: parameters), not the text 'x'"),
         ({}, {"operations": None}, "operations: This field may not be null."),
+        ({}, {"operations": [None]}, "operations[0]: This field may not be null."),
+        ({}, {"edit_id": "a b"}, "edit_id: up to 64 letters, digits and . _ : - make one"),
+        ({}, {"edit_id": "\u00e9"}, "edit_id: up to 64 letters, digits and . _ : - make one"),
     ],
 )
 def test_a_request_that_makes_no_sense_says_why(rest, digits, headers, body, detail):

@@ -241,11 +241,17 @@ def ended(constellation, state: str = "FAILED") -> None:
     made(constellation, {"add_task": noop("x")})
 
 
+def taken(constellation) -> None:
+    made(constellation, {"add_task": noop("x")})
+    made(constellation, {"add_task": noop("y")})
+
+
 STALE = "the edit was made on version 1, and version {} is the newest: "
 STORED_CASES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda it: edit_apply(5, [{"add_task": NOOP}], author="user:1"), "there is no constellation 5"),
     (overtaken, STALE.format(2) + "user:1 changed x0, x1, x2, x3, x4, ... (version 2)"),
     (long_overtaken, STALE.format(3) + "there were more than 1 edits since; read the newest version"),
+    (taken, "edit e1 was another one (by user:1, version 2): give this one an edit_id of its own"),
     (lambda it: edit_undo(it.pk, "nobody", "user:1"), "constellation {} has no edit nobody"),
     (undone_since, "cannot undo: the task x was changed again since"),
     (crowded, "limit reached: edits add at most 50 tasks in one interaction, 0 so far"),

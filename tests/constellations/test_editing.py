@@ -22,6 +22,8 @@ DEVICES = {
     "gpu_server": {"type": "gpu", "capabilities": ["train", "fetch"], "state": "OFFLINE"},
 }
 
+IDLE = "is nothing, and a task needs something to do: give it another command, a tool or steps"
+
 
 def task_row(task_id: str, state: str = "WAITING_DEPENDENCY", **fields) -> dict:
     reason = fields.pop("reason", "skipped: a>b" if state == "SKIPPED" else "")
@@ -509,10 +511,33 @@ def test_the_same_edge_under_a_name_of_its_own_is_there_already():
         (
             {"op": ["x"]},
             "",
-            "there is no operation ['x']; there are add_dependency, add_task, build_constellation, "
+            "an operation has a name, not a list; there are add_dependency, add_task, build_constellation, "
             "remove_dependency, remove_task, update_dependency, update_task",
             400,
         ),
+        (
+            {"op": None},
+            "",
+            "an operation has a name, not nothing; there are add_dependency, add_task, build_constellation, "
+            "remove_dependency, remove_task, update_dependency, update_task",
+            400,
+        ),
+        (
+            {"op": "add_task", "tool": "remove_task", "parameters": {"task_id": "deploy"}},
+            "tool",
+            "there is no key tool beside op and parameters",
+            400,
+        ),
+        ({"tool": "remove_task", "arguments": {}}, "arguments", "there is no key arguments beside tool and parameters", 400),
+        (
+            {"function": "remove_task", "parameters": {}},
+            "parameters",
+            "there is no key parameters beside function and arguments",
+            400,
+        ),
+        (("update_task", {"task_id": "deploy", "command": None}), "command", IDLE, 400),
+        (("update_task", {"task_id": "deploy", "tool": None, "steps": None}), "tool", IDLE, 400),
+        (("build_constellation", {"clear": False}), "tasks", "a constellation needs at least one task", 400),
         ({"op": "remove_task", "parameters": [1]}, "", "must be an object (key: value), not a list", 400),
         ("remove it", "", "an operation is an object (name: parameters), not the text 'remove it'", 400),
     ],
@@ -661,7 +686,7 @@ def test_an_update_without_a_value_takes_policies_and_settings_away():
 @pytest.mark.parametrize(
     ("fields", "field", "message"),
     [
-        ({"steps": None}, "steps", "a task in steps needs steps; or give it a command or a tool"),
+        ({"steps": None}, "steps", IDLE),
         ({"phases": []}, "steps", "a task in steps needs steps; or give it a command or a tool"),
         ({"steps": []}, "steps", "is empty"),
         ({"tool": "steps"}, "tool", "the tool steps is for a task in steps, and this one has none"),
@@ -679,7 +704,25 @@ def test_an_update_leaves_no_task_half_in_steps(fields, field, message):
     assert (problem["field"], problem["message"]) == (field, message)
 
 
+def test_a_task_takes_another_thing_to_do_in_the_place_of_its_own():
+    changes = edit(in_steps(), ("update_task", {"task_id": "again", "steps": None, "command": ["ls"]}))
+    assert changes.updated_tasks["again"]["tool"] == "command"
+
+
+@pytest.mark.parametrize(("name", "parameters"), [("op", "parameters"), ("tool", "parameters"), ("function", "arguments")])
+def test_an_operation_is_written_as_agents_write_what_they_do(name, parameters):
+    written = {name: "update_task", parameters: {"task_id": "deploy", "timeout": 3}}
+    assert edit(digits(), written).updated_tasks == {"deploy": {"timeout": 3}}
+
+
 # build_constellation
+
+
+def test_dependencies_alone_are_added_to_what_is_there():
+    parameters = {"clear": False, "dependencies": [{"from": "fetch", "to": "deploy"}]}
+    assert [row["dependency_id"] for row in edit(digits(), ("build_constellation", parameters)).added_dependencies] == [
+        "fetch>deploy"
+    ]
 
 
 def test_an_empty_constellation_is_built_from_a_plan():

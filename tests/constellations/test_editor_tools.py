@@ -186,16 +186,24 @@ def test_a_step_that_is_written_as_the_docs_say_fits_its_schema(step):
 def test_null_sets_the_default_again(name):
     schema = TOOLS[name].parameters
     which = {"task_id": "a"} if name == "update_task" else {"from": "a", "to": "b"}
-    for key in set(schema["properties"]) - set(which) - {"dependency_id"}:
+    for key in set(schema["properties"]) - set(which) - {"dependency_id", *operations.DOING}:
         given_null = {**which, key: None}
         CHECK(schema).validate(given_null)
         read = operations.read({"op": name, "parameters": given_null})
         assert read.findings == []
 
 
+@pytest.mark.parametrize("key", operations.DOING)
+def test_there_is_no_default_for_what_a_task_does(key):
+    given_null = {"task_id": "a", key: None}
+    assert not CHECK(TOOLS["update_task"].parameters).is_valid(given_null)
+    assert [path for path, _ in operations.read({"op": "update_task", "parameters": given_null}).findings] == [(key,)]
+
+
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
+        ("build_constellation", {"dependencies": [{"from": "a", "to": "b"}], "clear": False}),
         ("build_constellation", {"tasks": [{"task_id": "a", "tool": "noop"}], "dependencies": [], "clear": False}),
         ("remove_task", {"task_id": "a"}),
         ("add_dependency", {"from": "a", "to": "b", "condition": "accuracy > 0.9"}),

@@ -23,7 +23,7 @@ from constellations.mcp.results import Result
 from constellations.mcp.stdio import server_of
 from constellations.mcp.tools import REMOVING, TOOLS
 from constellations.models import Constellation, Edit
-from tests.agents.conftest import add_approvals, make_token
+from tests.agents.conftest import Rest, add_approvals, make_token
 from tests.conftest import person
 from tests.constellations.planting import advance, noop, plant, states
 
@@ -309,10 +309,12 @@ def test_bad_arguments_are_told_in_words(program, name, arguments, says):
 @pytest.mark.parametrize(
     ("operation", "says"),
     [
-        (7, "a command is an object (tool, parameters), not the number 7"),
-        ({}, "which tool? It is nothing"),
+        (7, "an operation is an object (name: parameters), not the number 7"),
+        ({}, "an operation is one key with its parameters; this one has 0 keys"),
+        ({"op": None}, "which tool? It is nothing"),
+        ({"op": "add_task", "tool": "remove_task"}, "there is no key tool beside op and parameters"),
         ({"op": "add_tsk"}, "there is no tool add_tsk; did you mean add_task?"),
-        ({"op": "add_task", "x": 1}, "there is no key x beside the tool and its parameters"),
+        ({"op": "add_task", "x": 1}, "there is no key x beside op and parameters"),
         ({"op": "add_task", "parameters": 7}, "must be an object (key: value), not the number 7"),
         ({"op": "add_task", "parameters": {"task_id": "a", "tool": "noop", "description": "\x00"}}, "NUL"),
         ({"op": "add_task", "parameters": {"task_id": "a", "tool": "noop", "conditon": "x"}}, "there is no key conditon"),
@@ -382,6 +384,13 @@ def test_an_undo_may_say_which_version_it_was_made_on(program, digits):
     assert refused.splitlines()[0].endswith("version 3 is the newest: user:1 changed train (version 3)")
     assert "version: 3" in refused.splitlines()
     assert program("undo_edit", **undo, based_on=3)["version"] == 4
+
+
+def test_devices_are_shown_to_those_who_have_a_role_as_over_rest(user):
+    services.device_create("laptop", by="system")
+    row = make_token(user, "read")
+    assert Program(row)("list_devices") == "this needs one of the roles admin, operator, viewer"
+    assert Rest(token=row[1]).get("/api/devices/").status_code == 403
 
 
 def test_the_history_is_filtered_as_over_rest(program, digits):

@@ -241,6 +241,16 @@ def test_what_is_no_request_is_refused_without_a_traceback(web, token, body, sta
     assert "Traceback" not in said + web.log()
 
 
+def test_a_body_that_is_too_large_is_refused_as_everywhere(web, token):
+    connection = http.client.HTTPConnection("127.0.0.1", web.port, timeout=30)
+    for body in ("x" * 3_000_000, iter([b"x" * 1_500_000] * 2)):  # of a length that is told, and in pieces
+        connection.request("POST", "/mcp", body, headers(token))
+        answer = connection.getresponse()
+        said = json.loads(answer.read())
+        assert (answer.status, answer.headers["content-type"]) == (413, "application/problem+json")
+        assert (said["code"], said["detail"]) == ("body_too_large", "a body has at most 2000000 bytes")
+
+
 @pytest.mark.parametrize("name", ["\ud800", "a\x00b", "add_task" * 1000])
 def test_a_tool_with_an_impossible_name_is_none(web, token, name):
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": {}}}

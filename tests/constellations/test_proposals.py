@@ -20,9 +20,9 @@ from agents.records import door
 from agents.replay import events_since, head
 from agents.tables import TABLES
 from agents.verification import verify, verify_stream
-from constellations import proposals
+from constellations import edits, proposals
 from constellations.edits import edit_apply
-from constellations.errors import EditRefused, EditRejected, NoSuchConstellation, StaleEdit
+from constellations.errors import EditIdTaken, EditRefused, EditRejected, NoSuchConstellation, StaleEdit
 from constellations.models import Constellation, Edit
 from constellations.proposals import Proposals, TooManyProposals, edit_propose
 from tests.agents.conftest import Rest, make_token
@@ -110,7 +110,7 @@ def test_what_changes_nothing_is_no_proposal(digits):
 
 def test_the_same_edit_id_is_the_same_proposal_whatever_became_of_it(digits):
     first = propose(digits, lint(), edit_id="e1").approval
-    again = propose(digits, slower(), edit_id="e1")
+    again = propose(digits, lint(), edit_id="e1", reason="once more", based_on=1)
     assert (again.changed, again.approval.pk, Approval.objects.count()) == (False, first.pk, 1)
     approval_decide(first.pk, "reject", by=PERSON, reason="not now")
     rejected = propose(digits, lint(), edit_id="e1")
@@ -119,6 +119,18 @@ def test_the_same_edit_id_is_the_same_proposal_whatever_became_of_it(digits):
     approve(second)
     made = propose(digits, lint(), edit_id="e2")
     assert (made.approval, made.changed, made.edit.edit_id) == (None, False, "e2")
+
+
+def test_another_edit_under_the_id_of_a_proposal_is_refused(digits):
+    row = propose(digits, lint(), edit_id="e1").approval
+    for said in ({"operations": [slower()]}, {"author": "token:other"}):
+        with pytest.raises(EditIdTaken) as refused:
+            propose(digits, *said.pop("operations", [lint()]), edit_id="e1", **said)
+        told = f"edit e1 was another one (proposed by {AGENT}, approval {row.pk}): give this one an edit_id of its own"
+        assert (str(refused.value), refused.value.status) == (told, 409)
+    approve(row)
+    with pytest.raises(EditIdTaken, match=rf"^edit e1 was another one \(by {AGENT}, version 2\)"):
+        propose(digits, slower(), edit_id="e1")
 
 
 def test_only_so_many_wait_for_one_constellation(digits, monkeypatch):
@@ -261,6 +273,33 @@ def test_an_edit_that_was_made_directly_meanwhile_is_not_made_twice(digits):
     approve(row)
     assert Edit.objects.count() == 1
     assert list(verify()) == []
+
+
+def test_a_proposal_whose_id_another_edit_took_meanwhile_is_refused_and_stays(digits):
+    row = propose(digits, lint(), edit_id="e1").approval
+    edit_apply(digits.pk, [slower()], author=PERSON, edit_id="e1")
+    refused_and_waiting(row, EditIdTaken, "edit e1 was another one")
+
+
+def test_a_proposal_stays_good_in_a_busy_constellation(digits):
+    """A hundred and one edits that commute with it: an edit of so long ago is refused, a proposal is not."""
+    row = propose(digits, lint()).approval
+    for number in range(edits.REBASED_OVER + 1):
+        edit_apply(digits.pk, [{"update_task": {"task_id": "deploy", "timeout": number + 1}}], author=PERSON)
+    with pytest.raises(StaleEdit, match="there were more than 100 edits since; read the newest version"):
+        edit_apply(digits.pk, [lint()], author=PERSON, based_on=1)
+    approve(row)
+    made = Edit.objects.get(author=AGENT)
+    assert (made.version, made.rebased_from, states(digits)["lint"]) == (103, 1, "WAITING_DEPENDENCY")
+
+
+def test_a_proposal_that_is_too_old_says_what_can_be_done(digits, monkeypatch):
+    monkeypatch.setattr(proposals, "REBASED_OVER", 1)
+    row = propose(digits, lint()).approval
+    for number in range(2):
+        edit_apply(digits.pk, [{"update_task": {"task_id": "deploy", "timeout": number + 1}}], author=PERSON)
+    says = "there were more than 1 edits since; reject it, and have it proposed anew on the newest version"
+    refused_and_waiting(row, StaleEdit, says)
 
 
 def test_nobody_decides_their_own_proposal(digits):

@@ -110,8 +110,18 @@ def by_rest(scene: Scene) -> Edit:
     return posted(scene, scene.evaluated())
 
 
-def posted(scene: Scene, constellation: Constellation) -> Edit:
-    body = {"operations": OPERATIONS, "reason": REASON, "based_on": 1}
+def by_actions(scene: Scene, tool: str = "tool", parameters: str = "parameters") -> Edit:
+    """As the seeds' agent writes what it does."""
+    actions = [{tool: each["op"], parameters: each["parameters"]} for each in OPERATIONS]
+    return posted(scene, scene.evaluated(), actions)
+
+
+def by_functions(scene: Scene) -> Edit:
+    return by_actions(scene, "function", "arguments")
+
+
+def posted(scene: Scene, constellation: Constellation, operations: list[dict] = OPERATIONS) -> Edit:
+    body = {"operations": operations, "reason": REASON, "based_on": 1}
     answer = Rest(scene.operator).post(f"/api/constellations/{constellation.pk}/edits/", body)
     assert answer.status_code == 201, answer.content
     return Edit.objects.get(pk=answer.json()["edit"]["id"])
@@ -152,6 +162,8 @@ def user_of(scene: Scene) -> str:
 
 WAYS: dict[str, tuple[Callable[[Scene], Edit], Callable[[Scene], str]]] = {
     "REST": (by_rest, user_of),
+    "actions": (by_actions, user_of),
+    "functions": (by_functions, user_of),
     "MCP": (by_mcp, lambda scene: f"token:{Token.objects.get().token_key}"),
     "admin": (by_admin, user_of),
     "planner": (by_planner, lambda scene: "planner"),

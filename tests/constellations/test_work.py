@@ -289,8 +289,7 @@ def test_a_task_added_by_a_rule_has_its_deadline(engine, device):
 
 def test_the_same_client_id_is_one_interaction(engine, device):
     session, item = engine.submit({"tasks": [noop("a")]})
-    plan = {"plan": '{"tasks": [{"task_id": "other", "tool": "noop"}]}'}
-    again, created = services.command_submit(session.pk, "interaction", item.client_id, plan, by="user:1")
+    again, created = services.command_submit(session.pk, "interaction", item.client_id, item.payload, by=item.by)
     assert (again.pk, created) == (item.pk, False)
     assert InboxItem.objects.count() == 1
 
