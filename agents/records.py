@@ -7,7 +7,7 @@ Services use `door`, the runner's journal uses `write` itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from django.apps import apps
@@ -16,6 +16,7 @@ from django.db import connection, transaction
 from agents import ids, nudges, slots, storage
 from agents.clock import now_iso
 from agents.errors import NoSuchSession
+from agents.garbage import nothing_collected
 from agents.storage import Store, store
 from agents.tables import EVENT_COLUMNS, TABLES, TRANSITION_COLUMNS, Fields, Table
 from agents.turns import Batch, Draft, Turn
@@ -38,9 +39,19 @@ def write(store: Store, cursor, batches: list[Batch], *, wait: bool = True) -> t
         (written if fits else refused).append(batch)
         batch.rows_after = rows + batch.rows
     if written:
-        slots.settle(store, cursor, written)
-        _write_records(store, cursor, written)
+        _write(store, cursor, written)
     return written, refused
+
+
+def _write(store: Store, cursor, batches: list[Batch]) -> None:
+    """Write batches that fit, under the locks of their streams."""
+    slots.settle(store, cursor, batches)
+    _write_records(store, cursor, batches)
+
+
+def one_trip(raw: Any) -> AbstractContextManager[Any]:
+    """On PostgreSQL statements whose results nobody reads go to the server together; what fails is raised at the end."""
+    return nullcontext() if connection.vendor == "sqlite" else raw.pipeline()
 
 
 def _write_records(store: Store, cursor, batches: list[Batch]) -> None:
@@ -144,7 +155,7 @@ class Door:
 
     def batch(self) -> Batch:
         rows = self._rows - self._first
-        return Batch(self.stream, self.head, None, rows, self.turn.drafts, request_id=self.request_id)
+        return Batch(self.stream, self.head, None, rows, self.turn.drafts, request_id=self.request_id, rows_after=self._rows)
 
 
 @contextmanager
@@ -153,7 +164,7 @@ def door(stream: int, by: str, request_id: str = "") -> Iterator[Door]:
 
     Raises NoSuchSession where there is no such stream. An exception inside writes nothing.
     """
-    with storage.writing(), connection.wrap_database_errors:
+    with storage.writing(), connection.wrap_database_errors, nothing_collected():
         cursor, statements = storage.cursor(), store()
         found = statements.lock(cursor, [stream], wait=True).get(stream)
         if found is None:
@@ -162,10 +173,11 @@ def door(stream: int, by: str, request_id: str = "") -> Iterator[Door]:
         yield opened
         batch = opened.batch()
         if batch.drafts:
-            write(statements, cursor, [batch])
-            statements.execute(cursor, WAKE, (_now_for(statements), stream))
             heads = {stream: batch.head + len(batch.drafts)}
-            nudges.announce(cursor, heads)
+            with one_trip(cursor.connection):
+                _write(statements, cursor, [batch])
+                statements.execute(cursor, WAKE, (_now_for(statements), stream))
+                nudges.announce(cursor, heads)
             transaction.on_commit(lambda: nudges.send(heads))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +12,9 @@ from django.db import connection
 
 from agents import ids
 from agents.errors import NoSuchSession
+from agents.garbage import made, nothing_collected
 from agents.records import Door, door
-from agents.replay import BETWEEN, consistent_read, head
+from agents.replay import changes_between, consistent_read, head
 from agents.storage import cursor, store
 from agents.tables import TABLES, Fields
 from constellations.errors import ConstellationsError, NoSuchConstellation
@@ -27,6 +27,8 @@ EVENTS_A_TASK = 2
 EVENTS_UNDER_LOCK = 50
 CATCH_UPS = 4
 """A graph is followed up before the lock is taken, so often at most, unless so few events are left to be read under it."""
+OF_A_GRAPH = ("constellation", "task", "dependency")
+"""Tables of which a graph is made."""
 KEPT_GRAPHS = 4
 KEPT_TASKS = 12_000
 """Graphs that a process keeps between edits, and tasks in all of them: about 4 kB each."""
@@ -56,7 +58,8 @@ class Kept:
         with self._lock:
             self._graphs[ahead.live.constellation["id"]] = ahead
             while len(self._graphs) > KEPT_GRAPHS or sum(len(kept.live.nodes) for kept in self._graphs.values()) > KEPT_TASKS:
-                self._graphs.popitem(last=False)
+                _, oldest = self._graphs.popitem(last=False)
+                oldest.live.take_apart()
 
 
 KEPT = Kept()
@@ -110,12 +113,13 @@ def _caught_up(ahead: Ahead, stream: int, seen: int) -> Ahead:
     """
     for _ in range(CATCH_UPS):
         missed = seen - (ahead.head or 0)
-        if missed > _far(ahead.live):
-            ahead = _read(ahead.live.constellation["id"], stream)
-        elif missed > EVENTS_UNDER_LOCK:
-            ahead = Ahead(_brought_to(ahead, stream, seen), seen)
-        if missed <= EVENTS_BEHIND:
+        if missed <= EVENTS_UNDER_LOCK:
             break
+        if missed > _far(ahead.live):
+            ahead.live.take_apart()
+            ahead = _read(ahead.live.constellation["id"], stream)
+        else:
+            ahead = Ahead(_brought_to(ahead, stream, seen), seen)
         seen = head(stream)
     return ahead
 
@@ -147,16 +151,12 @@ def _brought_to(ahead: Ahead, stream: int, seen: int) -> LiveGraph:
     live = ahead.live
     missed = 0 if ahead.head is None else seen - ahead.head
     if ahead.head is None or missed > _far(live):
+        live.take_apart()
         return read_graph(live.constellation["id"])
     if missed:
-        live.take_up(_changes(stream, ahead.head, seen))
+        with nothing_collected():
+            live.take_up(changes_between(stream, ahead.head, seen, OF_A_GRAPH))
     return live
-
-
-def _changes(stream: int, after: int, until: int) -> Iterator[Fields]:
-    """What events say, without when and by whom."""
-    place = (ids.row_id(stream, after + 1), ids.row_id(stream, until + 1))
-    return (row[0] for row in store().select(cursor(), "agents_event", (("data", "json"),), BETWEEN, place))
 
 
 def graph_copied(constellation_id: int) -> LiveGraph:
@@ -193,19 +193,8 @@ def read_graph(constellation_id: int) -> LiveGraph:
     of_it = "constellation_id = %s"
     with nothing_collected():
         live.load(rows("task", of_it, constellation_id), rows("dependency", of_it, constellation_id))
+        made(len(live.nodes))
     return live
-
-
-@contextmanager
-def nothing_collected() -> Iterator[None]:
-    """The search for garbage waits: of tens of thousands of new rows none is any, and to look at them doubles the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def rows(table: str, where: str, *parameters: int) -> list[Fields]:

@@ -200,15 +200,19 @@ class GraphRows:
         return timed + [node.key for node in changed if node is not None]
 
     def take_up(self, events: Iterable[Fields]) -> None:
-        """Bring a graph that was read, and that nobody drives, to a newer state: what happened, and what followed from it."""
+        """Bring a graph that was read, and that nobody drives, to a newer state: what happened, and what followed from it.
+
+        Of an edge only what it waits for decides, so those out of a task that is as open as before need no second look.
+        """
         for data in events:
             self.absorb(data)
         moved = [self.nodes[key] for key in self.dirty if key in self.nodes]
         self.results |= {node.key: node.row["result"] for node in moved if node.ended and node.row["result"] is not None}
-        near = {id(edge): edge for node in moved for edge in (*node.incoming, *node.outgoing)}
-        for edge in near.values():
+        into = [edge for node in moved for edge in node.incoming]
+        out_of = [edge for node in moved for edge in node.outgoing if node.ended or edge.verdict is not None]
+        for edge in dict.fromkeys(into + out_of):
             self.judge(edge)
-        for node in {id(node): node for node in (*moved, *(edge.down for edge in near.values()))}.values():
+        for node in dict.fromkeys([*moved, *(edge.down for edge in out_of)]):
             self.count(node)
         self.dirty.clear()
         self.news.clear()
@@ -229,7 +233,7 @@ class GraphRows:
             node.row.update(fields)
             self.open += was - node.ended
             if node.ended != was:
-                self.news = [other for other in self.news if other is not node] + [node] * node.ended
+                self.news = [*self.news, node] if node.ended else [other for other in self.news if other is not node]
                 self.dirty.update((edge.down.key, None) for edge in node.outgoing)
             self.dirty[node.key] = None
         wanted = {int(key): fields for key, fields in changes.get("dependency", {}).items()}

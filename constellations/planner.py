@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.errors import PayloadRejected
+from agents.garbage import nothing_collected
 from agents.models import Device
 from agents.tables import Fields
 from constellations import editing, plain_text, plans, rules
@@ -36,7 +37,8 @@ def prepare(payload: Fields) -> Prepared:
         "parameters": {"tasks": plan.tasks, "dependencies": plan.dependencies},
     }
     empty = editing.Snapshot(version=1, state="CREATED", tasks={}, dependencies={}, graph=Graph())
-    return Prepared(plan, editing.apply(empty, [operation], known_devices()))
+    with nothing_collected():
+        return Prepared(plan, editing.apply(empty, [operation], known_devices()))
 
 
 def _plan(payload: Fields) -> plans.Plan:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agents.clock import from_iso
 from agents.engine.surroundings import READ_S
 from agents.engine.tools import Call
+from agents.garbage import made, nothing_collected
 from agents.storage import cursor, store
 from agents.tables import Fields
 from agents.turns import Batch, Turn
@@ -80,7 +81,8 @@ class ConstellationWork:
         return str(self.constellation["forked_from_id"] or "")
 
     def begin(self, turn: Turn, prepared: Any) -> None:
-        begin(self, turn, prepared)
+        with nothing_collected():
+            begin(self, turn, prepared)
 
     def begins(self) -> bool:
         return self.live is None and not self.finished
@@ -88,6 +90,7 @@ class ConstellationWork:
     def is_filled(self) -> None:
         """The graph is there."""
         assert self.live is not None
+        made(len(self.live.nodes))
         self.set_deadlines(self.live.nodes)
 
     def restart(self, turn: Turn, reason: str) -> bool:
@@ -114,7 +117,9 @@ class ConstellationWork:
             return
         self.live = LiveGraph(self.constellation, self.wait_or_ready)
         key = self.constellation["id"]
-        self.live.load(read("task", "constellation_id = %s", key), read("dependency", "constellation_id = %s", key))
+        with nothing_collected():
+            self.live.load(read("task", "constellation_id = %s", key), read("dependency", "constellation_id = %s", key))
+            made(len(self.live.nodes))
         self._load_attempts(read)
         for node in self.live.waiting():
             self.wait_or_ready(node)
@@ -176,7 +181,7 @@ class ConstellationWork:
             return False
         more = self.dispatch.offer(turn, left, draining=self.drive.draining, paused=paused)
         self._look_at = None if paused else self._next_look(now)
-        if not (self.live.open or self.live.news or paused):
+        if not (self.live.open or self.live.news or paused) and self.drive.may_decide_of_all():
             self._close(turn, now)
         return more or (left <= 0 and bool(self.drive.outcomes))
 

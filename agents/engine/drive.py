@@ -35,6 +35,8 @@ LOADED_FAULTS = 2
 """After more the work in hand is not even read."""
 EVENTS_BEHIND = 10_000
 """A session that missed more than this is read anew instead of followed."""
+UNDECIDED = -2
+"""The head of a batch that is to be decided under the stream's lock: no stream has it, so it is refused."""
 
 Rows = dict[str, dict[str, Fields]]
 
@@ -67,13 +69,16 @@ class Drive:
         self._interrupts: list[int] = []
         self._notes: list[tuple[str, Fields]] = []
         self._of_all = False
+        self._came_second = False
+        self._locked = False
+        self._wants_lock = False
         self._numbers: deque[tuple[int, int]] = deque([(leased.rows_from, leased.rows_to)])
         self._known_rows = leased.rows_to
         self._beyond = 0
         self.actor = ActorPart(self)
 
     # `woken`: somebody asked for a look since the last turn, for example because a slot was granted. `_of_all`: what was
-    # decided is about everything there is.
+    # decided is about everything there is. `_came_second`: others record in this session too, while this work is in hand.
 
     # --- reading
 
@@ -131,8 +136,9 @@ class Drive:
         self._beyond += 1
         return ids.row_id(self.stream, self._known_rows + self._beyond)
 
-    def turn(self, now: float) -> tuple[Batch | None, bool]:
-        """Decide: (what is to be recorded, whether there is more to decide)."""
+    def turn(self, now: float, *, locked: bool = False) -> tuple[Batch | None, bool]:
+        """Decide: (what is to be recorded, whether there is more to decide). `locked`: nobody else can record meanwhile."""
+        self._locked, self._wants_lock = locked, False
         turn = Turn(to_iso(now), "system", self.take)
         turn.drafts, self._kept = self._kept, []
         turn.frees, self._kept_frees = self._kept_frees, {}
@@ -142,14 +148,14 @@ class Drive:
             turn.record(event, **data)
         more = self.actor.decide(turn, now)
         self.woken = False
-        if not (turn.drafts or turn.starts or turn.frees or turn.wants):
+        if not (turn.drafts or turn.starts or turn.frees or turn.wants or self._wants_lock):
             return None, more
         ahead = sum(last - first for first, last in self._numbers)
         refill = REFILL if ahead < REFILL // 2 else 0
         self.busy = True
         return (
             Batch(
-                self.stream, self.head, self.token, self._beyond + refill,
+                self.stream, UNDECIDED if self._wants_lock else self.head, self.token, self._beyond + refill,
                 turn.drafts, turn.frees, turn.starts, turn.wants,
             ),
             more,
@@ -183,10 +189,20 @@ class Drive:
         """What this turn decides is about everything there is: it does not hold where others have recorded more meanwhile."""
         self._of_all = True
 
+    def may_decide_of_all(self) -> bool:
+        """Whether to do so now, or under the stream's lock, where the same is asked again.
+
+        What others come before would have been decided in vain, and everything would have to be read anew; so where others
+        record too, the lock is taken first.
+        """
+        self._wants_lock = self._came_second and not self._locked
+        return not self._wants_lock
+
     # --- after a commit
 
     def written(self, batch: Batch) -> tuple[list[Call], list[int]]:
         """The batch is durable: (calls to begin, keys of calls to interrupt)."""
+        self._came_second = self._came_second and not self._of_all
         self.busy = self._of_all = False
         self.head += len(batch.drafts) + sum(batch.admitted[device] for device in batch.starts)
         refill = batch.rows - self._beyond
@@ -214,7 +230,7 @@ class Drive:
 
     def refused(self, batch: Batch) -> None:
         """Nothing of the batch is written: keep what still holds, or forget everything."""
-        self.busy = False
+        self.busy, self._came_second = False, True
         if self.work is not None:
             self.work.unsettled(batch)
         self._kept, self._kept_frees = batch.drafts, batch.frees

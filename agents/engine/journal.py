@@ -18,7 +18,8 @@ from django.db import connection
 
 from agents import nudges
 from agents.clock import now_iso
-from agents.records import WAKE, write
+from agents.garbage import nothing_collected
+from agents.records import WAKE, one_trip, write
 from agents.storage import cursor, own, store
 from agents.turns import Batch
 
@@ -73,10 +74,11 @@ class Journal:
         """
         own_cursor = cursor()
         try:
-            with self._raw.pipeline() if pipelined and connection.vendor != "sqlite" else nullcontext():
+            with one_trip(self._raw) if pipelined else nullcontext():
                 await self._begin(own_cursor)
-                yield own_cursor
-                own_cursor.execute("COMMIT")
+                with nothing_collected():  # others wait for what is locked
+                    yield own_cursor
+                    own_cursor.execute("COMMIT")
         except BaseException as error:  # what the last statements of a pipeline met is known at its end only
             self._raw.rollback()
             if isinstance(error, psycopg.errors.LockNotAvailable):

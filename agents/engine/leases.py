@@ -174,7 +174,10 @@ class Leases:
         return Leased(stream, token, rows - ROWS_AHEAD, rows)
 
     async def give_back(self, stream: int, head: int, token: int, unused: tuple[int, int], wake_at: float | None) -> bool:
-        """Return a lease, unless somebody is writing to the stream or it has moved beyond what its owner has seen."""
+        """Return a lease, unless somebody is writing to the stream or it has moved beyond what its owner has seen.
+
+        A look that somebody has asked for meanwhile stays asked for: a granted slot moves no stream.
+        """
         try:
             async with self._journal.transaction() as cursor:
                 found = self._store.lock(cursor, [stream], wait=False).get(stream)
@@ -187,7 +190,8 @@ class Leases:
                 wake = None if wake_at is None else self._store.time(to_iso(wake_at))
                 self._store.execute(
                     cursor,
-                    "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE stream_id = %s AND runner_id = %s",
+                    "UPDATE agents_lease SET runner_id = NULL, wake_at = COALESCE(wake_at, %s)"
+                    " WHERE stream_id = %s AND runner_id = %s",
                     (wake, stream, self._runner),
                 )
         except Held:

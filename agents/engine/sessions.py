@@ -169,7 +169,7 @@ class Sessions:
         self._after_follow(drive)
         if drive.lost or drive.stale or not self._prepared(drive):
             return None
-        fresh, _ = drive.turn(time.time())
+        fresh, _ = drive.turn(time.time(), locked=True)
         return fresh
 
     async def _commit_apart(self, batches: list[Batch], error: Exception) -> None:

@@ -3,15 +3,16 @@
 import threading
 
 import pytest
-from django.db import connections, transaction
+from django.db import IntegrityError, connections, transaction
 
 from agents import ids, services, storage, tables
 from agents.errors import NoSuchSession, StreamFull
 from agents.models import Device, Event, InboxItem, Session, Stream, Transition
 from agents.records import door, write
-from agents.replay import FoldError, events_since, fold, read_rows, snapshot
+from agents.replay import FoldError, apply, changes_between, condensed, events_since, fold, read_rows, snapshot
 from agents.turns import Batch, Draft, Turn
 from agents.verification import verify
+from tests.constellations.test_work import noop
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,6 +55,28 @@ def test_events_are_read_from_a_seq_on_and_bounded(session):
     assert events_since(session.pk, 7) == []
 
 
+def test_changes_between_two_moments_are_what_the_events_did_to_those_tables(engine, device):
+    found = engine.carry_out({"tasks": [noop("a", {"n": 1}), noop("b", after=["a"]), noop("c", after=["b"])]})
+    edited, stored = ("task", "constellation"), read_rows(found.session_id)
+    events = events_since(found.session_id, 0)
+    for cut in range(len(events)):
+        rows = fold(events[:cut])
+        changes = list(changes_between(found.session_id, cut, len(events), edited))
+        for data in changes:
+            apply(data, rows)
+        assert [rows[name] for name in edited] == [stored[name] for name in edited]
+    built = next(event["seq"] for event in events if event["type"] == "constellation_built")
+    (fields,) = changes_between(found.session_id, built + 1, len(events), edited)
+    assert {name: set(rows) for name, rows in fields["set"].items()} == {name: set(stored[name]) for name in edited}
+
+
+def test_fields_that_are_set_before_a_row_goes_are_told_before_it():
+    told = [{"set": {"task": {"1": {"n": 1, "m": 1}}}}, {"set": {"task": {"1": {"n": 2}}, "agent": {"5": {"n": 1}}}}]
+    gone, after = {"del": {"task": [1]}}, {"set": {"task": {"2": {"n": 3}}}}
+    assert list(condensed([*told, gone, after], ["task"])) == [{"set": {"task": {"1": {"n": 2, "m": 1}}}}, gone, after]
+    assert list(condensed([{"set": {"agent": {"5": {"n": 1}}}}, {"add": {"agent": [{"id": 6}]}}], ["task"])) == []
+
+
 def test_an_error_inside_a_door_writes_nothing(session):
     def rename_and_break() -> None:
         with door(session.pk, "user:1") as opened:
@@ -65,6 +88,21 @@ def test_an_error_inside_a_door_writes_nothing(session):
         rename_and_break()
     assert read_rows(session.pk) == before
     assert Stream.objects.get(pk=session.pk).head == 1
+
+
+def test_what_the_database_refuses_when_a_door_closes_is_told_and_writes_nothing(session):
+    def open_it_twice() -> None:
+        with door(session.pk, "user:1") as opened:
+            row = {"id": session.pk, "owner_id": session.owner_id, "title": "again", "created_at": opened.turn.at}
+            opened.turn.record("session_created", add={"session": [row]})
+
+    before = read_rows(session.pk)
+    with pytest.raises(IntegrityError):
+        open_it_twice()
+    assert read_rows(session.pk) == before
+    assert len(events_since(session.pk, 0)) == Stream.objects.get(pk=session.pk).head == 1
+    ping(session)
+    assert Stream.objects.get(pk=session.pk).head == 2
 
 
 def test_a_door_to_nowhere_names_the_session(db):

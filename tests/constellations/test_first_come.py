@@ -3,10 +3,12 @@
 import pytest
 
 from agents import services
+from agents.engine.drive import UNDECIDED, Drive
 from agents.engine.journal import Journal
 from agents.models import Actor, Approval, Event, InboxItem
 from agents.turns import Batch
 from constellations import commands
+from constellations.edits import edit_apply
 from constellations.models import Constellation
 from constellations.proposals import edit_propose
 from tests.constellations.test_work import command, in_thread, inbox_rests, noop, query, something_runs, states
@@ -77,6 +79,34 @@ def test_a_retry_that_comes_before_the_end_of_everything_ends_with_it(engine, de
     engine.run(until)
     found = Constellation.objects.get(pk=told[0])
     assert (found.state, open_tasks(found)) == ("CANCELLED", {})
+
+
+def test_where_others_record_too_the_end_is_decided_under_the_lock(engine, device, monkeypatch):
+    """An edit that comes before the end, after another one, costs no reading of everything."""
+    commit, hydrate, came, read = Journal.commit, Drive.hydrate, [], []
+
+    async def second(journal, batches, again=None):
+        asks = any(batch.head == UNDECIDED for batch in batches)
+        if asks if came else any(ends_a_task(batch) for batch in batches):
+            came.append(asks)
+            if len(came) < 3:
+                in_thread(add, f"x{len(came)}")
+        return await commit(journal, batches, again)
+
+    def add(task_id: str) -> None:
+        edit_apply(Constellation.objects.get().pk, [{"add_task": noop(task_id)}], author=BY)
+
+    monkeypatch.setattr(Journal, "commit", second)
+    monkeypatch.setattr(Drive, "hydrate", lambda drive: (read.append(drive.stream), hydrate(drive)))
+    found = engine.carry_out({"tasks": [noop("a"), noop("b", after=["a"])]})
+    assert (found.state, set(states(found).values())) == ("COMPLETED", {"COMPLETED"})
+    assert set(states(found)) == {"a", "b", "x1", "x2"}
+    assert came == [False, True, True]
+    assert len(read) == 1
+
+
+def ends_a_task(batch: Batch) -> bool:
+    return any(draft.data.get("machine") == "task" and draft.data["to_state"] == "COMPLETED" for draft in batch.drafts)
 
 
 TOGETHER = (

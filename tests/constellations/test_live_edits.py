@@ -1,5 +1,6 @@
 """Edits of a constellation that runs: its owner follows, a start and an edit have one winner, nothing is lost or half done."""
 
+import gc
 from contextlib import suppress
 from copy import deepcopy
 from threading import Event as Flag
@@ -8,7 +9,7 @@ from threading import Thread
 import pytest
 from django.db import connections
 
-from agents import ids, services
+from agents import garbage, ids, services
 from agents.errors import AgentsError
 from agents.models import Event
 from agents.replay import consistent_read, events_since, fold, head
@@ -347,6 +348,32 @@ def test_a_process_keeps_no_more_graphs_than_it_may():
         kept.put(graph_reads.Ahead(live, 1))
     assert [kept.take(number) is not None for number in range(6)] == [False, False, True, True, True, True]
     assert kept.take(5) is None
+
+
+def test_a_graph_that_is_kept_no_more_leaves_nothing_to_the_search_for_garbage(operator, device):
+    made = plant(services.session_create(operator, by="system"), noop("a"), noop("b", after=["a"]))
+    kept, live = graph_reads.Kept(), graph_reads.read_graph(made.pk)
+    assert live.nodes["b"].incoming
+    kept.put(graph_reads.Ahead(live, 1))
+    for number in range(graph_reads.KEPT_GRAPHS):
+        kept.put(graph_reads.Ahead(LiveGraph({"id": -number}, lambda node: None), 1))
+    assert kept.take(made.pk) is None
+    assert not any(node.incoming or node.outgoing for node in live.nodes.values())
+
+
+def test_a_large_graph_counts_as_old_once_it_is_read(operator, device, monkeypatch):
+    made = plant(services.session_create(operator, by="system"), noop("a"), noop("b", after=["a"]))
+    small = graph_reads.read_graph(made.pk)
+    assert not is_old(small.nodes["a"])
+    monkeypatch.setattr(garbage, "LARGE", 2)
+    large = graph_reads.read_graph(made.pk)
+    assert is_old(large.nodes["a"])
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == 0
+
+
+def is_old(thing: object) -> bool:
+    return any(other is thing for other in gc.get_objects(generation=2))
 
 
 def test_a_graph_that_is_far_behind_is_read_anew(engine, device, monkeypatch):

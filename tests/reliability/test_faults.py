@@ -9,12 +9,15 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from agents import runtime, services, storage
+from agents import replay, runtime, services, storage
+from agents.clock import now_iso
 from agents.engine import actor, leases
 from agents.engine.actor import PAUSED_S
+from agents.engine.journal import Journal
 from agents.engine.sessions import Sessions
 from agents.engine.tools import TOOLS, Call, Outcome
 from agents.models import Actor, Lease, Runner, Stream
+from agents.records import WAKE
 from constellations.models import Attempt, Constellation, Task
 from constellations.work import ConstellationWork
 from tests.conftest import TestRunner
@@ -249,6 +252,33 @@ def test_an_owner_whose_fence_was_moved_records_nothing_more(engine, device):
     assert outcomes_of("slow") == ["lost", "completed"]
     fences = list(Attempt.objects.filter(task__task_id="slow").order_by("number").values_list("fence", flat=True))
     assert fences == sorted(set(fences))
+
+
+def test_a_look_that_was_asked_for_is_still_asked_for_when_the_lease_is_given_back(engine):
+    """A slot that another session's commit has granted moves no stream: the lease alone says so."""
+    session = services.session_create(engine.owner, by="system")
+    now = timezone.now()
+    row = Runner.objects.create(
+        host=runtime.host(), pid=1, pid_start=0, files=str(runtime.runtime_dir()), started_at=now, renewed_at=now
+    )
+    head, journal = replay.head(session.pk), Journal()
+    held = leases.Leases(journal, row.pk)
+
+    async def give_back(asked_for: bool) -> bool:
+        (leased,) = await held.take([session.pk])
+        if asked_for:
+            async with journal.transaction() as cursor:
+                storage.store().execute(cursor, WAKE, (storage.store().time(now_iso()), session.pk))
+        return await held.give_back(session.pk, head, leased.token, (leased.rows_from, leased.rows_to), None)
+
+    given = []
+    for asked_for in (True, False):
+        assert asyncio.run(give_back(asked_for))
+        found = storage.store().execute(journal.cursor(), "SELECT runner_id, wake_at FROM agents_lease").fetchone()
+        given.append((found[0], found[1] is not None))
+    journal.close()
+    row.delete()
+    assert given == [(None, True), (None, False)]
 
 
 def outcomes_of(task_id: str) -> list[str]:
