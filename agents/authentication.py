@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+from django.db import DatabaseError
 from django.utils import timezone
 from drf_spectacular.authentication import SessionScheme
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -14,6 +16,7 @@ from rest_framework import authentication
 from rest_framework.exceptions import AuthenticationFailed
 
 from agents.models import Token
+from agents.storage import not_waiting
 
 USED_EVERY_S = 60
 """A token's `last_used` is written at most this often: a read must not become a write each time."""
@@ -39,8 +42,11 @@ def is_valid(token: Token) -> bool:
 
 
 def note_use(token: Token) -> None:
+    """Unless the database is busy: whoever only reads waits for nobody."""
     now = timezone.now()
-    if token.last_used is None or token.last_used < now - timedelta(seconds=USED_EVERY_S):
+    if token.last_used is not None and token.last_used >= now - timedelta(seconds=USED_EVERY_S):
+        return
+    with suppress(DatabaseError), not_waiting():
         Token.objects.filter(pk=token.pk).update(last_used=now)
         token.last_used = now
 

@@ -61,3 +61,23 @@ class Conflict(AgentsError):
 
     code = "conflict"
     status = 409
+
+
+class DatabaseBusy(AgentsError):
+    """Others hold what is needed, and for too long; the transaction is undone."""
+
+    code = "database_busy"
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("the database is busy; nothing was recorded; try again")
+
+
+class DatabaseGone(AgentsError):
+    """There is no connection to the database, or it was lost; perhaps after everything was recorded."""
+
+    code = "database_gone"
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("the database does not answer; whether anything was recorded is not known; try again")

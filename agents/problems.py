@@ -13,10 +13,13 @@ from rest_framework.views import exception_handler
 
 from agents.errors import AgentsError
 from agents.machines import TransitionNotAllowed
+from agents.outages import refusal_of
 
 MEDIA_TYPE = "application/problem+json"
 PROBLEMS_LIMIT = 100
 """Problems that one answer lists."""
+RETRY_AFTER_S = 1
+"""When to ask again where the database was busy."""
 
 Problem = dict[str, Any]
 
@@ -39,11 +42,13 @@ def problem(status: int, code: str, detail: str, problems: list[Problem] | None 
 
 def answer(body: Problem) -> JsonResponse:
     """Always JSON, whatever the request accepts."""
-    return JsonResponse(body, status=body["status"], content_type=MEDIA_TYPE)
+    headers = {"Retry-After": str(RETRY_AFTER_S)} if body["status"] == 503 else None
+    return JsonResponse(body, status=body["status"], content_type=MEDIA_TYPE, headers=headers)
 
 
 def handler(error: Exception, context: dict[str, Any]) -> JsonResponse | None:
     """DRF's exception handler: what we refuse becomes a problem; a fault of ours stays one and is logged by Django."""
+    error = refusal_of(error) or error
     if isinstance(error, AgentsError):
         return answer({**error.members, **problem(error.status, error.code, str(error), error.problems)})
     if isinstance(error, TransitionNotAllowed):

@@ -15,7 +15,7 @@ from agents.problems import MEDIA_TYPE
 from agents.serializers import Body, Problem
 
 Direction = Literal["request", "response"]
-ALWAYS = ("400", "401", "403", "404", "405", "406")
+ALWAYS = ("400", "401", "403", "404", "405", "406", "503")
 WITH_BODY = ("409", "413", "415")
 
 

@@ -243,10 +243,8 @@ def writing() -> Iterator[None]:
 
 
 def _enter_patiently(block: transaction.Atomic) -> None:
-    connection.ensure_connection()
-    raw, until = connection.connection, time.monotonic() + BUSY_S
-    raw.execute("PRAGMA busy_timeout = 0")
-    try:
+    until = time.monotonic() + BUSY_S
+    with not_waiting():
         while True:
             try:
                 block.__enter__()
@@ -255,6 +253,19 @@ def _enter_patiently(block: transaction.Atomic) -> None:
                 if "locked" not in str(error) or time.monotonic() > until:
                     raise
             time.sleep(RETRY_S)
+
+
+@contextmanager
+def not_waiting() -> Iterator[None]:
+    """While somebody else has SQLite's one lock, what is to be written inside fails at once. PostgreSQL has locks of rows."""
+    if connection.vendor != "sqlite":
+        yield
+        return
+    connection.ensure_connection()
+    raw = connection.connection
+    raw.execute("PRAGMA busy_timeout = 0")
+    try:
+        yield
     finally:
         raw.execute(f"PRAGMA busy_timeout = {int(BUSY_S * 1000)}")
 

@@ -40,13 +40,14 @@ class Size:
     waits: tuple[tuple[str, ...], ...]
     edited: int
     operations: int
+    built: tuple[int, ...]
 
 
 FULL = Size(
     3, (1000, 10_000), 10_000, 200, 40, 10_000, 200, 200, 40, 200, 1000, 50, 500, 12, 2.0, (("sessions",), ("tasks",)),
-    1000, 50,
+    1000, 50, (1000, 10_000),
 )  # fmt: skip
-SMOKE = Size(1, (300,), 1000, 30, 5, 300, 20, 10, 4, 20, 300, 5, 12, 2, 0.2, (("sessions", "tasks"),), 200, 12)
+SMOKE = Size(1, (300,), 1000, 30, 5, 300, 20, 10, 4, 20, 300, 5, 12, 2, 0.2, (("sessions", "tasks"),), 200, 12, (200,))
 
 
 class Run:
@@ -232,6 +233,17 @@ def _idle_web(run: Run, place: Place) -> Row:
     return run.row("memory of an idle web process", rss, "MB", target="memory, web", note=f"proportional {pss:.0f} MB")
 
 
+def large_edits(run: Run) -> Iterator[Row]:
+    """Of a small graph at rest; others wait for most of the time, on SQLite whoever else writes."""
+    for tasks in run.size.built:
+        for shape in ("chain", "star"):
+            with run.ground.place() as place:
+                found = place.call("edits.build", tasks=tasks, shape=shape)
+            then = f"undone in {found['undone']:.2f} s, made again in {found['redone']:.2f} s"
+            note = f"at most {found['locked']:.2f} s of it under the lock; {then}"
+            yield run.row(f"edit that adds {tasks:,} tasks as a {shape}", found["made"], "s", note=note)
+
+
 BENCHMARKS: dict[str, Callable[[Run], Iterator[Row]]] = {
     "limits": limits,
     "layered": layered,
@@ -241,6 +253,7 @@ BENCHMARKS: dict[str, Callable[[Run], Iterator[Row]]] = {
     "post": post,
     "websocket": websocket,
     "edits": edits,
+    "large_edits": large_edits,
     "foreign": foreign,
     "kill": kill,
     "memory": memory_taken,

@@ -51,13 +51,14 @@ class Changes:
         return bool(self.diff)
 
 
-def apply(snapshot: Snapshot, written: Sequence[Any], devices: Devices) -> Changes:
+def apply(snapshot: Snapshot, written: Sequence[Any], devices: Devices, *, limited: bool = True) -> Changes:
     """The changes that `written` operations make, as a whole or not at all: raises EditRefused with every problem.
 
-    `devices` is {name: {"type": str, "capabilities": [str], ...}}. The snapshot is afterwards as it was.
+    `devices` is {name: {"type": str, "capabilities": [str], ...}}. The snapshot is afterwards as it was. Not `limited` is an
+    undo: it is as large as the edit that it takes back, which one operation may have made, whatever it takes to undo that.
     """
-    _check_whole(snapshot, written)
-    draft = Draft(snapshot, devices)
+    _check_whole(snapshot, written, limited)
+    draft = Draft(snapshot, devices, limited)
     try:
         problems = _run(draft, written) or _emptied(draft)
         if problems:
@@ -67,7 +68,7 @@ def apply(snapshot: Snapshot, written: Sequence[Any], devices: Devices) -> Chang
         draft.put_back()
 
 
-def _check_whole(snapshot: Snapshot, written: Sequence[Any]) -> None:
+def _check_whole(snapshot: Snapshot, written: Sequence[Any], limited: bool) -> None:
     message, conflict = "", False
     if snapshot.state == "CANCELLED":
         message, conflict = "the constellation was cancelled; nothing in it changes any more", True
@@ -75,7 +76,7 @@ def _check_whole(snapshot: Snapshot, written: Sequence[Any]) -> None:
         message = f"operations are a list, not {kind_of(written)}"
     elif not written:
         message = "an edit needs at least one operation"
-    elif len(written) > MAX_OPERATIONS:
+    elif limited and len(written) > MAX_OPERATIONS:
         message = f"the edit has {len(written):,} operations; {MAX_OPERATIONS:,} are allowed"
     if message:
         raise EditRefused([{"operation": None, "op": "", "field": "", "message": message}], conflict)

@@ -134,12 +134,12 @@ def judge(live: LiveGraph, wanted: Wanted, devices: Devices) -> tuple[Sequence[A
         return operations, editing.Changes()
     missed = _missed(live, operations, wanted)
     try:
-        changes = editing.apply(live.snapshot(), operations, devices)
+        changes = editing.apply(live.snapshot(), operations, devices, limited=not wanted.undoes)
     except EditRefused as error:
         if missed or _could_have_been(live, operations, wanted.based_on):
             raise StaleEdit(wanted.based_on or 0, live.constellation["version"], missed or error.problems) from error
         raise
-    if changes:
+    if changes and not wanted.undoes:
         live.check_room(changes)
     if changes and missed:
         raise StaleEdit(wanted.based_on or 0, live.constellation["version"], missed)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 
 from constellations.errors import CycleFound
 
@@ -228,8 +229,9 @@ class Graph:
     def _search(self, upstream: Key, downstream: Key) -> tuple[dict | None, dict]:
         """Everything that must go above `upstream`, or (None, everything that must go below `downstream`).
 
-        Both sides grow a task at a time, and the one that first has no more to look at is the answer. Each is
-        {key: the key it was found from}; where they meet there is a cycle.
+        Both sides grow in turn, whichever has looked at fewer edges, and the one that first has no more to look at is the
+        answer: the one with fewer edges costs as much again, not a hub at the other end. Each is {key: the key it was found
+        from}; where they meet there is a cycle.
         """
         label, floor, ceiling = self._label, self._label[downstream], self._label[upstream]
         below: dict[Key, Key | None] = {downstream: None}
@@ -237,25 +239,30 @@ class Graph:
         if upstream == downstream:
             raise CycleFound([upstream, upstream])
         todo_below, todo_above = [downstream], [upstream]
+        cost_below, cost_above = 1 + len(self._down[downstream]), 1 + len(self._up[upstream])
         while True:
-            key = todo_below.pop()
-            for other in self._down[key]:
-                if other in above:
-                    raise CycleFound(_meeting(below, above, key, other))
-                if other not in below and label[other] <= ceiling:
-                    below[other] = key
-                    todo_below.append(other)
-            if not todo_below:
-                return below, above
-            key = todo_above.pop()
-            for other in self._up[key]:
-                if other in below:
-                    raise CycleFound(_meeting(below, above, other, key))
-                if other not in above and label[other] >= floor:
-                    above[other] = key
-                    todo_above.append(other)
-            if not todo_above:
-                return None, above
+            if cost_below <= cost_above:
+                key = todo_below.pop()
+                for other in self._down[key]:
+                    if other in above:
+                        raise CycleFound(_meeting(below, above, key, other))
+                    if other not in below and label[other] <= ceiling:
+                        below[other] = key
+                        todo_below.append(other)
+                if not todo_below:
+                    return below, above
+                cost_below += 1 + len(self._down[todo_below[-1]])
+            else:
+                key = todo_above.pop()
+                for other in self._up[key]:
+                    if other in below:
+                        raise CycleFound(_meeting(below, above, other, key))
+                    if other not in above and label[other] >= floor:
+                        above[other] = key
+                        todo_above.append(other)
+                if not todo_above:
+                    return None, above
+                cost_above += 1 + len(self._up[todo_above[-1]])
 
     def _raise_above(self, upstream: Key, moved: Mapping[Key, object]) -> None:
         """Moves `moved` between `upstream` and the lowest of what waits for them."""
@@ -279,6 +286,31 @@ class Graph:
             return self._lower_below(downstream, moved)
         for place, key in enumerate(reversed(self.in_order(moved)), 1):
             label[key] = high - place * step
+
+
+class Sweep:
+    """Tasks to look at, each once and after all it waits for, or `backwards` after all that wait for it.
+
+    More may be added meanwhile, if they come after the one that is looked at. The graph stays as it is meanwhile.
+    """
+
+    __slots__ = ("_known", "_label", "_sign", "_todo")
+
+    def __init__(self, graph: Graph, keys: Iterable[str], backwards: bool = False):
+        self._label, self._sign = graph._label, -1 if backwards else 1
+        self._known: set[str] = set()
+        self._todo: list[tuple[int, int, str]] = []
+        for key in keys:
+            self.add(key)
+
+    def add(self, key: str) -> None:
+        if key not in self._known:
+            heappush(self._todo, (self._sign * self._label[key], len(self._known), key))
+            self._known.add(key)
+
+    def __iter__(self) -> Iterator[str]:
+        while self._todo:
+            yield heappop(self._todo)[-1]
 
 
 def _walk(links: Mapping[Key, Key | None], key: Key | None) -> list[Key]:

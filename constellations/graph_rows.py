@@ -150,12 +150,15 @@ class GraphRows:
         down.incoming.append(edge)
         return edge
 
-    def unlink(self, dependency_id: str) -> Edge:
-        edge = self.edges.pop(dependency_id)
-        edge.up.outgoing.remove(edge)
-        edge.down.incoming.remove(edge)
-        self.graph.remove_edge(edge.up.key, edge.down.key)
-        return edge
+    def unlink(self, dependency_ids: Iterable[str]) -> list[Edge]:
+        """Take dependencies away. A task's edges are gone through once, however many of them go."""
+        gone = [self.edges.pop(key) for key in dependency_ids]
+        for edge in gone:
+            self.graph.remove_edge(edge.up.key, edge.down.key)
+        left_out = set(gone)
+        for edges in {id(edges): edges for edge in gone for edges in (edge.up.outgoing, edge.down.incoming)}.values():
+            edges[:] = [edge for edge in edges if edge not in left_out]
+        return gone
 
     def drop_node(self, key: str) -> Node:
         node = self.nodes.pop(key)
@@ -180,8 +183,8 @@ class GraphRows:
         Returns the tasks that it added, or whose deadline it set.
         """
         gone = set(data.get("del", {}).get("dependency", ()))
-        for edge in [edge for edge in self.edges.values() if edge.row["id"] in gone] if gone else ():
-            self.dirty[self.unlink(edge.row["dependency_id"]).down.key] = None
+        for edge in self.unlink([key for key, edge in self.edges.items() if edge.row["id"] in gone]) if gone else ():
+            self.dirty[edge.down.key] = None
         for key in data.get("del", {}).get("task", ()):
             if key in self.ids:
                 self.drop_node(self.ids[key].key)

@@ -15,6 +15,8 @@ from constellations.values import Row
 CALL = ("tool", "arguments", "phases")
 """Fields of a task that say together what it does."""
 Change = tuple[str, Row | None, Row | None]
+SHOWN = 20
+"""Things changed since that one sentence names."""
 
 
 def inverse(before: Mapping[str, Row], after: Mapping[str, Row], snapshot: Snapshot) -> list[Row]:
@@ -25,7 +27,10 @@ def inverse(before: Mapping[str, Row], after: Mapping[str, Row], snapshot: Snaps
     tasks = list(_undone(before["tasks"], after["tasks"], snapshot.tasks, normal_task))
     dependencies = list(_undone(before["dependencies"], after["dependencies"], snapshot.dependencies, normal_dependency))
     if faults := [*_faults("task", tasks), *_faults("dependency", dependencies), *_tied(tasks, after, snapshot)]:
-        raise UndoRefused(f"cannot undo: {'; '.join(faults)}", [{"key": "", "message": fault} for fault in faults])
+        more = f"; and {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
+        raise UndoRefused(
+            f"cannot undo: {'; '.join(faults[:SHOWN])}{more}", [{"key": "", "message": fault} for fault in faults]
+        )
     operations = [_op("remove_dependency", dependency_id=name) for name, old, _ in dependencies if old is None]
     operations += [_op("remove_task", task_id=name) for name, old, _ in tasks if old is None]
     operations += [_task(old, new) for _, old, new in tasks if old is not None]

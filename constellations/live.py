@@ -13,6 +13,7 @@ from agents.turns import PIECE, Turn
 from constellations.drafts import SKIPPED
 from constellations.editing import Changes
 from constellations.errors import LimitReached
+from constellations.graph import Sweep
 from constellations.graph_rows import Edge, GraphRows, Node
 from constellations.limits import ADDED
 from constellations.machines import TASK
@@ -85,16 +86,20 @@ class LiveGraph(GraphRows):
 
     def evaluate(self, turn: Turn, keys: Iterable[str]) -> None:
         """Judge tasks anew after an edit: ready, blocked, skipped or revived, and what follows downstream."""
-        waiting = [key for key in keys if key in self.nodes]
+        todo = Sweep(self.graph, (key for key in keys if key in self.nodes))
         never: list[Edge] = []
-        for key in waiting:
+        revived: set[Node] = set()
+        for key in todo:
             node = self.nodes[key]
             for edge in node.incoming:
                 self.judge(edge)
             self.count(node)
             no = next((edge for edge in node.incoming if edge.verdict is False), None)
             if node.skipped and no is None:
-                waiting.extend(self._revive(turn, node))
+                self._revive(turn, node)
+                revived.add(node)
+                for edge in node.outgoing:
+                    todo.add(edge.down.key)
             if no is not None:
                 never.append(no)
             elif node.unmet and node.row["state"] == "PENDING":
@@ -103,15 +108,15 @@ class LiveGraph(GraphRows):
                 self.on_ready(node)  # its device or its priority may have changed, or somebody else made it ready
             elif not node.unmet:
                 self._ready(turn, node)
+        if revived:
+            self.news = [node for node in self.news if node not in revived]
         if never:
             self._skip(turn, never)
 
-    def _revive(self, turn: Turn, node: Node) -> list[str]:
+    def _revive(self, turn: Turn, node: Node) -> None:
         """An edit changed what had decided that `node` is skipped; what was skipped because of it is looked at too."""
         turn.transition(TASK, "task", node.row, "revive", {"skipped": True}, ended_at=None)
         self.open += 1
-        self.news = [other for other in self.news if other is not node]
-        return [edge.down.key for edge in node.outgoing]
 
     def reopen(self, node: Node) -> bool:
         """`node`, which had ended, is about to begin again; whether it waits for something."""
@@ -127,6 +132,7 @@ class LiveGraph(GraphRows):
         """Judge what foreign edits touched: something may have ended since they were made."""
         if self.dirty:
             dirty, self.dirty = self.dirty, {}
+            self._rank_anew(key for key in dirty if key in self.nodes)
             self.evaluate(turn, dirty)
 
     # --- change sets
@@ -150,12 +156,12 @@ class LiveGraph(GraphRows):
     def apply(self, turn: Turn, changes: Changes, edit: Fields) -> None:
         """A change set, with `edit` as its row: one `edited` event (in pieces), then what follows for the tasks touched."""
         removed = {
-            "dependency": [self.unlink(key).row["id"] for key in changes.removed_dependencies],
+            "dependency": [edge.row["id"] for edge in self.unlink(changes.removed_dependencies)],
             "task": [self.drop_node(key).row["id"] for key in changes.removed_tasks],
         }
         tasks, dependencies = self._new_rows(turn, changes)
         counts = {"version": self.constellation["version"] + 1}
-        if tasks:
+        if tasks and not edit["undoes_id"]:  # what is brought back was counted when it was new
             counts["added"] = self.constellation["added"] + len(tasks)
         self.constellation.update(counts)
         changed: dict[str, Fields] = {"constellation": {str(self.constellation["id"]): counts}}
@@ -169,11 +175,12 @@ class LiveGraph(GraphRows):
         for name, rows in (("task", tasks), ("dependency", dependencies)):
             for at in range(0, len(rows), PIECE):
                 turn.record("edited", edit_id=edit["edit_id"], add={name: rows[at : at + PIECE]})
-        for node in [self.ids[row["id"]] for row in tasks]:
-            self._rank_one(node)
+        fresh = [row["task_id"] for row in tasks]
+        self._rank_anew([*fresh, *changes.touched])
+        for node in map(self.nodes.__getitem__, fresh):
             if node.row["state"] == "PENDING":
                 self.on_ready(node)
-        self.evaluate(turn, [*(row["task_id"] for row in tasks), *changes.touched])
+        self.evaluate(turn, [*fresh, *changes.touched])
 
     def _new_rows(self, turn: Turn, changes: Changes) -> tuple[list[Fields], list[Fields]]:
         """Rows of added tasks and dependencies, linked in; a new task is PENDING or WAITING_DEPENDENCY from the start."""
@@ -222,15 +229,16 @@ class LiveGraph(GraphRows):
             rows[str(edge.row["id"])] = dict(fields)
         return rows
 
-    def _rank_one(self, node: Node) -> None:
-        """A new task's rank from its downstream, told upstream as far as it makes a difference."""
-        todo = [node]
-        while todo:
-            at = todo.pop()
-            rank = 1 + max((edge.down.rank for edge in at.outgoing), default=0)
-            if rank > at.rank:
-                at.rank = rank
-                todo.extend(edge.up for edge in at.incoming)
+    def _rank_anew(self, keys: Iterable[str]) -> None:
+        """Ranks of tasks that are new, or that wait for something new, told upstream as far as it makes a difference, once."""
+        todo = Sweep(self.graph, keys, backwards=True)
+        for key in todo:
+            node = self.nodes[key]
+            node.rank = node.rank or 1
+            for edge in node.incoming:
+                if edge.up.rank <= node.rank:
+                    edge.up.rank = node.rank + 1
+                    todo.add(edge.up.key)
 
     def waiting(self) -> Iterator[Node]:
         """Nodes that may start as far as their dependencies go."""

@@ -6,6 +6,7 @@ dependencies into them, may change (constellations, "Editing while it runs").
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -148,7 +149,7 @@ def _build_constellation(draft: Draft, values: Row) -> None:
     """The tasks and dependencies given, in place of the editable part (clear) or in addition to it."""
     listed = [entry["task"]["task_id"] for entry in values["tasks"]]
     if len(set(listed)) < len(listed):
-        twice = next(task_id for number, task_id in enumerate(listed) if task_id in listed[:number])
+        twice = next(task_id for task_id, count in Counter(listed).items() if count > 1)
         raise Refusal(f"the task {twice} is there twice", "tasks")
     if values["clear"]:
         _clear(draft, set(listed), {(row["from"], row["to"]) for _, row in _listed_dependencies(values)})

@@ -4,6 +4,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from django.utils import timezone
+
 from agents.records import door
 from agents.tables import TABLES
 from benchmarks.inside import load
@@ -14,8 +16,9 @@ from constellations import planner
 from constellations.edits import edit_apply
 from constellations.live import LiveGraph
 from constellations.machines import CONSTELLATION
-from constellations.models import Constellation
+from constellations.models import Constellation, Edit
 from constellations.previews import edit_preview
+from constellations.undoing import edit_undo
 
 AUTHOR = "user:1"
 
@@ -30,6 +33,22 @@ def measure(tasks: int, operations: int, trials: int) -> dict[str, list[float]]:
         found["previewed"].append(_timed(edit_preview, constellation, wanted))
         found["applied"].append(_timed(edit_apply, constellation, wanted, author=AUTHOR))
     assert Constellation.objects.get().version == trials + 1, "an edit has changed nothing"
+    return found
+
+
+def build(tasks: int, shape: str) -> dict[str, float]:
+    """Seconds until one edit has added `tasks` as a "chain" or a "star", of which under the lock, until undone and redone."""
+    constellation = at_rest(load.layered(WIDTH))
+    after = ["0"] if shape == "star" else []
+    rows: list[dict] = [{"task_id": f"n{part}", "device": DEVICE, "tool": "noop", "after": after} for part in range(tasks)]
+    for part, row in enumerate(rows[1:] if shape == "chain" else []):
+        row["after"] = [f"n{part}"]
+    wanted = [{"build_constellation": {"clear": False, "tasks": rows}}]
+    found = {"made": _timed(edit_apply, constellation, wanted, author=AUTHOR, edit_id="made")}
+    found["locked"] = (timezone.now() - Edit.objects.get().at).total_seconds()  # an edit's time is when it got the lock
+    found["undone"] = _timed(edit_undo, constellation, "made", AUTHOR, undo_id="undone")
+    found["redone"] = _timed(edit_undo, constellation, "undone", AUTHOR)
+    assert Constellation.objects.get().tasks.count() == WIDTH + tasks, "the redo has not brought everything back"
     return found
 
 

@@ -17,9 +17,11 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from rest_framework.exceptions import AuthenticationFailed
 from starlette.datastructures import Headers
 
+from agents import outages
+from agents.errors import AgentsError
 from agents.logins import token_in
 from agents.parsers import BODY_BYTES
-from agents.problems import MEDIA_TYPE, BodyTooLarge, problem
+from agents.problems import MEDIA_TYPE, RETRY_AFTER_S, BodyTooLarge, problem
 from constellations.mcp.access import Caller, caller_of
 from constellations.mcp.server import Context, make_server
 
@@ -45,9 +47,13 @@ async def application(scope, receive, send) -> None:
         await refuse(send, *refused)
         return
     try:
-        caller = await database_sync_to_async(caller_of)(token_in(scope))
+        with outages.told():
+            caller = await database_sync_to_async(caller_of)(token_in(scope))
     except AuthenticationFailed as error:
         await refuse(send, 401, "not_authenticated", str(error.detail), [(b"www-authenticate", b"Bearer")])
+        return
+    except AgentsError as error:
+        await refuse(send, error.status, error.code, str(error), [(b"retry-after", b"%d" % RETRY_AFTER_S)])
         return
     manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=BODY_BYTES)
     async with manager.run():

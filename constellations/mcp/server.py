@@ -14,6 +14,7 @@ from channels.db import database_sync_to_async
 from mcp.server import Server, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
@@ -31,6 +32,7 @@ from mcp_types import (
 )
 from rest_framework.exceptions import AuthenticationFailed, ParseError
 
+from agents import outages
 from agents.errors import AgentsError
 from agents.machines import TransitionNotAllowed
 from agents.parsers import check
@@ -115,15 +117,19 @@ def described(tool: McpTool) -> Tool:
 
 async def admitted(admit: Admit, ctx: Context) -> Caller:
     try:
-        return await admit(ctx)
+        with outages.told():
+            return await admit(ctx)
     except AuthenticationFailed as error:
         raise MCPError(code=NOT_AUTHENTICATED, message=str(error.detail)) from error
+    except AgentsError as error:
+        raise MCPError(code=INTERNAL_ERROR, message=told(error)) from error
 
 
 async def answer(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> CallToolResult:
     """What a call comes to: never a traceback, and never an error of the protocol."""
     try:
-        result: Result = await database_sync_to_async(_run)(tool, caller, arguments)
+        with outages.told():
+            result: Result = await database_sync_to_async(_run)(tool, caller, arguments)
     except (AgentsError, TransitionNotAllowed) as error:
         return failed(told(error))
     except ParseError as error:
@@ -145,9 +151,11 @@ def _run(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> Result:
 async def _asked(read: Callable[..., Any], *given: Any) -> Any:
     """What a reader of resources says, or an error of the protocol: reading a resource knows no other."""
     try:
-        return await database_sync_to_async(read)(*given)
+        with outages.told():
+            return await database_sync_to_async(read)(*given)
     except AgentsError as error:
-        raise MCPError(code=INVALID_PARAMS, message=told(error)) from error
+        code = INTERNAL_ERROR if error.status >= 500 else INVALID_PARAMS
+        raise MCPError(code=code, message=told(error)) from error
 
 
 def failed(text: str) -> CallToolResult:

@@ -82,6 +82,9 @@ def rejected(plan: Any) -> str:
     return str(error.value)
 
 
+TIED = "; ".join(f"the dependency x>n{number} was tied to x since" for number in range(20))
+
+
 def taken_back(*others: tuple[str, dict]) -> str:
     """What taking back an added task is refused with after others' edits."""
     made = edit(digits(), add("x"))
@@ -182,6 +185,7 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
      "agents would delegate 4 deep; 3 are allowed"),
     (lambda: taken_back(("update_task", {"task_id": "x", "timeout": 1})), "cannot undo: the task x was changed again since"),
     (lambda: taken_back(link("x>deploy")), "cannot undo: the dependency x>deploy was tied to x since"),
+    (lambda: taken_back(*(add(f"n{number}", after=["x"]) for number in range(22))), f"cannot undo: {TIED}; and 2 more"),
     (lambda: condition(5), "a condition is text, not a number"),
     (lambda: condition("result == results['x']", nested(1, 100_000), x=nested(2, 100_000)),
      "`result == results['x']` compares values that are nested too deeply"),
