@@ -15,6 +15,7 @@ from agents import services
 from agents.api import Api, head_of, request_id
 from agents.models import Session
 from agents.pagination import parameter
+from agents.parsers import DocumentJson
 from agents.permissions import actor_name
 from agents.replay import consistent_read
 from agents.serializers import Accepted
@@ -54,6 +55,7 @@ class ImportViews(Api):
     """Documents as requests to a session."""
 
     filter_backends: list = []
+    parser_classes = [DocumentJson]
 
     def get_queryset(self) -> QuerySet[Session]:
         return Session.objects.visible_to(self.request.user)
@@ -76,6 +78,7 @@ class CheckViews(Api):
     """What documents would become."""
 
     filter_backends: list = []
+    parser_classes = [DocumentJson]
     needs = {"check": "read"}
 
     @extend_schema(request=forms.CheckBody, responses=forms.Checked)

@@ -8,11 +8,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agents.serializers import PLAN_LENGTH, Body, ClientId
+from agents.serializers import Body, ClientId
 from constellations.dialects import NAMES
+from constellations.documents import MAX_JSON_BYTES
 
 
-@extend_schema_field({"oneOf": [{"type": "string", "minLength": 1, "maxLength": PLAN_LENGTH}, {"type": "object"}]})
+@extend_schema_field({"oneOf": [{"type": "string", "minLength": 1, "maxLength": MAX_JSON_BYTES}, {"type": "object"}]})
 class Document(serializers.JSONField):
     """A constellation, as text (YAML or JSON) or as an object."""
 

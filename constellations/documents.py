@@ -17,9 +17,15 @@ from typing import Any
 import yaml
 
 MAX_BYTES = 1_000_000
-"""Size of a plan's text in UTF-8."""
+"""Size of YAML in UTF-8: it is read event by event, about a megabyte in two seconds."""
+MAX_JSON_BYTES = 10_000_000
+"""Size of JSON in UTF-8, of what is exported as of what is read. No lines are told of more than MAX_BYTES."""
 MAX_DEPTH = 20
 """Objects and lists within each other."""
+BEYOND = 1 << 63
+"""Numbers are below it, and from its negative on: what 64 bits hold, with a sign. Beyond them events cannot be written, and
+PostgreSQL gives 1e+25 back as a whole number."""
+OUT_OF_RANGE = "the number is out of range; put it in quotes if it is text"
 
 Path = tuple[str | int, ...]
 Flaw = tuple[Path, str]
@@ -52,6 +58,8 @@ class Document:
     def line(self, path: Path) -> int | None:
         """The line, from 1, of the part at `path`, or of the nearest part around it."""
         if self._places is None:
+            if len(self.text) > MAX_BYTES:
+                return None
             try:
                 self._places = _Builder(MAX_BYTES).build(self.text)._places
             except Unreadable:  # JSON that YAML cannot read: paths must do
@@ -69,7 +77,7 @@ def read(text: str | bytes) -> Document:
     """Raises Unreadable. Keys that are there twice are in `repeated`; the first one counts."""
     text = _decode(text)
     if not text.lstrip().startswith(("{", "[")):
-        return _Builder().build(text)
+        return _yaml(text)
     try:
         return Document(text, json.loads(text, object_pairs_hook=_object, parse_constant=_no_number))
     except json.JSONDecodeError as error:
@@ -77,7 +85,9 @@ def read(text: str | bytes) -> Document:
     except KeyError as error:
         return _read_again(text, Unreadable(f"the key {error.args[0]} is there twice"))
     except RecursionError:
-        return _Builder().build(text)
+        if len(text) <= MAX_BYTES:
+            return _yaml(text)
+        raise Unreadable(f"nested more than {MAX_DEPTH} deep") from None
     except OverflowError as error:
         raise Unreadable(str(error)) from error
     except ValueError as error:
@@ -87,15 +97,21 @@ def read(text: str | bytes) -> Document:
 def _read_again(text: str, refusal: Unreadable) -> Document:
     """What is not JSON may be YAML; if it is neither, what JSON has against it says more."""
     try:
-        return _Builder().build(text)
+        return _yaml(text)
     except Unreadable:
         raise refusal from None
 
 
+def _yaml(text: str) -> Document:
+    if (size := len(text.encode("utf-8", "surrogatepass"))) > MAX_BYTES:
+        raise Unreadable(f"the text has {size:,} bytes; {MAX_BYTES:,} are allowed, and {MAX_JSON_BYTES:,} of JSON")
+    return _Builder().build(text)
+
+
 def _decode(text: str | bytes) -> str:
     size = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "surrogatepass"))
-    if size > MAX_BYTES:
-        raise Unreadable(f"the text has {size:,} bytes; {MAX_BYTES:,} are allowed")
+    if size > MAX_JSON_BYTES:
+        raise Unreadable(f"the text has {size:,} bytes; {MAX_JSON_BYTES:,} are allowed")
     if isinstance(text, str):
         return text.removeprefix("\ufeff")
     try:
@@ -117,29 +133,31 @@ def _no_number(word: str) -> float:
 
 
 def flaws(value: Any, path: Path = ()) -> Iterator[Flaw]:
-    """What no database keeps: nesting beyond MAX_DEPTH, infinite numbers, NUL and half characters, keys that are no text."""
-    todo: list[tuple[Path, Any]] = [(path, value)]
-    deepest = len(path) + MAX_DEPTH
-    while todo:
-        path, value = todo.pop()
-        if not isinstance(value, dict | list | tuple):
-            yield from ((path, flaw) for flaw in _leaf_flaws(value))
-        elif len(path) >= deepest:
-            yield path, f"nested more than {MAX_DEPTH} deep"
-        else:
-            steps: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
-            todo.extend([((*path, step), inner) for step, inner in steps if not _is_plain(inner)])
-            if isinstance(value, dict):
-                yield from (
-                    (path, flaw) for key in value if not _is_plain(key) or type(key) is not str for flaw in _key_flaws(key)
-                )
+    """What no database keeps: nesting beyond MAX_DEPTH, numbers from BEYOND on, NUL, half characters, keys that are no text."""
+    return _flaws(value, path, len(path) + MAX_DEPTH)
+
+
+def _flaws(value: Any, path: Path, deepest: int) -> Iterator[Flaw]:
+    if not isinstance(value, dict | list | tuple):
+        yield from ((path, flaw) for flaw in _leaf_flaws(value))
+        return
+    if len(path) >= deepest:
+        yield path, f"nested more than {MAX_DEPTH} deep"
+        return
+    if isinstance(value, dict):
+        strange = (key for key in value if type(key) is not str or not _is_plain(key))
+        yield from ((path, flaw) for key in strange for flaw in _key_flaws(key))
+    steps: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
+    for step, inner in steps:
+        if not _is_plain(inner):
+            yield from _flaws(inner, (*path, step), deepest)
 
 
 def _is_plain(value: Any) -> bool:
     kind = type(value)
     if kind is str:
         return value.isascii() and "\0" not in value
-    return kind is int or kind is bool or value is None
+    return kind is bool or value is None or (kind is int and -BEYOND <= value < BEYOND)
 
 
 def _key_flaws(key: Any) -> Iterator[str]:
@@ -155,11 +173,17 @@ def _leaf_flaws(value: Any) -> Iterator[str]:
             yield "text may not hold the character NUL"
         if any("\ud800" <= character <= "\udfff" for character in value):
             yield "text may not hold half a character (a lone surrogate)"
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            yield f"{value} is not a number that JSON knows"
-    elif value is not None and not isinstance(value, int):
+    elif isinstance(value, int | float):
+        yield from _number_flaws(value)
+    elif value is not None:
         yield f"{type(value).__name__} is not a value that JSON knows"
+
+
+def _number_flaws(value: float) -> Iterator[str]:
+    if isinstance(value, float) and not math.isfinite(value):
+        yield f"{value} is not a number that JSON knows"
+    elif not -BEYOND <= value < BEYOND:
+        yield OUT_OF_RANGE
 
 
 class Place:

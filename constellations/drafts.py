@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from constellations import conditions
 from constellations.errors import CycleFound
 from constellations.forms import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
 from constellations.graph import Graph
@@ -167,6 +168,13 @@ class Draft:
         if made:
             tried = "once" if made == 1 else f"{made} times"
             raise Refusal(f"{task_id} cannot go: it has been tried {tried}, and that stays on record", field, conflict=True)
+
+    def readers_of_gone(self) -> Iterator[tuple[str, str]]:
+        """(dependency_id, task_id) where a condition reads the result of a task that is removed."""
+        gone = {task_id for task_id, row in self.new_tasks.items() if row is None and task_id in self.snapshot.tasks}
+        for name, row in self.dependencies.items() if gone else ():
+            if row is not None and "results" in row["condition"]:
+                yield from ((name, task_id) for task_id in sorted(conditions.tasks_read(row["condition"]) & gone))
 
     # Changing
 

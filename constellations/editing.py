@@ -1,7 +1,8 @@
 """The editor: operations on a snapshot of a constellation become a validated set of changes. Pure.
 
 Preview and application are both `apply`; only what is done with its answer differs (constellations, "Editing while it
-runs"). Work is proportional to the operations and what they touch, never to the graph, but for `build_constellation`.
+runs"). Work is proportional to the operations and what they touch, never to the graph, but for `build_constellation`, and for
+a look through the conditions where a task goes.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def apply(snapshot: Snapshot, written: Sequence[Any], devices: Devices, *, limit
     _check_whole(snapshot, written, limited)
     draft = Draft(snapshot, devices, limited)
     try:
-        problems = _run(draft, written) or _emptied(draft)
+        problems = _run(draft, written) or _emptied(draft) or _still_read(draft)
         if problems:
             raise EditRefused([problem for problem, _ in problems], conflict=any(conflict for _, conflict in problems))
         return _changes(draft)
@@ -116,6 +117,12 @@ def _emptied(draft: Draft) -> list[tuple[dict[str, Any], bool]]:
         return []
     message = "nothing would be left; a constellation has at least one task"
     return [({"operation": None, "op": "", "field": "", "message": message}, False)]
+
+
+def _still_read(draft: Draft) -> list[tuple[dict[str, Any], bool]]:
+    """Tasks that would go while the condition of a dependency that stays reads their result."""
+    found = (f"{task_id} cannot go: the condition of {name} reads its result" for name, task_id in draft.readers_of_gone())
+    return [({"operation": None, "op": "", "field": "", "message": message}, True) for message in islice(found, MAX_PROBLEMS)]
 
 
 def _problem(number: int, operation: Operation, field: str, message: str) -> dict[str, Any]:

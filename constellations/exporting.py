@@ -10,13 +10,14 @@ from django.db.models import QuerySet
 from agents.errors import AgentsError
 from constellations import dialects
 from constellations.dialects.writing import TOLD
+from constellations.documents import MAX_JSON_BYTES
 from constellations.forms import TASK_DEFAULTS
 from constellations.models import Constellation, Dependency, Task
 from constellations.operations import MAX_DEPENDENCIES, MAX_TASKS
 from constellations.task_progress import same_stream
 
-EXPORT_BYTES = 10_000_000
-"""Size of a document in UTF-8, results included."""
+EXPORT_BYTES = MAX_JSON_BYTES
+"""Size of a document in UTF-8, results included: what is exported can be imported."""
 CHUNK = 200
 """Rows that are read at a time."""
 
@@ -36,11 +37,12 @@ def export(constellation: Constellation, dialect: str = dialects.ORRERY, with_st
     tasks = list(_tasks(constellation).values("id", *TASK_DEFAULTS)[: MAX_TASKS + 1])
     edges = _dependencies(constellation, {row.pop("id"): row["task_id"] for row in tasks})
     if len(tasks) > MAX_TASKS or len(edges) > MAX_DEPENDENCIES:
-        raise ExportTooLarge(f"a document has at most {MAX_TASKS:,} tasks and {MAX_DEPENDENCIES:,} dependencies")
-    states = _states(constellation) if with_states else None
+        limits = f"{MAX_TASKS:,} tasks and {MAX_DEPENDENCIES:,} dependencies"
+        raise ExportTooLarge(f"a document has at most {limits}, as a plan has: more could not be imported")
+    states = _states(constellation, dialect) if with_states else None
     document = dialects.write(tasks, edges, constellation.rules, dialect, constellation.name, states)
-    text = json.dumps(document, indent=1, ensure_ascii=False)
-    _check_size(len(text.encode()), with_states)
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    _check_size(len(text.encode()), dialect, with_states)
     return text
 
 
@@ -62,18 +64,19 @@ def _dependencies(constellation: Constellation, task_ids: dict[int, str]) -> lis
     ]  # fmt: skip
 
 
-def _states(constellation: Constellation) -> dialects.States:
+def _states(constellation: Constellation, dialect: str) -> dialects.States:
     told: dict[str, dict[str, Any]] = {}
     size = 0
     for row in _tasks(constellation).values("task_id", *TOLD).iterator(chunk_size=CHUNK):
         times = {key: row[key] and row[key].isoformat() for key in ("started_at", "ended_at")}
         told[row["task_id"]] = {key: row[key] for key in TOLD} | times
         size += len(json.dumps(row["result"])) + len(row["error"])
-        _check_size(size, True)
+        _check_size(size, dialect, True)
     return dialects.States(constellation.state, told)
 
 
-def _check_size(size: int, with_states: bool) -> None:
+def _check_size(size: int, dialect: str, with_states: bool) -> None:
     if size > EXPORT_BYTES:
-        hint = "; export it without states" if with_states else ""
-        raise ExportTooLarge(f"the document has more than {EXPORT_BYTES:,} bytes{hint}")
+        shorter = "" if dialect == dialects.ORRERY else f"; {dialects.ORRERY} is a shorter dialect"
+        hint = "; export it without states" if with_states else shorter
+        raise ExportTooLarge(f"the document has more than {EXPORT_BYTES:,} bytes, and no more is imported{hint}")

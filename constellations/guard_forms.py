@@ -8,7 +8,7 @@ from typing import Any
 from agents import patterns
 from agents.progress.settings import Settings
 from constellations.call_forms import MAX_WORD
-from constellations.values import Misfit, Reader, Row, list_of, one_of, read_fields, text
+from constellations.values import Misfit, Reader, Row, list_of, one_of, read_fields, shown, text
 
 DECISIONS = ("allow", "ask", "deny")
 
@@ -65,7 +65,7 @@ def _setting(name: str, default: Any) -> Reader:
         except ValueError as error:
             raise Misfit(str(error)) from error
         if isinstance(value, int) and value > MAX_COUNT:
-            raise Misfit(f"is {value}; it must be at most {MAX_COUNT:,}")
+            raise Misfit(f"is {shown(value)}; it must be at most {MAX_COUNT:,}")
         return value
 
     return read

@@ -49,8 +49,8 @@ FORMS = (("op", "parameters"), ("tool", "parameters"), ("function", "arguments")
 DOING = ("command", "tool", "steps", "phases")
 """Keys that say what a task does; one of them takes the place of another."""
 
-MAX_TASKS = 10_000
-"""Tasks of a plan, and tasks one edit adds."""
+MAX_TASKS = 20_000
+"""Tasks of a plan, and tasks one edit adds: those of a plan of 10,000 after the 10,000 that edits may add (limits.ADDED)."""
 MAX_DEPENDENCIES = 100_000
 """Dependencies of a plan or of one `build_constellation`."""
 MAX_FINDINGS = 1_000

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Collection, Iterable
 from typing import Any
 
-import orjson
 from django.db.models import Count
 
 from agents.tables import Fields
@@ -30,16 +30,18 @@ TASK_COLUMNS = (
 LINE_COLUMNS = ("dependency_id", "upstream__task_id", "downstream__task_id", "type", "condition")
 
 
-def overview(constellation: Constellation) -> Fields:
+def overview(constellation: Constellation, only: Collection[str] = ()) -> Fields:
     """{"id", "session", "name", "state", "reason", "version", "counts": {state: n}, "tasks", "dependencies", "truncated"}.
 
     To be read inside `consistent_read`, as the row is. A task's `arguments` and `result` are None where they are longer than
-    VALUE_BYTES; `truncated` says that rows are missing.
+    VALUE_BYTES; `truncated` says that rows are missing. `only`: just the tasks with these ids, and the dependencies into them.
     """
     tasks = same_stream(Task.objects.filter(constellation=constellation), constellation.pk)
     lines = same_stream(Dependency.objects.filter(constellation=constellation), constellation.pk)
+    chosen = tasks.filter(task_id__in=only) if only else tasks
+    lines = lines.filter(downstream__in=chosen.values("id")) if only else lines
     counts = dict(tasks.order_by().values_list("state").annotate(Count("pk")))
-    nodes = (_task(row) for row in tasks.order_by("id").values(*TASK_COLUMNS)[: TASKS + 1])
+    nodes = (_task(row) for row in chosen.order_by("id").values(*TASK_COLUMNS)[: TASKS + 1])
     edges = (_line(row) for row in lines.order_by("id").values(*LINE_COLUMNS)[: DEPENDENCIES + 1])
     shown_tasks, left, cut_tasks = within(nodes, TASKS, BYTES)
     shown_lines, _, cut_lines = within(edges, DEPENDENCIES, left)
@@ -54,7 +56,7 @@ def within(rows: Iterable[Fields], limit: int, size: int) -> tuple[list[Fields],
     """The first of `rows`, at most `limit` and `size` bytes as JSON; the bytes that are left; whether any are missing."""
     shown: list[Fields] = []
     for row in rows:
-        taken = len(orjson.dumps(row))
+        taken = size_of(row)
         if len(shown) == limit or taken > size:
             return shown, size, True
         shown.append(row)
@@ -64,7 +66,12 @@ def within(rows: Iterable[Fields], limit: int, size: int) -> tuple[list[Fields],
 
 def small(value: Any) -> Any:
     """A JSON value, or None where it is longer than VALUE_BYTES."""
-    return value if len(orjson.dumps(value)) <= VALUE_BYTES else None
+    return value if size_of(value) <= VALUE_BYTES else None
+
+
+def size_of(value: Any) -> int:
+    """Bytes as JSON, of any numbers: PostgreSQL gives 1e+25 back as a whole number, which is beyond orjson."""
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def _task(row: Fields) -> Fields:

@@ -16,9 +16,23 @@ from constellations.errors import CycleFound, PlanRejected
 from constellations.forms import MAX_NAME, TASK_DEFAULTS
 from constellations.graph import Graph
 from constellations.operations import MAX_DEPENDENCIES, MAX_TASKS, list_within
-from constellations.values import Finding, Hints, Path, Reader, Row, key_text, kind_of, read_fields, text, under
+from constellations.values import (
+    MAX_ID,
+    Finding,
+    Hints,
+    Path,
+    Reader,
+    Row,
+    identifier,
+    key_text,
+    kind_of,
+    list_of,
+    read_fields,
+    text,
+    under,
+)
 
-__all__ = ["TASK_DEFAULTS", "Plan", "located", "parse", "read_value"]
+__all__ = ["TASK_DEFAULTS", "Plan", "absent", "located", "parse", "read_value"]
 
 MAX_RULES = 100
 MAX_ADDED = 100_000
@@ -31,6 +45,7 @@ PLAN_READERS: dict[str, Reader] = {
     "tasks": list_within(MAX_TASKS),
     "dependencies": list_within(MAX_DEPENDENCIES),
     "replan": list_within(MAX_RULES),
+    "absent": list_of(identifier(MAX_ID), MAX_TASKS),
 }
 
 
@@ -93,7 +108,7 @@ def _parts(plan: Plan, fields: Row) -> Iterator[Finding]:
     yield from _read_dependencies(edges, fields.get("dependencies", []))
     yield from edges.check([task["task_id"] for task in plan.tasks])
     yield from _read_rules(plan, fields.get("replan", []))
-    yield from _strangers(plan, edges)
+    yield from _strangers(plan, edges, set(fields.get("absent", ())))
 
 
 def _read_tasks(plan: Plan, edges: _Edges, written: Iterable[Any]) -> Iterator[Finding]:
@@ -181,14 +196,13 @@ def _cycles(task_ids: list[str], edges: dict[tuple[str, str], Path]) -> list[Fin
     return []
 
 
-def _strangers(plan: Plan, edges: _Edges) -> Iterator[Finding]:
-    """Tasks that conditions and rules name and that neither the plan nor a rule adds."""
+def _strangers(plan: Plan, edges: _Edges, away: set[str]) -> Iterator[Finding]:
+    """Tasks that conditions and rules name and that neither the plan nor a rule adds; `away` are those that rules may name."""
     known = {task["task_id"] for task in plan.tasks}
     hint = Hints(known)
     for row, path in zip(edges.rows, edges.paths, strict=True):
         yield from _unknown_reads(row["condition"], known, (*path, "condition"), hint)
-    planned = frozenset(known)
-    known |= set(islice((task_id for rule in plan.rules for task_id in _added_by(rule, planned)), MAX_ADDED))
+    known |= away | _added(plan.rules, frozenset(known))
     for number, rule in enumerate(plan.rules):
         path = ("replan", number, "when")
         for task_id in rule["when"]["task"]:
@@ -198,9 +212,23 @@ def _strangers(plan: Plan, edges: _Edges) -> Iterator[Finding]:
 
 
 def _unknown_reads(condition: str, known: set[str], path: Path, hint: Hints) -> Iterator[Finding]:
-    if "results" in condition:
-        for task_id in sorted(conditions.tasks_read(condition) - known):
-            yield path, f"it reads the result of {task_id}, and there is no such task{hint(task_id)}"
+    for task_id in sorted(_reads(condition) - known):
+        yield path, f"it reads the result of {task_id}, and there is no such task{hint(task_id)}"
+
+
+def _reads(condition: str) -> set[str]:
+    return conditions.tasks_read(condition) if "results" in condition else set()
+
+
+def absent(plan: Plan) -> list[str]:
+    """Ids that a good plan's rules wait for or read, though no task has them: those tasks were removed, or are to come."""
+    planned = {task["task_id"] for task in plan.tasks}
+    named = {task_id for rule in plan.rules for task_id in (*rule["when"]["task"], *_reads(rule["when"]["condition"]))}
+    return sorted(named - planned - _added(plan.rules, planned))
+
+
+def _added(rules: Iterable[Row], planned: Collection[str]) -> set[str]:
+    return set(islice((task_id for rule in rules for task_id in _added_by(rule, planned)), MAX_ADDED))
 
 
 def _added_by(rule: Row, planned: Collection[str]) -> Iterator[str]:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from agents.working_serializers import ApprovalRow
-from constellations.models import PRIORITIES, Attempt, Constellation, Task
+from constellations.models import PRIORITIES, Attempt, Constellation, Dependency, Task
+from constellations.task_progress import same_stream
+
+INCOMING = 1_000
+"""Dependencies into a task that its detail shows."""
 
 
 class ConstellationRow(serializers.ModelSerializer):
@@ -32,7 +39,7 @@ class GraphTask(serializers.Serializer):
     name = serializers.CharField()
     state = serializers.CharField()
     reason = serializers.CharField()
-    priority = serializers.IntegerField()
+    priority = serializers.IntegerField(help_text="From 0 (LOW) to 3 (CRITICAL).")
     attempt = serializers.IntegerField()
     device_id = serializers.IntegerField(allow_null=True)
 
@@ -105,11 +112,25 @@ class TaskProgress(serializers.Serializer):
     tests = TestCounts()
 
 
+class Incoming(serializers.ModelSerializer):
+    """A dependency into a task, with all that can be edited of it."""
+
+    upstream = serializers.CharField(source="upstream.task_id")
+
+    class Meta:
+        model = Dependency
+        fields = ("dependency_id", "upstream", "type", "condition", "description")
+
+
 class TaskDetail(TaskRow):
     description = serializers.CharField()
     tips = serializers.ListField(child=serializers.CharField())
     capabilities = serializers.ListField(child=serializers.CharField())
     arguments = serializers.DictField()
+    phases = serializers.JSONField(help_text="Of a task in steps: [{description, expected_duration, steps}].")
+    policies = serializers.JSONField(help_text="Of its own.")
+    settings = serializers.DictField(source="progress", help_text="What a plan says in `progress`, as far as it differs.")
+    incoming = serializers.SerializerMethodField(help_text=f"Dependencies into it, the first {INCOMING:,}.")
     attempts = AttemptRow(source="latest", many=True, help_text="The latest, oldest first.")
     output = OutputPiece(allow_null=True, help_text="The end of what the last attempt printed.")
     progress = TaskProgress(source="so_far")
@@ -118,6 +139,11 @@ class TaskDetail(TaskRow):
     class Meta(TaskRow.Meta):
         fields = (
             *TaskRow.Meta.fields, "description", "tips", "device_type", "capabilities", "tool", "arguments", "timeout",
-            "deadline", "max_attempts", "backoff", "confirm", "on_lost", "version", "attempts", "output",
-            "progress", "approvals",
+            "deadline", "max_attempts", "backoff", "confirm", "phases", "policies", "settings", "on_lost", "version",
+            "incoming", "attempts", "output", "progress", "approvals",
         )  # fmt: skip
+
+    @extend_schema_field(Incoming(many=True))
+    def get_incoming(self, task: Task) -> list[dict[str, Any]]:
+        found = same_stream(task.upstream_dependencies.select_related("upstream"), task.pk).order_by("id")[:INCOMING]
+        return list(Incoming(found, many=True).data)

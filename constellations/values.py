@@ -58,10 +58,16 @@ def kind_of(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return f"the number {value}"
+        return f"the number {shown(value)}"
     if isinstance(value, str):
-        return f"the text '{value[:SHOWN]}{'...' if len(value) > SHOWN else ''}'"
+        return f"the text '{shown(value)}'"
     return "an object" if isinstance(value, Mapping) else "a list"
+
+
+def shown(value: Any) -> str:
+    """The beginning of a text or a number."""
+    said = str(value)
+    return said if len(said) <= SHOWN else f"{said[:SHOWN]}..."
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
@@ -111,10 +117,10 @@ def identifier(limit: int) -> Reader:
 
 def number(low: float, high: float, exclusive: bool = False) -> Reader:
     def read(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value < math.inf:
             raise Misfit(f"must be a number, not {kind_of(value)}")
         if value < low or value > high or (exclusive and value == low):
-            raise Misfit(f"is {value}; it must be {'above' if exclusive else 'at least'} {low:,} and at most {high:,}")
+            raise Misfit(f"is {shown(value)}; it must be {'above' if exclusive else 'at least'} {low:,} and at most {high:,}")
         return value
 
     return read
@@ -125,7 +131,7 @@ def whole(low: int, high: int) -> Reader:
         if isinstance(value, bool) or not isinstance(value, int):
             raise Misfit(f"must be a whole number, not {kind_of(value)}")
         if not low <= value <= high:
-            raise Misfit(f"is {value}; it must be from {low:,} to {high:,}")
+            raise Misfit(f"is {shown(value)}; it must be from {low:,} to {high:,}")
         return value
 
     return read

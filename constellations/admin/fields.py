@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 
+from constellations import documents
+from constellations.values import key_text
+
+FLAWS = 3
+"""That one field tells of."""
 CALLED: dict[type, str] = {dict: "an object: {...}", list: "a list: [...]"}
 
 
@@ -42,6 +48,8 @@ class Json(Prose):
             raise ValidationError("This is nested too deeply.") from error
         if not isinstance(found, self.kind):
             raise ValidationError(f"This must be {CALLED[self.kind]}.")
+        if flaws := list(islice(documents.flaws(found), FLAWS)):
+            raise ValidationError([f"{key_text(path) or 'Here'}: {message}." for path, message in flaws])
         return found
 
 

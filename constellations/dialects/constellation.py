@@ -9,9 +9,11 @@ from constellations.dialects import lines, tasks
 from constellations.dialects.recognition import ENVELOPE, entries, is_envelope
 from constellations.dialects.translation import Translation, piece
 from constellations.dialects.vocabulary import Dialect
+from constellations.operations import MAX_DEPENDENCIES, MAX_TASKS
 from constellations.values import Path, Row, did_you_mean, kind_of
 
 HELD = {"tasks": tasks.task, "dependencies": lines.dependency}
+LIMITS = {"tasks": MAX_TASKS, "dependencies": MAX_DEPENDENCIES}
 
 
 def translate(value: Any, dialect: Dialect) -> Translation:
@@ -28,7 +30,8 @@ def translate(value: Any, dialect: Dialect) -> Translation:
     for name in HELD:
         parts = made.fields.get(name)
         made.say(name, _parts(to, dialect, name, parts, (*written, name)), name)
-    made.said["dependencies"] += _named_in_tasks(to, dialect, made.said, made.fields.get("tasks"), (*written, "tasks"))
+    if made.said["tasks"]:
+        made.said["dependencies"] += _named_in_tasks(to, dialect, made.said, made.fields["tasks"], (*written, "tasks"))
     made.extension(dialect.document.extension)
     to.value = made.said
     return to
@@ -47,6 +50,9 @@ def _open(to: Translation, value: Mapping) -> None:
 def _parts(to: Translation, dialect: Dialect, name: str, parts: Any, written: Path) -> list[Row]:
     if parts is not None and not isinstance(parts, list | Mapping):
         to.findings.append((written, f"must be a list or an object by id, not {kind_of(parts)}"))
+    elif parts is not None and len(parts) > LIMITS[name]:
+        to.findings.append((written, f"has {len(parts):,} items; {LIMITS[name]:,} are allowed"))
+        return []
     return [
         _part(to, dialect, name, part, (name, number), (*written, place))
         for number, (place, part) in enumerate(entries(parts))

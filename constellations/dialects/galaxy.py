@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from constellations.call_forms import prose
 from constellations.dialects.vocabulary import ACTIONS, EXTENSION, Dialect, Part, Word, actions, any_case, as_written
 from constellations.forms import MAX_ATTEMPTS, PRIORITIES, TYPES
 from constellations.machines import CONSTELLATION, TASK
 from constellations.operations import MAX_TASKS
-from constellations.values import MAX_ID, Misfit, Reader, Row, identifier, kind_of, list_of, mapping, whole
+from constellations.values import MAX_ID, Misfit, Reader, Row, identifier, kind_of, list_of, mapping, shown, whole
 
 DEVICE_TYPES = ("windows", "macos", "linux", "android", "ios", "web", "api")
 ENDS = {"CANCELLED": "failed"}
@@ -36,7 +37,7 @@ def priority(value: Any) -> str | None:
     if isinstance(value, int) and not isinstance(value, bool):
         if 1 <= value <= len(PRIORITIES):
             return PRIORITIES[value - 1]
-        raise Misfit(f"is {value}; it must be from 1 (LOW) to {len(PRIORITIES)} (CRITICAL)")
+        raise Misfit(f"is {shown(value)}; it must be from 1 (LOW) to {len(PRIORITIES)} (CRITICAL)")
     if not isinstance(value, str):
         raise Misfit(f"must be one of {', '.join(PRIORITIES)} or a number from 1, not {kind_of(value)}")
     return any_case(PRIORITIES)(value)
@@ -82,7 +83,7 @@ GALAXY = Dialect(
             Word("retry_count", "max_attempts", read=attempts, write=lambda count: count - 1, always=True),
         ),
         others={
-            "task_description": as_written, "expected_output_type": as_written, "status": any_case(TASK.states), **PAST,
+            "task_description": as_written, "expected_output_type": prose, "status": any_case(TASK.states), **PAST,
             "dependencies": ids, "dependents": ids, ACTIONS: actions, "task_data": mapping,
         },
         extension=("task_data", EXTENSION),

@@ -7,6 +7,7 @@ from typing import Any
 
 from constellations.call_forms import COMMAND
 from constellations.forms import DEPENDENCY_DEFAULTS, PRIORITIES, TASK_DEFAULTS
+from constellations.plans import Plan, absent
 from constellations.step_forms import STEPS
 from constellations.step_keys import DEFAULTS, INNER, RENAMED, TELLING
 from constellations.values import Row
@@ -91,12 +92,13 @@ def dependency(row: Row) -> Row:
     return {key: value for key, value in row.items() if key in usual and value != usual[key]}
 
 
-def plan(tasks: Iterable[Row], dependencies: Iterable[Row], rules: Iterable[Row], name: str = "") -> dict[str, Any]:
+def plan(whole: Plan) -> dict[str, Any]:
     """A plan with all that is not empty."""
     parts: dict[str, Any] = {
-        "name": name,
-        "tasks": [task(row) for row in tasks],
-        "dependencies": [dependency(row) for row in dependencies],
-        "replan": list(rules),
+        "name": whole.name,
+        "tasks": [task(row) for row in whole.tasks],
+        "dependencies": [dependency(row) for row in whole.dependencies],
+        "replan": whole.rules,
+        "absent": absent(whole),
     }
     return {key: value for key, value in parts.items() if value}

@@ -12,7 +12,7 @@ from constellations import documents, plans
 from constellations.dialects.constellation import translate
 from constellations.dialects.recognition import FOREIGN, NAMES, ORRERY, STATES, Unrecognised, recognise
 from constellations.dialects.translation import Translation
-from constellations.documents import MAX_BYTES, Document, Unreadable
+from constellations.documents import MAX_JSON_BYTES, Document, Unreadable
 from constellations.errors import PlanRejected
 from constellations.plans import Plan
 from constellations.values import Finding, Path, did_you_mean, key_text
@@ -62,13 +62,19 @@ def _document(written: Any) -> Document:
             return documents.read(written)
         except Unreadable as error:
             raise _refused(str(error), error.line, key_text(error.path)) from error
-    flaws = list(documents.flaws(written))
+    flaws = _flaws(written)
     if flaws:
         raise PlanRejected([{"line": None, "key": key_text(path), "message": message} for path, message in flaws], "document")
     size = len(json.dumps(written, ensure_ascii=False).encode())
-    if size > MAX_BYTES:
-        raise _refused(f"the document has {size:,} bytes; {MAX_BYTES:,} are allowed")
+    if size > MAX_JSON_BYTES:
+        raise _refused(f"the document has {size:,} bytes; {MAX_JSON_BYTES:,} are allowed")
     return Unlined(written)
+
+
+def _flaws(value: Any) -> list[Finding]:
+    """What keeps it from being a document. In what is read past, as results, numbers may be beyond what we keep; a plan's own
+    reading looks at the others."""
+    return [(path, message) for path, message in documents.flaws(value) if message != documents.OUT_OF_RANGE]
 
 
 class Unlined(Document):
@@ -99,7 +105,7 @@ def _plan_alone(value: Any) -> Any:
 
 def _read(document: Document, to: Translation) -> tuple[Plan, list[Finding]]:
     plan, findings = plans.read_value(to.value)
-    return plan, [*document.repeated, *documents.flaws(document.value), *to.findings, *_others(to, findings)]
+    return plan, [*document.repeated, *_flaws(document.value), *to.findings, *_others(to, findings)]
 
 
 def _others(to: Translation, findings: list[Finding]) -> list[Finding]:

@@ -16,6 +16,7 @@ from constellations.dialects.recognition import FOREIGN, NAMES, ORRERY, STATES
 from constellations.dialects.translation import Translation
 from constellations.dialects.vocabulary import Dialect, Part
 from constellations.forms import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
+from constellations.plans import Plan, absent
 from constellations.step_forms import STEPS
 from constellations.step_keys import DEFAULTS
 from constellations.values import Path, Row, did_you_mean
@@ -41,12 +42,13 @@ def write(
     with_states: States | None = None,
 ) -> dict[str, Any]:
     """A JSON document of rows in normal form. Raises ValueError for a dialect that does not exist."""
+    whole = Plan(name, list(tasks), list(dependencies), list(rules))
     if dialect == ORRERY:
-        plan = plan_words.plan(tasks, dependencies, rules, name)
+        plan = plan_words.plan(whole)
         return plan if with_states is None else {**plan, STATES: _states(with_states)}
     if dialect not in FOREIGN:
         raise ValueError(f"there is no dialect {dialect}{did_you_mean(dialect, NAMES)}")
-    return _Writer(FOREIGN[dialect], with_states).document(tasks, dependencies, rules, name)
+    return _Writer(FOREIGN[dialect], with_states).document(whole)
 
 
 def _states(states: States) -> dict[str, Any]:
@@ -62,15 +64,15 @@ class _Writer:
     dialect: Dialect
     states: States | None
 
-    def document(self, tasks: Iterable[Row], dependencies: Iterable[Row], rules: Sequence[Row], name: str) -> dict[str, Any]:
-        written = _words(self.dialect.document, {"name": name}, {"name": ""})
+    def document(self, whole: Plan) -> dict[str, Any]:
+        written = _words(self.dialect.document, {"name": whole.name}, {"name": ""})
         if self.states is not None:
             written["state"] = self.dialect.state(self.states.state)
-        written["tasks"] = self._held([(row["task_id"], self.task(row)) for row in tasks])
-        lines = [(row["dependency_id"], self.dependency(row)) for row in dependencies]
+        written["tasks"] = self._held([(row["task_id"], self.task(row)) for row in whole.tasks])
+        lines = [(row["dependency_id"], self.dependency(row)) for row in whole.dependencies]
         written["dependencies"] = self._held(lines)
-        if rules:
-            _put(written, self.dialect.document.extension, {"replan": list(rules)})
+        if extra := {key: value for key, value in (("replan", whole.rules), ("absent", absent(whole))) if value}:
+            _put(written, self.dialect.document.extension, extra)
         return written
 
     def _held(self, parts: list[tuple[str, Row]]) -> Any:

@@ -13,7 +13,7 @@ from agents.pagination import LARGEST
 from agents.tables import Fields
 from constellations import values
 from constellations.editing import MAX_OPERATIONS
-from constellations.editor_tools import FLAG, OBJECT, TEXT, TOOLS, Schema, a_part, an_object, many, one_of, said
+from constellations.editor_tools import FLAG, OBJECT, TEXT, TEXTS, TOOLS, Schema, a_part, an_object, many, one_of, said
 from constellations.edits import AUTHOR_LENGTH, EDIT_ID, REASON_LENGTH
 from constellations.forms import MAX_DEPENDENCY_ID
 from constellations.machines import CONSTELLATION
@@ -72,6 +72,10 @@ PARAMETERS: dict[str, Parameter] = {
     "operations": Parameter(many(OPERATION), values.list_of(lambda item: item, MAX_OPERATIONS)),
     "undone": _text("edit_id, or id, of the edit to take back.", MAX_DEPENDENCY_ID),
     "task_id": _text("Of a task.", MAX_ID),
+    "task_ids": Parameter(
+        said("Only these, by task_id, and as `written` all that can be edited of them.", TEXTS),
+        values.list_of(values.text(MAX_ID)),
+    ),
     "author": _text("Edits by this author, for example user:1.", AUTHOR_LENGTH),
     "since": _whole("Edits after this version.", 0),
     "session": _whole("Of this session."),

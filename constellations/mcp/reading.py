@@ -21,6 +21,7 @@ from constellations.mcp.parameters import PAGE, Form
 from constellations.models import Constellation, Task
 from constellations.overview import overview, within
 from constellations.waiting import why
+from constellations.written import written
 
 ACTION_BYTES = 10_000
 """Of an approval's action, as JSON; a longer one is left out."""
@@ -32,7 +33,7 @@ REASON = 500
 READ = "own"
 """What reading needs, as over REST: any login whose token has the scope read; what is found is what it may see."""
 
-GET = Form("constellation_id", needed=("constellation_id",))
+GET = Form("constellation_id", tasks="task_ids", needed=("constellation_id",))
 LIST = Form("session", "state", "before", "limit")
 EDITS = Form("constellation_id", "author", "since", "task_id", "before", "limit", needed=("constellation_id",))
 WHY = Form("constellation_id", "task_id", needed=("constellation_id", "task_id"))
@@ -61,9 +62,22 @@ def page(rows: QuerySet, given: Fields, key: str = "id") -> tuple[list[Any], int
 def get_constellation(caller: Caller, arguments: Fields) -> results.ConstellationView:
     given = GET.read(arguments)
     caller.demand(READ)
+    named = given.get("tasks", ())
     with consistent_read():
-        found = overview(constellation_of(caller, given["constellation_id"]))
-    return results.ConstellationView.model_validate(found)
+        found = constellation_of(caller, given["constellation_id"])
+        view = overview(found, named)
+        if named:
+            _check_named(found, named, view)
+            view["written"] = written(found, named)
+    return results.ConstellationView.model_validate(view)
+
+
+def _check_named(constellation: Constellation, named: list[str], view: Fields) -> None:
+    """Raise NoSuchTask for the first that the constellation does not have; a view that was cut may lack others."""
+    missing = set(named) - {task["task_id"] for task in view["tasks"]}
+    there = Task.objects.filter(constellation=constellation, task_id__in=missing).values_list("task_id", flat=True)
+    for task_id in sorted(missing - set(there) if missing else ()):
+        raise NoSuchTask(f"constellation {constellation.pk} has no task {task_id}")
 
 
 def list_constellations(caller: Caller, arguments: Fields) -> results.ConstellationList:

@@ -39,6 +39,14 @@ class DependencyView(Result):
     condition: str
 
 
+class Written(Result):
+    """All that can be edited of some tasks, as build_constellation takes it; what is left out has its default."""
+
+    tasks: list[Json]
+    dependencies: list[Json] = Field(description="Those into them.")
+    truncated: bool = Field(description="There is more than is shown here.")
+
+
 class ConstellationView(Result):
     id: int
     session: int
@@ -50,6 +58,7 @@ class ConstellationView(Result):
     tasks: list[TaskView]
     dependencies: list[DependencyView]
     truncated: bool = Field(description="There are more tasks or dependencies than these.")
+    written: Written | None = Field(default=None, description="Where tasks were asked for.")
 
 
 class ConstellationLine(Result):

@@ -561,3 +561,15 @@ def test_the_picture_of_a_large_graph_is_bounded_and_says_what_is_left_out(staff
     assert [box.label for box in page.context["picture"].boxes] == ["t1", "t2", "t3"]
     assert "3 of 9 tasks are drawn" in page.content.decode()
     assert "6 are left out" in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("number", "message"), [("9" * 30, "n[0]: the number is out of range"), ("9" * 5_000, "This is no JSON")]
+)
+def test_a_number_that_cannot_be_stored_is_refused_in_its_field(staff, seed, number, message):
+    row = task(seed, "task_003")
+    values = staff.form(row) | {
+        "tasks-0-tool": "noop", "tasks-0-command": "", "tasks-0-arguments": f'{{"n": [{number}]}}',
+    }  # fmt: skip
+    assert message in staff.save(row, values).content.decode()
+    assert not Edit.objects.exists()

@@ -7,7 +7,9 @@ import pytest
 from agents import services
 from agents.models import Output
 from constellations.api import OUTPUT_CHARACTERS
+from constellations.forms import TASK_DEFAULTS
 from tests.agents.conftest import NOW, Rest, add_agents, add_interaction, add_rows
+from tests.constellations.planting import noop, plant
 
 pytestmark = pytest.mark.django_db
 
@@ -170,3 +172,17 @@ def test_edits_are_listed_newest_first(rest, session):
     page = rest.get(f"/api/constellations/{made}/edits", limit=2).json()
     assert [edit["edit_id"] for edit in page["results"]] == ["e2", "e1"]
     assert rest.get(f"/api/constellations/{made}/edits", cursor=page["next"]).json()["results"][0]["version"] == 2
+
+
+def test_a_task_shows_all_that_can_be_edited_of_it(rest, session, device):
+    policy = {"tool": "*", "pattern": "x", "decision": "deny"}
+    watched = {"steps": [{"say": "hello"}], "policies": [policy], "progress": {"stuck_threshold": 5}}
+    tied = {"dependency_id": "l", "from": "a", "to": "b", "type": "COMPLETION_ONLY", "description": "in any case"}
+    found = plant(session, noop("a"), {"task_id": "b", **watched}, dependencies=[tied])
+    row = rest.get(f"/api/tasks/{found.tasks.get(task_id='b').pk}/").json()
+    assert TASK_DEFAULTS.keys() - row.keys() == set()
+    assert [step["text"] for phase in row["phases"] for step in phase["steps"]] == ["hello"]
+    assert (row["policies"], row["settings"], row["progress"]["phases_total"]) == ([policy], {"stuck_threshold": 5}, 1)
+    assert row["incoming"] == [
+        {"dependency_id": "l", "upstream": "a", "type": "COMPLETION_ONLY", "condition": "", "description": "in any case"}
+    ]

@@ -9,11 +9,13 @@ from django.core.management import CommandError, call_command
 
 from agents import services
 from agents.models import InboxItem
+from agents.parsers import BODY_BYTES, DOCUMENT_BODY_BYTES
 from constellations import exporting
 from constellations.dialects import NAMES, read
-from constellations.documents import MAX_BYTES
+from constellations.documents import MAX_JSON_BYTES
 from constellations.models import Constellation, Edit
 from tests.agents.conftest import Rest, add_actor, make_token
+from tests.constellations.planting import noop, plant
 from tests.constellations.test_api import add_constellation
 
 pytestmark = pytest.mark.django_db
@@ -225,10 +227,10 @@ def test_a_body_that_is_none_is_refused_with_its_key(rest, body, key):
     assert (answer.status_code, answer.json()["problems"][0]["key"]) == (400, key)
 
 
-def test_a_document_larger_than_a_plan_is_refused(rest):
-    answer = rest.post("/api/import/check", {"document": {**GALAXY, "llm_source": "x" * MAX_BYTES}})
+def test_a_document_larger_than_an_export_is_refused(rest):
+    answer = rest.post("/api/import/check", {"document": {**GALAXY, "llm_source": "x" * MAX_JSON_BYTES}})
     assert answer.status_code == 400
-    assert "1,000,000 are allowed" in answer.json()["detail"]
+    assert "10,000,000 are allowed" in answer.json()["detail"]
 
 
 # Commands
@@ -257,4 +259,87 @@ def test_commands_say_what_is_wrong(session, tmp_path):
         call_command("constellation_import", tmp_path / "missing.json", session=session.pk)
     with pytest.raises(CommandError, match="there is no constellation 5"):
         call_command("constellation_export", 5)
+    assert not InboxItem.objects.exists()
+
+
+# What is exported can be imported
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_what_an_edit_leaves_is_exported_and_imported_again(rest, session, device, dialect):
+    rule = {"when": {"event": "task_failed", "task": "x"}, "edit": [{"remove_task": {"task_id": "b"}}]}
+    tied = {"from": "a", "to": "b", "type": "CONDITIONAL", "condition": "results['y'] == 1"}
+    found = plant(session, *map(noop, "abxy"), dependencies=[tied])
+    Constellation.objects.filter(pk=found.pk).update(rules=read(json.dumps({"tasks": [noop("x")], "replan": [rule]})).rules)
+    remove = [{"op": "remove_task", "parameters": {"task_id": name}} for name in "xy"]
+    edits, export = f"/api/constellations/{found.pk}/edits/", f"/api/constellations/{found.pk}/export/"
+    refused = rest.post(edits, {"operations": remove})
+    assert (refused.status_code, refused.json()["detail"]) == (409, "y cannot go: the condition of a>b reads its result")
+    assert rest.post(edits, {"operations": remove[:1]}).status_code == 201
+    document = rest.get(export, dialect=dialect).content.decode()
+    answer = rest.post("/api/import/check", {"document": document, "dialect": dialect})
+    assert answer.status_code == 200, answer.json()["detail"]
+    assert answer.json()["plan"] == rest.get(export).json()
+    assert answer.json()["plan"]["absent"] == ["x"]
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_a_large_constellation_is_exported_and_imported_again(rest, session, device, dialect):
+    tasks = [noop(f"task_{number}", description="x" * 400) for number in range(4_000)]
+    found = plant(session, *tasks)
+    answer = rest.get(f"/api/constellations/{found.pk}/export/", dialect=dialect)
+    assert len(answer.content) > 1_800_000
+    for document in (answer.content.decode(), answer.json()):
+        checked = rest.post("/api/import/check", {"document": document, "dialect": dialect})
+        assert (checked.status_code, checked.json().get("tasks")) == (200, 4_000), checked.json()["detail"]
+
+
+def test_an_export_of_more_tasks_than_a_plan_has_says_so(rest, session, monkeypatch):
+    monkeypatch.setattr(exporting, "MAX_TASKS", 2)
+    made, _ = add_constellation(session)
+    answer = rest.get(f"/api/constellations/{made}/export/")
+    assert answer.status_code == 409
+    assert answer.json()["detail"] == (
+        "a document has at most 2 tasks and 100,000 dependencies, as a plan has: more could not be imported"
+    )
+
+
+def test_only_a_body_with_a_document_may_be_that_large(rest, session):
+    body = b'{"document": "' + b" " * BODY_BYTES + b'{}"}'
+    assert rest.post("/api/import/check", body).status_code == 400
+    assert rest.post(f"/api/sessions/{session.pk}/import/", body).status_code == 400
+    assert rest.post(f"/api/sessions/{session.pk}/interactions/", body).status_code == 413
+    assert rest.post("/api/import/check", b'{"document": "' + b" " * DOCUMENT_BODY_BYTES + b'"}').status_code == 413
+
+
+# Numbers
+
+
+NUMBER = "1234567890" * 3
+
+
+@pytest.mark.parametrize("number", [NUMBER, "9" * 400])
+@pytest.mark.parametrize(
+    "written",
+    [
+        '{"tasks": [{"task_id": "a", "tool": "noop", "arguments": {"n": %s}}]}',
+        '{"tasks": [{"task_id": "a", "tool": "noop", "timeout": %s}]}',
+        '{"tasks": [{"task_id": "a", "steps": [{"wait": %s}]}]}',
+        '{"tasks": [{"task_id": "a", "tool": "noop"}], "replan": [{"when": {"event": "task_ended"}, '
+        '"edit": [{"add_task": {"task_id": "b", "tool": "noop", "arguments": {"n": %s}}}]}]}',
+        "tasks:\n  - {task_id: a, tool: noop, arguments: {n: %s}}\n",
+    ],
+)
+def test_a_number_that_cannot_be_stored_is_refused_with_its_place(rest, session, device, written, number):
+    if number == "9" * 400 and written.startswith("tasks"):
+        number = "9" * 300  # the longest that YAML takes for a number
+    text = written % number
+    address = f"/api/sessions/{session.pk}"
+    for answer in (
+        rest.post("/api/import/check", {"document": text}),
+        rest.post(f"{address}/import/", {"document": text}),
+        rest.post(f"{address}/interactions/", {"plan": text}),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (400, "plan_rejected")
+        assert "the number is out of range" in answer.json()["detail"]
     assert not InboxItem.objects.exists()

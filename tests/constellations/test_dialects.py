@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from constellations import plans
-from constellations.dialects import NAMES, States, read, write
+from constellations.dialects import NAMES, States, constellation, read, write
 from constellations.dialects.shell import words
-from constellations.documents import MAX_BYTES
+from constellations.documents import MAX_JSON_BYTES
 from constellations.errors import PlanRejected
 
 DOCUMENTS = Path(__file__).parent / "dialects"
@@ -242,10 +242,10 @@ def test_the_edits_of_an_answer_are_not_passed_over():
     assert problem({**document("seed"), "thoughts": ""})[1] == "thoughts"
 
 
-def test_a_document_has_at_most_a_megabyte():
-    large = galaxy({"description": "x" * MAX_BYTES})
-    assert "1,000,000 are allowed" in problem(large)[2]
-    assert "1,000,000 are allowed" in problem(json.dumps(large))[2]
+def test_a_document_has_at_most_as_many_bytes_as_an_export():
+    large = galaxy({"description": "x" * MAX_JSON_BYTES})
+    assert "10,000,000 are allowed" in problem(large)[2]
+    assert "10,000,000 are allowed" in problem(json.dumps(large))[2]
 
 
 # What is said one way here and another way there
@@ -514,3 +514,49 @@ def test_any_value_is_read_or_refused_with_a_message(dialect, tasks, dependencie
             read(written if wrap else json.dumps(written), dialect)
         except PlanRejected as refused:
             assert_said(refused.problems)
+
+
+# Numbers, and tasks that are not there
+
+
+def test_results_that_are_read_past_may_hold_any_number():
+    plan = {"tasks": [{"task_id": "a", "tool": "noop"}]}
+    assert read({**plan, "states": {"tasks": {"a": {"result": {"perplexity": 1e25, "count": 10**30}}}}}).tasks
+    assert read(json.dumps(galaxy({"result": 1e300}))).tasks
+    large = galaxy({"timeout": 2**70})
+    out_of_range = "the number is out of range; put it in quotes if it is text"
+    assert ("tasks[0].timeout", out_of_range) in [(key, message) for _, key, message in problems(large)]
+
+
+@pytest.mark.parametrize("expected", [{"a": 1}, ["text"], 5, True])
+def test_an_expected_output_that_is_no_text_is_refused(expected):
+    assert problem(galaxy({"expected_output_type": expected}))[1] == "tasks[0].expected_output_type"
+
+
+def test_an_expected_output_is_a_tip():
+    assert task_of(galaxy({"expected_output_type": "a table"}))["tips"] == ["Expected output: a table"]
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_rules_about_tasks_that_have_gone_are_written_and_read_again(dialect):
+    when = {"event": "task_failed", "task": ["gone", "a"], "condition": "results['lost'] == 1"}
+    rule = {
+        "name": "mend",
+        "when": when,
+        "times": 1,
+        "reason": "",
+        "edit": [{"op": "remove_task", "parameters": {"task_id": "a"}}],
+    }
+    made = read({"tasks": [{"task_id": "a", "tool": "noop"}], "replan": [rule], "absent": ["gone", "lost", "unused"]})
+    document = write(made.tasks, made.dependencies, made.rules, dialect)
+    again = read(json.dumps(document), dialect)
+    assert (again.tasks, again.rules) == (made.tasks, made.rules)
+    assert write(again.tasks, again.dependencies, again.rules, dialect) == document
+    assert "unused" not in json.dumps(document)
+
+
+@pytest.mark.parametrize("dialect", ["seed", "galaxy"])
+def test_too_many_tasks_are_one_problem(dialect, monkeypatch):
+    monkeypatch.setitem(constellation.LIMITS, "tasks", 2)
+    many = {"tasks": [{}] * 3, "dependencies": []}
+    assert ("tasks", "has 3 items; 2 are allowed") in [(key, message) for _, key, message in problems(many, dialect)]

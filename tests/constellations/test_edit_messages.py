@@ -141,7 +141,7 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
      "operation 2 (add_dependency), dependency_id: fetch>train was the dependency from fetch to train; "
      "give this one an id of its own"),
     (lambda: refused(("build_constellation", {"clear": False, "tasks": [noop(f"t{n}") for n in range(MAX_TASKS)]}), add("x")),
-     "operation 2 (add_task): one edit adds at most 10,000 tasks"),
+     "operation 2 (add_task): one edit adds at most 20,000 tasks"),
     (lambda: refused(*[add(f"x{number}", timeot=1) for number in range(5)]),
      "operation 1 (add_task), timeot: there is no key timeot here; did you mean timeout?; "
      "operation 2 (add_task), timeot: there is no key timeot here; did you mean timeout?; "
@@ -155,6 +155,13 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
     (lambda: arguments({"a": {"b"}}), "operation 1 (update_task), arguments.a: set is not a value that JSON knows"),
     (lambda: arguments({"a": "\ud800"}),
      "operation 1 (update_task), arguments.a: text may not hold half a character (a lone surrogate)"),
+    (lambda: arguments({"n": 1 << 63}),
+     "operation 1 (update_task), arguments.n: the number is out of range; put it in quotes if it is text"),
+    (lambda: rejected("[" * 1_000_001), "plan: nested more than 20 deep"),
+    (lambda: rejected("#" * 10_000_001), "plan: the text has 10,000,001 bytes; 10,000,000 are allowed"),
+    (lambda: refused(("remove_task", {"task_id": "c"}), tasks=tuple(map(task_row, "abc")),
+                     dependencies=(dependency_row("a>b", type="CONDITIONAL", condition="results['c'] == 1"),)),
+     "c cannot go: the condition of a>b reads its result"),
     (lambda: arguments({"a": nested(1, 18)}),
      f"operation 1 (update_task), arguments.a{'[0]' * 17}: nested more than 20 deep"),
     (lambda: refused(("update_task", {"task_id": "train", "timeout": LONG})),

@@ -920,3 +920,42 @@ def repeated(changes: Changes) -> list[dict]:
         {"update_dependency": {"dependency_id": key, **fields}} for key, fields in changes.updated_dependencies.items()
     ]
     return operations + [{"remove_task": {"task_id": task_id}} for task_id in changes.removed_tasks]
+
+
+# What conditions read
+
+
+def reading(*more: str, state: str = "WAITING_DEPENDENCY") -> Snapshot:
+    """b waits for a on a condition that reads the result of x."""
+    tasks = [task_row("a"), task_row("b", state), task_row("x"), *map(task_row, more)]
+    return snapshot_of(tasks, [dependency_row("a>b", type="CONDITIONAL", condition="results['x'] == 1")])
+
+
+READ = "x cannot go: the condition of a>b reads its result"
+REMOVE = ("remove_task", {"task_id": "x"})
+BUILD = {"tasks": [{"task_id": "a", "tool": "noop"}, {"task_id": "b", "tool": "noop"}]}
+TIED = {"from": "a", "to": "b", "type": "CONDITIONAL", "condition": "results['x'] == 1"}
+
+
+@pytest.mark.parametrize("operation", [REMOVE, ("build_constellation", {**BUILD, "dependencies": [TIED]})])
+def test_a_task_that_a_condition_reads_does_not_go(operation):
+    refused = refusal(reading(), operation)
+    assert (str(refused), refused.status) == (READ, 409)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        ("remove_dependency", {"dependency_id": "a>b"}),
+        ("update_dependency", {"dependency_id": "a>b", "condition": "done"}),
+        ("remove_task", {"task_id": "b"}),
+    ],
+)
+def test_a_task_goes_together_with_what_reads_it_in_any_order(other):
+    for operations in ((REMOVE, other), (other, REMOVE)):
+        assert "x" in edit(reading(), *operations).removed_tasks
+
+
+def test_a_task_that_goes_and_comes_again_may_be_read():
+    assert edit(reading(), REMOVE, add("x")).removed_tasks == []
+    assert str(refusal(reading(state="COMPLETED"), REMOVE)) == READ

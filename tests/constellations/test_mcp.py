@@ -527,3 +527,55 @@ def test_reading_writes_nothing(program, digits, migrated_dump):
     program("why", constellation_id=digits.pk, task_id="train")
     program("list_approvals")
     assert migrated_dump() == before
+
+
+# All that can be edited
+
+
+STEPS = [{"command": ["make"], "tries": 3}, {"say": "made"}]
+FULL = {
+    "task_id": "full", "name": "Full", "description": "All of it.", "tips": ["look"], "device": "laptop", "priority": "HIGH",
+    "timeout": 5, "deadline": 60, "max_attempts": 2, "backoff": 0.5, "confirm": True, "on_lost": "ask",
+    "policies": [{"tool": "*", "pattern": "x", "decision": "deny"}], "progress": {"stuck_threshold": 5}, "steps": STEPS,
+}  # fmt: skip
+TIED = {"dependency_id": "l", "from": "fetch", "to": "full", "type": "COMPLETION_ONLY", "description": "in any case"}
+
+
+def test_tasks_that_are_named_are_shown_with_all_that_can_be_edited(program, digits):
+    edit_apply(digits.pk, [{"add_task": FULL}, {"add_dependency": TIED}], author="user:1")
+    found = program("get_constellation", constellation_id=digits.pk, tasks=["full", "fetch"])
+    assert [task["task_id"] for task in found["tasks"]] == ["fetch", "full"]
+    assert [line["dependency_id"] for line in found["dependencies"]] == ["l"]
+    assert found["written"] == {
+        "tasks": [{"task_id": "fetch", "tool": "noop"}, FULL],
+        "dependencies": [TIED],
+        "truncated": False,
+    }
+    assert found["counts"] == {"PENDING": 1, "WAITING_DEPENDENCY": 3}
+    parts = {key: found["written"][key] for key in ("tasks", "dependencies")}
+    again = {"op": "build_constellation", "parameters": {**parts, "clear": False}}
+    assert program("preview_edit", constellation_id=digits.pk, operations=[again])["diff"] == []
+    assert program("get_constellation", constellation_id=digits.pk)["written"] is None
+
+
+def test_what_is_written_of_tasks_is_bounded_and_says_so(program, digits):
+    for name in ("fetch", "train", "deploy"):
+        edit_apply(digits.pk, [{"update_task": {"task_id": name, "tips": ["x" * 20_000] * 2}}], author="user:1")
+    found = program("get_constellation", constellation_id=digits.pk, tasks=["fetch", "train", "deploy"])
+    assert ([task["task_id"] for task in found["written"]["tasks"]], found["written"]["truncated"]) == (
+        ["fetch", "train"],
+        True,
+    )
+
+
+def test_a_named_task_that_is_not_there_is_said_to_be_so(program, digits):
+    assert program("get_constellation", constellation_id=digits.pk, tasks=["fetch", "nope"]) == (
+        f"constellation {digits.pk} has no task nope"
+    )
+    assert "101 items; 100 are allowed" in program("get_constellation", constellation_id=digits.pk, tasks=["fetch"] * 101)
+
+
+def test_a_result_that_only_a_float_holds_is_read(program, digits):
+    digits.tasks.filter(task_id="fetch").update(result={"perplexity": 1e25})
+    found = program("get_constellation", constellation_id=digits.pk)
+    assert float(found["tasks"][0]["result"]["perplexity"]) == 1e25

@@ -11,7 +11,7 @@ from constellations.documents import MAX_BYTES, MAX_DEPTH
 from constellations.errors import PlanRejected
 from constellations.forms import DEPENDENCY_DEFAULTS
 from constellations.operations import MAX_TASKS
-from constellations.plans import MAX_PROBLEMS, TASK_DEFAULTS, Plan, parse
+from constellations.plans import MAX_PROBLEMS, TASK_DEFAULTS, Plan, absent, parse
 
 NOOP = "tasks:\n  - {task_id: a, tool: noop}\n"
 
@@ -534,9 +534,13 @@ def test_rules_are_told_apart_by_their_names():
         ("tasks: " + "[" * 400_000, 1, "nested more than 20 deep"),
         ("{" + '"a": {' * 100_000, 1, "nested more than 20 deep"),
         ("- " * 400_000, 1, "nested more than 20 deep"),
-        ("#" * (MAX_BYTES + 1), None, "the text has 1,000,001 bytes; 1,000,000 are allowed"),
-        (b"#" * (MAX_BYTES + 1), None, "the text has 1,000,001 bytes; 1,000,000 are allowed"),
-        ("#" + "\u00e9" * (MAX_BYTES // 2), None, "the text has 1,000,001 bytes; 1,000,000 are allowed"),
+        ("#" * (MAX_BYTES + 1), None, "the text has 1,000,001 bytes; 1,000,000 are allowed, and 10,000,000 of JSON"),
+        (b"#" * (MAX_BYTES + 1), None, "the text has 1,000,001 bytes; 1,000,000 are allowed, and 10,000,000 of JSON"),
+        (
+            "#" + "\u00e9" * (MAX_BYTES // 2),
+            None,
+            "the text has 1,000,001 bytes; 1,000,000 are allowed, and 10,000,000 of JSON",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_refused(text, line, message):
@@ -580,7 +584,7 @@ def test_a_plan_has_a_task(tasks):
 
 def test_a_plan_has_at_most_ten_thousand_tasks():
     tasks = [{"task_id": f"t{number}", "tool": "noop"} for number in range(MAX_TASKS + 1)]
-    assert problem(json.dumps({"tasks": tasks})) == (1, "tasks", "has 10,001 items; 10,000 are allowed")
+    assert problem(json.dumps({"tasks": tasks})) == (1, "tasks", "has 20,001 items; 20,000 are allowed")
     assert len(parse(json.dumps({"tasks": tasks[:-1]})).tasks) == MAX_TASKS
 
 
@@ -622,3 +626,98 @@ def test_any_value_in_a_plan_is_read_or_refused_with_a_message(tasks, dependenci
 def test_any_text_is_read_or_refused(text):
     with pytest.raises(PlanRejected):
         parse(text)
+
+
+# Numbers
+
+
+BIG = 2**63
+
+
+@pytest.mark.parametrize("number", [BIG, -BIG - 1, 2**64, 10**400, 1e25])
+@pytest.mark.parametrize(
+    ("part", "key"),
+    [
+        ({"tasks": [{"task_id": "a", "tool": "noop", "arguments": {"n": [0]}}]}, "tasks[0].arguments.n[0]"),
+        ({"tasks": [{"task_id": "a", "steps": [{"tool": "noop", "arguments": {"n": 0}}]}]}, "tasks[0].steps[0].arguments.n"),
+        (
+            {
+                "tasks": [{"task_id": "a", "tool": "noop"}],
+                "replan": [
+                    {
+                        "when": {"event": "task_ended"},
+                        "edit": [{"add_task": {"task_id": "b", "tool": "noop", "arguments": {"n": 0}}}],
+                    }
+                ],
+            },
+            "replan[0].edit[0].add_task.arguments.n",
+        ),
+    ],
+)
+def test_a_number_that_no_event_can_hold_is_refused_when_the_plan_is_read(part, key, number):
+    text = json.dumps(part).replace(" 0}", f" {number}}}").replace("[0]}", f"[{number}]}}")
+    assert problem(text) == (1, key, "the number is out of range; put it in quotes if it is text")
+
+
+def test_numbers_of_64_bits_are_kept_as_they_are():
+    kept = {"numbers": [BIG - 1, -BIG, 0, 1e18, -0.5, 1e-300]}
+    (task,) = parse(json.dumps({"tasks": [{"task_id": "a", "tool": "noop", "arguments": kept}]})).tasks
+    assert task["arguments"] == kept
+
+
+@pytest.mark.parametrize("key", ["timeout", "deadline", "backoff", "max_attempts", "priority"])
+def test_a_number_beyond_all_measure_is_refused_and_breaks_nothing(key):
+    found = problems(json.dumps({"tasks": [{"task_id": "a", "tool": "noop", key: 10**400}]}))
+    assert {where for _, where, _ in found} == {f"tasks[0].{key}"}
+    assert any(f"1{'0' * 39}..." in message for _, _, message in found)
+    assert problems(f"tasks: [{{task_id: a, tool: noop, {key}: {10**299}}}]")
+
+
+@pytest.mark.parametrize(
+    "step", [{"wait": 10**400}, {"wait": {"for": "x", "timeout": 10**400}}, {"tool": "x", "every": 10**400}]
+)
+def test_a_step_takes_no_time_beyond_all_measure(step):
+    assert any(
+        "1" + "0" * 39 in message for _, _, message in problems(json.dumps({"tasks": [{"task_id": "a", "steps": [step]}]}))
+    )
+
+
+def test_a_priority_is_a_word_or_its_place_among_them():
+    tasks = [{"task_id": f"t{place}", "tool": "noop", "priority": place} for place in range(4)]
+    words = [{**task, "priority": word} for task, word in zip(tasks, ("LOW", "MEDIUM", "HIGH", "CRITICAL"), strict=True)]
+    assert parse(json.dumps({"tasks": tasks})).tasks == parse(json.dumps({"tasks": words})).tasks
+
+
+# Tasks that are not there
+
+
+ABSENT = """
+    tasks: [{task_id: a, tool: noop}, {task_id: b, tool: noop}]
+    replan:
+      - when: {event: task_failed, task: [a, later], condition: "results['lost'] > 1"}
+        edit: [{remove_task: {task_id: b}}]
+"""
+
+
+def test_rules_may_name_tasks_that_are_said_to_be_absent():
+    assert [key for _, key, _ in problems(ABSENT)] == ["replan[0].when.task", "replan[0].when.condition"]
+    found = parse(f"{dedent(ABSENT)}absent: [later, lost, unused]\n")
+    assert found.rules[0]["when"]["task"] == ["a", "later"]
+    assert absent(found) == ["later", "lost"]
+    assert problem("absent: [5]\n" + NOOP)[1:] == ("absent[0]", "must be text, not the number 5; put it in quotes")
+
+
+def test_a_dependency_reads_no_task_that_is_absent():
+    text = (
+        f"{NOOP}  - {{task_id: b, tool: noop}}\ndependencies: [{{from: a, to: b, condition: \"results['x']\"}}]\nabsent: [x]\n"
+    )
+    assert problem(text)[1] == "dependencies[0].condition"
+
+
+def test_json_may_be_larger_than_yaml():
+    """JSON is read up to the size of an export; beyond YAML's no lines are told."""
+    tasks = [{"task_id": f"t{number}", "tool": "noop", "description": "x" * 1_000} for number in range(1_000)]
+    assert len(parse(json.dumps({"tasks": tasks})).tasks) == 1_000
+    assert problem(json.dumps({"tasks": [*tasks, {"task_id": "t0", "tool": "noop"}]}, indent=1)) == (
+        None, "tasks[1000].task_id", "there is a task t0 already: tasks[0]",
+    )  # fmt: skip

@@ -9,7 +9,7 @@ from agents.errors import AgentsError
 from agents.problems import PROBLEMS_LIMIT
 from constellations import importing
 from constellations.dialects import NAMES
-from constellations.documents import MAX_BYTES
+from constellations.documents import MAX_JSON_BYTES
 
 
 class Command(BaseCommand):
@@ -33,7 +33,7 @@ def _bytes_of(path: Path) -> bytes:
     """No more of the file than it takes to see that it is too large."""
     try:
         with path.open("rb") as file:
-            return file.read(MAX_BYTES + 1)
+            return file.read(MAX_JSON_BYTES + 1)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from error
 
