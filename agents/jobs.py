@@ -32,11 +32,11 @@ def ask_for_runner() -> None:
     async_task("agents.jobs.run_runner", secrets.token_hex(8), cluster=RUNNERS, timeout=-1, ack_failure=True, save=False)
 
 
-def runner_is_asked_for() -> bool:
-    """Whether a runner is enqueued that no worker has taken up yet."""
+def runners_asked_for() -> int:
+    """Runners that are enqueued and that no worker has taken up yet."""
     from django_q.models import OrmQ
 
-    return OrmQ.objects.filter(key=RUNNERS).exists()
+    return OrmQ.objects.filter(key=RUNNERS).count()
 
 
 def run_runner(nonce: str) -> None:
@@ -70,8 +70,8 @@ def live_runners() -> int:
 
 
 def ensure_runners() -> None:
-    """The schedule's safety net: ask for as many runners as are missing."""
-    for _ in range(settings.RUNNERS - live_runners()):
+    """The schedule's safety net: ask for as many runners as are missing, and as nobody has asked for yet."""
+    for _ in range(settings.RUNNERS - live_runners() - runners_asked_for()):
         ask_for_runner()
 
 

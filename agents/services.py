@@ -103,7 +103,7 @@ def check_same(found: InboxItem, kind: str, by: str, payload: dict[str, Any]) ->
 def wake_a_runner() -> None:
     """Ask the queue for a runner when none has shown life lately and none has been asked for."""
     alive = timezone.now() - timedelta(seconds=LEASE_S)
-    if not Runner.objects.filter(state="LIVE", renewed_at__gt=alive).exists() and not jobs.runner_is_asked_for():
+    if not Runner.objects.filter(state="LIVE", renewed_at__gt=alive).exists() and not jobs.runners_asked_for():
         jobs.ask_for_runner()
 
 

@@ -64,10 +64,22 @@ def _sqlite(name: str, options: dict[str, Any]) -> Iterator[CheckMessage]:
 @register
 def queues(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     main: dict[str, Any] = {key: value for key, value in settings.Q_CLUSTER.items() if key != "ALT_CLUSTERS"}
-    clusters: dict[str, dict[str, Any]] = {main.get("cluster_name", "default"): main}
+    clusters: dict[str, dict[str, Any]] = {main.get("cluster_name", main.get("name", "default")): main}
     others: dict[str, Any] = settings.Q_CLUSTER.get("ALT_CLUSTERS", {})  # type: ignore[assignment]
     clusters |= {name: {**main, **own} for name, own in others.items()}
-    return [message for name, cluster in clusters.items() for message in _queue(name, cluster)]
+    found = [message for name, cluster in clusters.items() for message in _queue(name, cluster)]
+    return found + list(_schedules(main))
+
+
+def _schedules(main: dict[str, Any]) -> Iterator[CheckMessage]:
+    """The schedule that brings runners back names no cluster, so it needs one that takes such schedules."""
+    name, cluster_name = main.get("name", "default"), main.get("cluster_name")
+    if cluster_name not in (None, name):
+        hint = f"Remove cluster_name, or set it to {name}."
+        yield Error(f"no cluster carries out schedules: Q_CLUSTER has the name {name} and the cluster_name {cluster_name}",
+                    hint=hint, id="orrery.E014")  # fmt: skip
+    if main.get("scheduler", True) is False:
+        yield Error(f"cluster {name}: its scheduler is off", hint="Remove scheduler: it brings runners back.", id="orrery.E015")
 
 
 def _queue(name: str, cluster: dict[str, Any]) -> Iterator[CheckMessage]:

@@ -178,8 +178,8 @@ RUNNERS = int(os.environ.get("ORRERY_RUNNERS", "2"))
 JOB_TIMEOUT_S = 60
 JOB_WORKERS = 1
 Q_CLUSTER = {
-    "name": "orrery",
-    "cluster_name": "jobs",
+    # django-q2 carries out a schedule that names no cluster only where the cluster's name is this one.
+    "name": "jobs",
     "orm": "default",
     "workers": JOB_WORKERS,
     "queue_limit": JOB_WORKERS,

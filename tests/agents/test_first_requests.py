@@ -71,9 +71,9 @@ def test_without_a_request_there_is_a_session_and_no_interaction(rest):
 def test_a_runner_is_asked_for_with_the_first_request(rest):
     from agents import jobs
 
-    assert not jobs.runner_is_asked_for()
+    assert jobs.runners_asked_for() == 0
     ask(rest, plan=PLAN)
-    assert jobs.runner_is_asked_for()
+    assert jobs.runners_asked_for() == 1
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
 """What django-q2 runs: runners are asked for when they are missing, and a delivery too many changes nothing."""
 
+from datetime import timedelta
+
 import pytest
 from django.utils import timezone
-from django_q.models import OrmQ
+from django_q.models import OrmQ, Schedule
+from django_q.scheduler import scheduler
 
 from agents import jobs, runtime, services
 from agents.engine.leases import Locked
@@ -56,7 +59,23 @@ def test_a_runner_whose_lock_is_free_does_not_count_as_alive():
 def test_the_safety_net_asks_for_as_many_as_are_missing(settings):
     settings.RUNNERS = 2
     jobs.ensure_runners()
-    assert OrmQ.objects.filter(key="runners").count() == 2
+    assert jobs.runners_asked_for() == 2
+
+
+def test_the_safety_net_does_not_ask_again_while_nobody_has_taken_up_what_it_asked_for(settings):
+    settings.RUNNERS = 2
+    for _ in range(5):
+        jobs.ensure_runners()
+    assert jobs.runners_asked_for() == 2
+
+
+def test_the_schedule_of_the_safety_net_is_carried_out_by_the_cluster_of_short_jobs():
+    Schedule.objects.create(
+        name="orrery: ensure runners", func="agents.jobs.ensure_runners", schedule_type="I", minutes=1,
+        next_run=timezone.now() - timedelta(minutes=1),
+    )  # fmt: skip
+    scheduler()
+    assert [queued.func() for queued in OrmQ.objects.filter(key="jobs")] == ["agents.jobs.ensure_runners"]
 
 
 def test_the_canary_leaves_its_word():

@@ -31,9 +31,17 @@ def databases(monkeypatch):
 
 
 def queues(settings, **changes):
-    cluster = {"cluster_name": "jobs", "workers": 2, "queue_limit": 2, "timeout": 60, "retry": 181}
+    cluster = {"name": "jobs", "workers": 2, "queue_limit": 2, "timeout": 60, "retry": 181}
     settings.Q_CLUSTER = {**cluster, **changes}
     return ids(checks.queues())
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [({"name": "orrery", "cluster_name": "jobs"}, "orrery.E014"), ({"scheduler": False}, "orrery.E015")],
+)
+def test_a_cluster_that_leaves_schedules_undone_is_refused(settings, changes, expected):
+    assert queues(settings, **changes) == [expected]
 
 
 def test_the_settings_as_shipped_are_right(databases):
