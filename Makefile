@@ -1,27 +1,31 @@
 # `make demo` and `make test` do everything on a fresh machine with Python 3.11 or later, make and git.
 # Variables: PORT (8000), HOST (127.0.0.1), ONCE=1 (make demo ends with the run), PYTHON (the first that is new enough),
-# DATABASE_URL and the others of docs/settings.md, PYTEST_FLAGS.
+# DATABASE_URL and the others of docs/settings.md, PYTEST_FLAGS, SIDE_BY_SIDE (tests that run at once; one a core).
 
 PORT ?= 8000
 HOST ?= 127.0.0.1
 PYTHON ?=
 PYTEST_FLAGS ?=
+SIDE_BY_SIDE ?= 2
 POSTGRES_URL ?= postgresql://postgres@127.0.0.1:5432/orrery
 VENV := .venv
 RUN := $(VENV)/bin/python
 PACKAGES := agents constellations frontend project
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
+PYTEST := $(RUN) -m pytest -n $(SIDE_BY_SIDE)
+
 export ONCE
 
-.PHONY: help demo up test test-browser test-services check format bench bench-smoke verify install install-dev database clean
+.PHONY: help demo up test test-long test-browser test-services check format bench bench-smoke verify install install-dev database clean
 
 help:
 	@echo "make demo            start everything, run the example, show it"
 	@echo "make up              start everything"
-	@echo "make test            the tests that need no server and no browser"
+	@echo "make test            the tests that need no server and no browser, but the long ones"
+	@echo "make test-long       the long ones: attacks, kills, whole installations"
 	@echo "make test-browser    the tests in Debian's chromium"
-	@echo "make test-services   the tests on PostgreSQL ($(POSTGRES_URL))"
+	@echo "make test-services   both of these on PostgreSQL ($(POSTGRES_URL))"
 	@echo "make check           format, lint, types, migrations, tests"
 	@echo "make verify          fold every stream and compare it with the rows"
 	@echo "make bench           the benchmarks (make bench-smoke: a short look)"
@@ -37,14 +41,17 @@ verify: install
 	@$(RUN) manage.py verify
 
 test: install-dev
-	$(RUN) -m pytest $(PYTEST_FLAGS)
+	$(PYTEST) $(PYTEST_FLAGS)
+
+test-long: install-dev
+	$(PYTEST) -m "attack or kill or live" $(PYTEST_FLAGS)
 
 test-browser: install-dev
-	$(RUN) -m pytest -m browser $(PYTEST_FLAGS)
+	$(PYTEST) -m browser $(PYTEST_FLAGS)
 
 test-services: export DATABASE_URL := $(POSTGRES_URL)
 test-services: install-dev
-	$(RUN) -m pytest -m "not browser" $(PYTEST_FLAGS)
+	$(PYTEST) -m "not browser" $(PYTEST_FLAGS)
 
 check: install-dev
 	$(RUN) -m ruff format --check .
@@ -52,7 +59,7 @@ check: install-dev
 	$(RUN) -m mypy $(PACKAGES)
 	$(RUN) manage.py makemigrations --check --dry-run
 	$(RUN) manage.py check
-	$(RUN) -m pytest $(PYTEST_FLAGS)
+	$(PYTEST) $(PYTEST_FLAGS)
 
 format: install-dev
 	$(RUN) -m ruff check --fix .

@@ -17,7 +17,7 @@ from agents.replay import events_since, fold, read_rows
 from agents.tables import TABLES
 from agents.verification import verify
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.attack]
 
 EVENTS, EXAMPLES = 500, 20
 """Of one walk, and walks: 10,000 events a machine."""

@@ -1,11 +1,14 @@
 """Tasks in steps, gates and policies, carried out by the real engine: device agents and their tool loops from row to row."""
 
+from threading import Thread
+
 import pytest
 
 from agents import policies, services, storage
 from agents.approvals import approval_decide
 from agents.models import Agent, Approval, Event, Evidence, Loop, PhaseRecord, Transition
 from constellations.models import Attempt, Task
+from tests.constellations.test_live_edits import outsider, until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
@@ -153,10 +156,16 @@ def test_a_rejected_task_fails_and_is_not_tried_again(engine, device):
 
 def test_a_cancel_and_a_new_request_in_one_breath_end_one_actor_and_begin_the_next(engine, device):
     session, _ = engine.submit({"tasks": [steps(sh("sleep 30"))]})
-    engine.run(found("agents_evidence", "id > 0"))
-    services.command_submit(session.pk, "cancel", "c", {"reason": "enough"}, by="user:1")
-    engine.submit({"tasks": [steps(sh("echo 1"))]}, session)
+
+    def ask_for_both(_) -> None:
+        until(Evidence.objects.exists)
+        services.command_submit(session.pk, "cancel", "c", {"reason": "enough"}, by="user:1")
+        engine.submit({"tasks": [steps(sh("echo 1"))]}, session)
+
+    asking = Thread(target=outsider, args=(ask_for_both,))
+    asking.start()
     engine.run()
+    asking.join()
     assert list(session.actors.order_by("epoch").values_list("state", flat=True)) == ["cancelled", "idle"]
     assert list(Task.objects.order_by("id").values_list("state", flat=True)) == ["CANCELLED", "COMPLETED"]
     assert Loop.objects.order_by("id").first().state == "Halted"

@@ -28,7 +28,7 @@ from tests.agents.conftest import make_token
 from tests.constellations.planting import noop, plant
 from tests.reliability.cluster import database_url, until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.live]
 
 STOP_S = 10.0
 """Within which a server has to be gone after SIGTERM; what is wrong when a thread or a task holds it up lasts for ever."""

@@ -22,7 +22,7 @@ from tests.agents.conftest import make_token
 from tests.constellations.planting import noop, plant, states
 from tests.reliability.cluster import database_url
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.live]
 END_S = 60
 
 

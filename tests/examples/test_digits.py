@@ -11,6 +11,8 @@ import yaml
 from agents.devices import Limits, run_command
 from examples.digits.fetch import SOURCE, parts, read
 
+pytestmark = pytest.mark.live
+
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = yaml.safe_load((ROOT / "examples" / "digits.yaml").read_text())
 ADDED = [operation["add_task"] for operation in PLAN["replan"][0]["edit"] if "add_task" in operation]

@@ -20,7 +20,7 @@ from agents.verification import verify, verify_stream
 from constellations.models import Attempt
 from tests.reliability.cluster import Cluster, marked, until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.attack]
 
 SESSIONS = 100
 SLOTS = 200

@@ -16,7 +16,7 @@ from constellations.models import Attempt, Constellation, Edit, Task
 from tests.conftest import TestRunner
 from tests.reliability.conflicts import Outsider, check_story, plan
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.attack]
 
 DEVICES = ["laptop", "gpu"]
 EXAMPLES = settings(

@@ -24,7 +24,7 @@ from constellations.machines.constellation import CLOSED
 from constellations.models import Attempt, Constellation
 from tests.reliability.cluster import Cluster, Marks, marked, until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.attack]
 
 SESSIONS = 16
 CLIENTS = 3

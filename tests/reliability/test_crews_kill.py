@@ -29,7 +29,7 @@ from constellations.models import Attempt, Task
 from tests.reliability.cluster import marked, until
 from tests.reliability.steps import StepMarks, calls_of, check_each_done_once
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kill]
 
 SESSIONS = 4
 CALLS = 6

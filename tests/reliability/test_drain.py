@@ -13,7 +13,7 @@ from agents.verification import verify
 from constellations.models import Attempt, Task
 from tests.reliability.cluster import PATIENCE_S, marked, until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kill]
 
 
 def owner_of(session: int) -> Runner | None:

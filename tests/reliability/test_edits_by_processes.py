@@ -21,7 +21,7 @@ from tests.reliability.conflicts import check_story
 from tests.reliability.edit_history import check_answers, check_history, check_specifications, check_told, events_of
 from tests.reliability.editors import EditorProcess, Note
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.attack]
 
 EDITORS = 4
 CHANGE_SETS = 50

@@ -12,7 +12,7 @@ from agents.verification import verify
 from constellations.models import Attempt, Constellation, Task
 from tests.reliability.cluster import Marks, marked, until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kill]
 
 ON_LOST = ("retry", "fail", "ask")
 TAKE_OVER_S = 5.0

@@ -21,6 +21,7 @@ from constellations.models import Attempt, Task
 from tests.reliability.cluster import database_url, until
 
 pytestmark = [
+    pytest.mark.kill,
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has no locks of rows"),
 ]
