@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agents.clock import to_iso
 from agents.engine.tools import Outcome
@@ -12,6 +12,7 @@ from agents.transient import pause
 from agents.turns import Turn
 from constellations.dispatch import Start
 from constellations.graph_rows import Node
+from constellations.live import REASON_LENGTH, LiveGraph
 from constellations.lost import ASKS
 from constellations.machines import TASK
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from constellations.work import ConstellationWork
 
 LONGEST_BACKOFF_S = 3600.0
+OVERDUE = "deadline"
+"""Event of the task's table, and reason, of a task whose deadline has passed."""
 AGENT_EVENT = {"completed": "finish", "failed": "fail", "timeout": "fail", "cancelled": "cancel", "lost": "error"}
 """How a device agent takes the end of its attempt."""
 
@@ -36,7 +39,7 @@ class AttemptEnds:
 
     def attempt(self, turn: Turn, now: float, start: Start, outcome: Outcome) -> None:
         """Attempt and task end with their device agent; what depends on the task follows in the same commit."""
-        attempt, node = start.attempt, start.node
+        attempt, node, live = start.attempt, start.node, self._live
         del self._work.attempts[attempt["id"]]
         ended = {
             "outcome": outcome.outcome, "ended_at": turn.at, "result": outcome.result,
@@ -48,7 +51,7 @@ class AttemptEnds:
             fields = {} if outcome.result is None else {"result": outcome.result}
             if node.row["error"]:
                 fields["error"] = ""
-            turn.transition(TASK, "task", node.row, "succeed", also=also, ended_at=turn.at, **fields)
+            turn.transition(TASK, "task", node.row, "succeed", also=also, **live.end_fields(turn), **fields)
         elif outcome.outcome == "lost" and not outcome.reason:
             self._lost(turn, node, also, outcome)
         elif outcome.outcome == "cancelled":
@@ -56,16 +59,20 @@ class AttemptEnds:
         else:
             self._failed(turn, now, node, also, outcome)
         self._carry_out(turn, attempt)
-        live = self._work.live
-        if node.ended and live is not None:
+        if node.ended:
             live.ended(turn, node)
+
+    @property
+    def _live(self) -> LiveGraph:
+        assert self._work.live is not None
+        return self._work.live
 
     def _failed(self, turn: Turn, now: float, node: Node, also: Fields, outcome: Outcome) -> None:
         made = node.row["attempt"] - node.row["attempts_before"]
         if made >= node.row["max_attempts"] or outcome.reason:  # stuck or refused: the same again would end the same
             turn.transition(
                 TASK, "task", node.row, "fail", {"attempts_left": False}, outcome.reason or outcome.outcome, also=also,
-                error=outcome.error, ended_at=turn.at,
+                error=outcome.error, **self._live.end_fields(turn),
             )  # fmt: skip
             return
         at = now + pause(made, node.row["id"], node.row["backoff"], LONGEST_BACKOFF_S)
@@ -79,7 +86,7 @@ class AttemptEnds:
         """Nobody knows how the attempt ended: `on_lost` decides."""
         choice = node.row["on_lost"]
         fields: Fields = {"error": outcome.error}
-        fields.update({"ended_at": turn.at} if choice == "fail" else {"device_id": None})
+        fields.update(self._live.end_fields(turn) if choice == "fail" else {"device_id": None})
         reason = ASKS if choice == "ask" else "lost"
         turn.transition(TASK, "task", node.row, "lost", {"on_lost": choice}, reason, also=also, **fields)
         if choice == "retry":
@@ -112,19 +119,36 @@ class AttemptEnds:
         """Once the decision is durable. A crew interrupts its own calls."""
         self._work.drive.interrupt(attempt["id"])
 
-    def cancel(self, turn: Turn, node: Node, reason: str) -> None:
-        """Cancel one task; its attempt, if it runs, is fenced now and its body interrupted once that is durable."""
+    def cancel(self, turn: Turn, node: Node, reason: str, *, with_all: bool = False) -> None:
+        """Cancel one task. `with_all`: the whole constellation ends, so that nothing follows from it and nobody is told."""
+        fields = {"ended_at": turn.at} if with_all else self._live.end_fields(turn)
+        said = f"cancelled: {reason}"[:REASON_LENGTH]
+        self._cut_off(turn, node, "cancel", "cancelled", reason, "cancelled", reason=said, **fields)
+        if not with_all:
+            self._live.ended(turn, node)
+
+    def overdue(self, turn: Turn, node: Node) -> None:
+        """The deadline of a task has passed: it has FAILED, whether it runs or still waits."""
+        why = f"its deadline of {node.row['deadline']:g} s has passed"
+        fields = self._live.end_fields(turn) | {"error": why, "retry_at": None}
+        self._cut_off(turn, node, OVERDUE, "timeout", why, OVERDUE, reason=OVERDUE, **fields)
+        self._live.ended(turn, node)
+
+    def _cut_off(
+        self, turn: Turn, node: Node, event: str, outcome: str, why: str, agents_reason: str, **fields: Any
+    ) -> None:  # fmt: skip
+        """End a task by `event`; its attempt, if it runs, is fenced now and its body interrupted once that is durable."""
         also: Fields = {}
         start = next((start for start in self._work.attempts.values() if start.node is node), None)
         if start is not None:
             attempt = start.attempt
             del self._work.attempts[attempt["id"]]
             if attempt["id"] in self._work.crews:
-                self._work.crews.cancel(turn, start, reason)
+                self._work.crews.cancel(turn, start, why, agents_reason)
             else:
-                turn.transition(DEVICE_AGENT, "agent", start.agent, "cancel", reason="cancelled")
-            also = {"attempt": {str(attempt["id"]): {"outcome": "cancelled", "ended_at": turn.at, "error": reason}}}
-        turn.transition(TASK, "task", node.row, "cancel", reason=f"cancelled: {reason}"[:500], also=also, ended_at=turn.at)
+                turn.transition(DEVICE_AGENT, "agent", start.agent, "cancel", reason=agents_reason)
+            also = {"attempt": {str(attempt["id"]): {"outcome": outcome, "ended_at": turn.at, "error": why}}}
+        turn.transition(TASK, "task", node.row, event, also=also, **fields)
         if start is not None:
             self._carry_out(turn, start.attempt)
 

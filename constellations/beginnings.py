@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from constellations.work import ConstellationWork
 
 
+CREATION = "creation"
+"""The weaving mode in which a constellation is made; the other is `editing` (replanning)."""
+
+
 def begin(work: ConstellationWork, turn: Turn, prepared: Any) -> None:
     """`prepared` is what `ConstellationHandler.prepare` returned: the constellation agent is then in CONTINUE, or in FAIL."""
     if not work.agent:
@@ -87,7 +91,7 @@ def _new(work: ConstellationWork, turn: Turn, **fields: Any) -> LiveGraph:
     if before:
         fields |= {"replaces_id": before["id"], "added": before["added"]}
     work.constellation = TABLES["constellation"].whole(fields)
-    turn.record("constellation_created", add={"constellation": [fields]})
+    turn.record("constellation_created", mode=CREATION, add={"constellation": [fields]})
     return LiveGraph(work.constellation, work.wait_or_ready)
 
 

@@ -258,13 +258,13 @@ class Crews:
             if key in self._crews:
                 self._crews[key][0].record_end(turn)
 
-    def cancel(self, turn: Turn, start: Start, reason: str) -> None:
-        """End an attempt's agents, and what runs for it once that is durable."""
+    def cancel(self, turn: Turn, start: Start, reason: str, why: str = "cancelled") -> None:
+        """End an attempt's agents, and what runs for it once that is durable. `why` is what their transitions say."""
         crew, _ = self._crews[start.attempt["id"]]
         self._forget(start.attempt["id"], start)
         self._since.pop(start.attempt["id"], None)
         self._interrupt(crew)
-        crew.cancel(turn, reason)
+        crew.cancel(turn, reason, why)
 
     def _forget(self, key: int, start: Start) -> None:
         del self._crews[key]

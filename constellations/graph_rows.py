@@ -15,6 +15,9 @@ from constellations.errors import ConditionUnknown
 from constellations.graph import Graph
 from constellations.machines.task import ENDED
 
+UNKNOWN = "condition unknown"
+"""What the reason of a dependency begins with whose condition could not be evaluated."""
+
 
 class Edge:
     """A dependency between two nodes. `verdict`: None while unknown, else whether it holds; `why` when it never can."""
@@ -25,6 +28,11 @@ class Edge:
         self.row, self.up, self.down = row, up, down
         self.verdict: bool | None = None
         self.why = ""
+
+    @property
+    def condition_failed(self) -> bool:
+        """Whether it never holds because a condition could not be evaluated: its own, or one that skipped its upstream."""
+        return self.verdict is False and (self.why.startswith(UNKNOWN) or self.up.row["condition_failed"])
 
 
 class Node:
@@ -69,8 +77,9 @@ class RowsOf(Mapping[str, Fields]):
 class GraphRows:
     """Nodes and edges by their names.
 
-    `open` counts tasks that have not ended, `results` are those of the others, `news` are the nodes whose end the planner has
-    not been told, `dirty` those that were touched by others and must be judged again.
+    `open` counts tasks that have not ended, `results` are those of the others, `news` are the nodes whose end is still to be
+    told to the planner (their rows say so), by the ids of their rows and in the order in which they ended, `dirty` those that
+    were touched by others and must be judged again.
     """
 
     def __init__(self, constellation: Fields):
@@ -79,7 +88,7 @@ class GraphRows:
         self.edges: dict[str, Edge] = {}
         self.ids: dict[int, Node] = {}
         self.results: dict[str, Any] = {}
-        self.news: list[Node] = []
+        self.news: dict[int, Node] = {}
         self.graph = Graph()
         self.open = 0
         self.dirty: dict[str, None] = {}
@@ -88,6 +97,7 @@ class GraphRows:
         """Fill the graph from rows; judges every edge, changes no row."""
         for row in tasks:
             self.add_node(row)
+        self.news = {node.row["id"]: node for node in sorted(self.news.values(), key=_when_it_ended)}
         for row in dependencies:
             self.link(row)
         self.graph = Graph.build(self.nodes, [(e.up.key, e.down.key) for e in self.edges.values()])
@@ -113,7 +123,7 @@ class GraphRows:
             line.up.outgoing.append(line)
             line.down.incoming.append(line)
         self.results, self.graph, self.open = dict(other.results), other.graph.copy(), other.open
-        self.news, self.dirty = [self.nodes[node.key] for node in other.news], dict(other.dirty)
+        self.news, self.dirty = {key: self.ids[key] for key in other.news}, dict(other.dirty)
 
     def take_apart(self) -> None:
         """Nobody needs it any more. Nodes and edges hold each other: left to the collector they would cost it a long look."""
@@ -140,7 +150,15 @@ class GraphRows:
             self.open += 1
         elif row["result"] is not None:
             self.results[node.key] = row["result"]
+        self.note_news(node)
         return node
+
+    def note_news(self, node: Node) -> None:
+        """Take up what the row of `node` says about its end: that it is still to be told, or no more."""
+        if not node.row["untold"]:
+            self.news.pop(node.row["id"], None)
+        elif node.row["id"] not in self.news:
+            self.news[node.row["id"]] = node
 
     def link(self, row: Fields) -> Edge:
         up, down = self.ids[row["upstream_id"]], self.ids[row["downstream_id"]]
@@ -166,7 +184,7 @@ class GraphRows:
         self.graph.remove_task(key)
         if not node.ended:
             self.open -= 1
-        self.news = [other for other in self.news if other is not node]
+        self.news.pop(node.row["id"], None)
         return node
 
     def judge(self, edge: Edge) -> None:
@@ -218,7 +236,6 @@ class GraphRows:
         for node in dict.fromkeys([*moved, *(edge.down for edge in out_of)]):
             self.count(node)
         self.dirty.clear()
-        self.news.clear()
 
     def _own(self, data: Fields, table: str) -> Iterator[Fields]:
         """Rows that an event adds to this constellation; a session has others."""
@@ -235,8 +252,8 @@ class GraphRows:
             was = node.ended
             node.row.update(fields)
             self.open += was - node.ended
+            self.note_news(node)
             if node.ended != was:
-                self.news = [*self.news, node] if node.ended else [other for other in self.news if other is not node]
                 self.dirty.update((edge.down.key, None) for edge in node.outgoing)
             self.dirty[node.key] = None
         wanted = {int(key): fields for key, fields in changes.get("dependency", {}).items()}
@@ -244,6 +261,10 @@ class GraphRows:
             if edge.row["id"] in wanted:
                 edge.row.update(wanted[edge.row["id"]])
                 self.dirty[edge.down.key] = None
+
+
+def _when_it_ended(node: Node) -> tuple[str, int]:
+    return node.row["ended_at"] or "", node.row["id"]
 
 
 def verdict(edge: Edge, results: dict[str, Any]) -> tuple[bool | None, str]:
@@ -260,5 +281,5 @@ def verdict(edge: Edge, results: dict[str, Any]) -> tuple[bool | None, str]:
     try:
         holds = conditions.evaluate(edge.row["condition"], edge.up.row["result"], results)
     except ConditionUnknown as error:
-        return False, f"condition unknown: {error}"
+        return False, f"{UNKNOWN}: {error}"
     return holds, "" if holds else f"condition is false: {edge.row['condition']}"

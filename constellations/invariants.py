@@ -50,6 +50,12 @@ def closed_constellations_hold_nothing_open() -> Iterator[Finding]:
 
 
 @invariant
+def the_planner_knew_all_ends_before_a_close() -> Iterator[Finding]:
+    for task in Task.objects.filter(constellation__state__in=CLOSED, untold=True):
+        yield f"task {task.pk} has ended, and its constellation was closed before the planner was told"
+
+
+@invariant
 def edits_count_versions() -> Iterator[Finding]:
     for constellation in Constellation.objects.annotate(n=Count("edits")).exclude(version=1):
         if constellation.version != constellation.n + 1:

@@ -35,12 +35,31 @@ class LiveGraph(GraphRows):
         twin.take_over(self)
         return twin
 
+    # --- ends
+
+    @property
+    def planner_listens(self) -> bool:
+        """Whether the planner wants to be told when tasks end; where it does not, nobody pays for telling it."""
+        return bool(self.constellation["rules"])
+
+    def end_fields(self, turn: Turn) -> Fields:
+        """Fields of every task that ends, beside those that say how."""
+        return {"ended_at": turn.at, "untold": True} if self.planner_listens else {"ended_at": turn.at}
+
+    def take_news(self) -> list[Node]:
+        """The nodes whose end is still to be told; they are told from now on, and whoever takes them records it."""
+        taken = list(self.news.values())
+        self.news.clear()
+        for node in taken:
+            node.row["untold"] = False
+        return taken
+
     # --- readiness
 
     def ended(self, turn: Turn, node: Node) -> None:
         """`node` has just ended: what depended on it becomes ready, or never can."""
         self.open -= 1
-        self.news.append(node)
+        self.note_news(node)
         if node.row["result"] is not None:
             self.results[node.key] = node.row["result"]
         never = []
@@ -68,10 +87,12 @@ class LiveGraph(GraphRows):
             node = edge.down
             if edge.verdict is not False or node.row["state"] not in ("WAITING_DEPENDENCY", "PENDING"):
                 continue  # what had decided it may itself have been revived in the same pass
-            reason = f"{SKIPPED}: {edge.row['dependency_id']} {edge.why}"[:REASON_LENGTH]
-            steps.append(turn.step(TASK, node.row, "skip", reason=reason, ended_at=turn.at))
+            fields = self.end_fields(turn)
+            if edge.condition_failed:
+                fields["condition_failed"] = True
+            steps.append(turn.step(TASK, node.row, "skip", reason=_why_skipped(edge), **fields))
             self.open -= 1
-            self.news.append(node)
+            self.note_news(node)
             never += self._after_skip(turn, node)
         turn.record_steps("tasks_skipped", "task", steps)
 
@@ -88,16 +109,14 @@ class LiveGraph(GraphRows):
         """Judge tasks anew after an edit: ready, blocked, skipped or revived, and what follows downstream."""
         todo = Sweep(self.graph, (key for key in keys if key in self.nodes))
         never: list[Edge] = []
-        revived: set[Node] = set()
         for key in todo:
             node = self.nodes[key]
             for edge in node.incoming:
                 self.judge(edge)
             self.count(node)
             no = next((edge for edge in node.incoming if edge.verdict is False), None)
-            if node.skipped and no is None:
+            if node.skipped and (no is None or _is_decided_otherwise(node)):
                 self._revive(turn, node)
-                revived.add(node)
                 for edge in node.outgoing:
                     todo.add(edge.down.key)
             if no is not None:
@@ -108,21 +127,21 @@ class LiveGraph(GraphRows):
                 self.on_ready(node)  # its device or its priority may have changed, or somebody else made it ready
             elif not node.unmet:
                 self._ready(turn, node)
-        if revived:
-            self.news = [node for node in self.news if node not in revived]
         if never:
             self._skip(turn, never)
 
     def _revive(self, turn: Turn, node: Node) -> None:
         """An edit changed what had decided that `node` is skipped; what was skipped because of it is looked at too."""
-        turn.transition(TASK, "task", node.row, "revive", {"skipped": True}, ended_at=None)
+        marks = {name: False for name in ("untold", "condition_failed") if node.row[name]}
+        turn.transition(TASK, "task", node.row, "revive", {"skipped": True}, ended_at=None, **marks)
         self.open += 1
+        self.note_news(node)
 
     def reopen(self, node: Node) -> bool:
         """`node`, which had ended, is about to begin again; whether it waits for something."""
         self.open += 1
         self.results.pop(node.key, None)
-        self.news = [other for other in self.news if other is not node]
+        self.news.pop(node.row["id"], None)
         for edge in node.incoming:
             self.judge(edge)
         self.count(node)
@@ -243,3 +262,16 @@ class LiveGraph(GraphRows):
     def waiting(self) -> Iterator[Node]:
         """Nodes that may start as far as their dependencies go."""
         return (node for node in self.nodes.values() if node.row["state"] == "PENDING")
+
+
+def _why_skipped(edge: Edge) -> str:
+    return f"{SKIPPED}: {edge.row['dependency_id']} {edge.why}"[:REASON_LENGTH]
+
+
+def _is_decided_otherwise(node: Node) -> bool:
+    """Whether a condition that could not be evaluated is not what skips a skipped node any more, or only now is."""
+    never = [edge for edge in node.incoming if edge.verdict is False]
+    failed, reason = node.row["condition_failed"], node.row["reason"]
+    if not (failed or any(edge.condition_failed for edge in never)):
+        return False
+    return not any(edge.condition_failed == failed and _why_skipped(edge) == reason for edge in never)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agents.acting import asking
+from agents.clock import from_iso
 from agents.tables import Fields
 from agents.turns import Turn
 from constellations.graph_rows import Node
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from constellations.work import ConstellationWork
 
 ASKS = "lost: waits for a person's word"
-"""Reason of such a task, which is PENDING."""
+"""Reason of such a task, which is PENDING, or WAITING_DEPENDENCY after an edit."""
+REFUSED = {"rejected": "another attempt was not allowed", "expired": "nobody said in time whether it may be tried again"}
+"""What the error of a task says, by what became of its approval."""
 UNDECIDED = "session_id = %s AND kind = 'lost' AND used_at IS NULL AND state IN ('waiting', 'approved', 'rejected')"
 
 
@@ -33,7 +36,7 @@ class LostTasks:
         row = node.row
         title = f"{row['name'] or row['task_id']}: its runner was lost. May it be tried again?"
         action = {"tool": row["tool"], "arguments": row["arguments"]}
-        approval = asking.new(turn, self._work.drive.stream, row["id"], "lost", title, None, action=action)
+        approval = asking.new(turn, self._work.drive.stream, row["id"], "lost", title, asking.APPROVAL_S, action=action)
         self._approvals[approval["id"]] = approval
 
     def absorb(self, data: Fields) -> None:
@@ -41,13 +44,20 @@ class LostTasks:
             if int(key) in self._approvals:
                 self._approvals[int(key)].update(fields)
 
+    def wake_at(self) -> float | None:
+        """When the first of them expires, in seconds since 1970."""
+        waiting = [row for row in self._approvals.values() if row["state"] == "waiting" and row["expires_at"] is not None]
+        return min((from_iso(row["expires_at"]) for row in waiting), default=None)
+
     def decide(self, turn: Turn) -> None:
-        """What follows from the decisions that have come; what nobody waits for any more is withdrawn."""
+        """What follows from the decisions that have come, or not in time; what nobody waits for any more is withdrawn."""
         for key, approval in list(self._approvals.items()):
             live = self._work.live
             node = None if live is None else live.ids.get(approval["subject_id"])
-            asks = node is not None and node.row["state"] == "PENDING" and node.row["reason"] == ASKS
-            if node is not None and asks and approval["state"] == "waiting":
+            asks = node is not None and node.row["state"] in ("PENDING", "WAITING_DEPENDENCY") and node.row["reason"] == ASKS
+            if asks and asking.expired(approval, turn.ts):
+                asking.expire(turn, approval)
+            if asks and approval["state"] == "waiting":
                 continue
             del self._approvals[key]
             if node is None or not asks:
@@ -62,13 +72,20 @@ class LostTasks:
         self._approvals.clear()
 
     def _follow(self, turn: Turn, node: Node, approval: Fields) -> None:
-        asking.use(turn, approval)
+        """A task that may be tried again goes on, any other has FAILED: nobody knows how it ended."""
+        if approval["state"] != "expired":
+            asking.use(turn, approval)
         by = approval["decided_by"]
         if approval["state"] == "approved":
             turn.record("task_released", by=by, task_id=node.key, set={"task": {str(node.row["id"]): {"reason": ""}}})
             node.row["reason"] = ""
-            self._work.dispatch.ready(node)
+            if node.row["state"] == "PENDING":
+                self._work.dispatch.ready(node)
         else:
-            turn.transition(TASK, "task", node.row, "cancel", reason="cancelled: rejected", by=by, ended_at=turn.at)
-            assert self._work.live is not None
-            self._work.live.ended(turn, node)
+            live = self._work.live
+            assert live is not None
+            error = f"{node.row['error']}; {REFUSED[approval['state']]}"
+            turn.transition(
+                TASK, "task", node.row, approval["state"], reason="lost", by=by, error=error, **live.end_fields(turn)
+            )
+            live.ended(turn, node)

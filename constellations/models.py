@@ -86,6 +86,10 @@ class Task(models.Model):
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     retry_at = models.DateTimeField(null=True, help_text="A failed attempt is repeated from then on.")
+    condition_failed = models.BooleanField(
+        default=False, help_text="Skipped because a condition could not be evaluated, its own or one further up."
+    )
+    untold = models.BooleanField(default=False, help_text="Its end is still to be told to the planner.")
 
     class Meta:
         ordering = ("id",)

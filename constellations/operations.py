@@ -36,8 +36,11 @@ from constellations.values import (
     whole,
 )
 
-EVENTS = ("task_completed", "task_failed", "task_skipped", "task_ended")
-"""What a replan rule may wait for; task_ended is any of the others, or a task that was cancelled."""
+EVENTS = ("task_completed", "task_failed", "task_skipped", "condition_failed", "task_ended")
+"""What a replan rule may wait for; task_ended is any of the others, or a task that was cancelled.
+
+condition_failed is a task_skipped: one that a condition skipped which could not be evaluated.
+"""
 
 MAX_TIMES = 1_000
 """How often a rule may fire."""

@@ -14,11 +14,16 @@ from agents.garbage import nothing_collected
 from agents.models import Device
 from agents.tables import Fields
 from constellations import editing, plain_text, plans, rules
+from constellations.drafts import SKIPPED
 from constellations.graph import Graph
 from constellations.live import LiveGraph
 from constellations.machines.task import ENDED
 
 AUTHOR = "planner"
+NAMED = 20
+"""Tasks that a result names, of those that a condition skipped which could not be evaluated."""
+IN_WORDS = 3
+"""Of them in its summary."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +71,14 @@ class Proposal:
 
 
 def propose(live: LiveGraph) -> tuple[list[Proposal], list[str]]:
-    """Editing mode: proposals for the tasks that have ended since it was asked last, and notes on broken conditions."""
+    """Editing mode: proposals for the tasks whose ends it has not been told yet, and notes on broken conditions."""
     ended = [
         {
             "task_id": node.key, "state": node.row["state"], "reason": node.row["reason"],
-            "result": node.row["result"], "error": node.row["error"],
+            "condition_failed": node.row["condition_failed"], "result": node.row["result"], "error": node.row["error"],
         }
-        for node in live.news
+        for node in live.news.values()
     ]  # fmt: skip
-    live.news = []
     if not live.constellation["rules"]:
         return [], []
     firings, notes = rules.match(live.constellation["rules"], live.constellation["fired"], ended, live.results)
@@ -86,11 +90,28 @@ def summary(live: LiveGraph, started: float, now: float) -> dict[str, Any]:
     states = [node.row["state"] for node in live.nodes.values()]
     counts = {state.lower(): states.count(state) for state in ENDED}
     results = {n.key: n.row["result"] for n in live.nodes.values() if not n.outgoing and n.row["result"] is not None}
-    told = "{completed} of {total} tasks completed, {failed} failed, {cancelled} cancelled or skipped"
+    told = "{completed} of {total} tasks completed, {failed} failed, {cancelled} cancelled or skipped".format(
+        total=len(states), **counts
+    )
+    skipped = [node.row for node in live.nodes.values() if node.row["condition_failed"]]
     return {
-        "summary": told.format(total=len(states), **counts),
+        "summary": told + _conditions_in_words(skipped),
         "total_tasks": len(states),
         **counts,
+        **({"condition_failed": [_named(row) for row in skipped[:NAMED]]} if skipped else {}),
         "wall_s": round(now - started, 3),
         "results": results,
     }
+
+
+def _named(row: Fields) -> Fields:
+    return {"task_id": row["task_id"], "reason": row["reason"]}
+
+
+def _conditions_in_words(skipped: list[Fields]) -> str:
+    """What the summary says of tasks that a condition skipped which could not be evaluated."""
+    if not skipped:
+        return ""
+    names = ", ".join(f"{row['task_id']} ({row['reason'].removeprefix(SKIPPED + ': ')})" for row in skipped[:IN_WORDS])
+    more = f" and {len(skipped) - IN_WORDS:,} more" if len(skipped) > IN_WORDS else ""
+    return f"; a condition that could not be evaluated skipped {names}{more}"

@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING
 
 from agents.errors import AgentsError
 from agents.storage import cursor, store
-from agents.turns import Turn
+from agents.turns import PIECE, Turn
 from constellations import planner
 from constellations.dispatcher import InTurn, commands_of, execute_commands
 from constellations.edits import PLANNERS
 from constellations.errors import LimitReached
+from constellations.graph_rows import Node
 from constellations.limits import EDITING_SESSIONS
 from constellations.machines import CONSTELLATION_AGENT
 
 if TYPE_CHECKING:
     from constellations.work import ConstellationWork
 
+EDITING = "editing"
+"""The weaving mode of an editing session; the other is `creation` (beginnings)."""
 SO_FAR = "SELECT count(*) FROM agents_transition WHERE subject_id = %s AND event = 'edited'"
 """Editing sessions of a constellation agent; one may make several edits, or none."""
 
@@ -33,10 +36,11 @@ class Replanning:
         self._sessions = store().execute(cursor(), SO_FAR, (self._work.agent["id"],)).fetchone()[0]
 
     def session(self, turn: Turn) -> None:
-        """One editing session over all ends that wait, if any rule of the plan answers to them."""
+        """One editing session over all ends that wait; it edits if any rule of the plan answers to them."""
         work = self._work
         assert work.live is not None
         proposals, notes = planner.propose(work.live)
+        self._record_taken(turn, work.live.take_news())
         for note in notes:
             turn.record("condition_unknown", message=note)
         if not proposals:
@@ -51,6 +55,15 @@ class Replanning:
             CONSTELLATION_AGENT, "agent", work.agent, "edited", reason="; ".join(p.rule for p in proposals)[:500],
             also={"constellation": {str(work.subject): {"fired": work.constellation["fired"]}}},
         )  # fmt: skip
+
+    def _record_taken(self, turn: Turn, taken: list[Node]) -> None:
+        """The record of an editing session, in pieces: which ends it took. No other session takes them again."""
+        for at in range(0, len(taken), PIECE):
+            piece = taken[at : at + PIECE]
+            turn.record(
+                "ends_taken", mode=EDITING, agent_id=self._work.agent["id"], tasks=[node.key for node in piece],
+                set={"task": {str(node.row["id"]): {"untold": False} for node in piece}},
+            )  # fmt: skip
 
     def _apply(self, turn: Turn, proposal: planner.Proposal) -> None:
         work = self._work

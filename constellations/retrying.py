@@ -30,6 +30,8 @@ def _fault(live: LiveGraph, key: str) -> str:
     node = live.nodes.get(key)
     if node is None:
         return f"there is no task {key}"
+    if node.row["condition_failed"]:
+        return f"{key} was {node.row['reason']}; mend the condition, and it is revived"
     if node.skipped:
         return f"{key} was skipped; it is revived when what decided that begins again"
     if not _may(node):
@@ -83,6 +85,8 @@ def _step(live: LiveGraph, turn: Turn, node: Node, reason: str) -> tuple[Fields,
         "retry_at": None,
         "device_id": None,
     }
+    if node.row["untold"]:
+        fields["untold"] = False
     if node.row["deadline"] is not None:
         over = from_iso(live.constellation["created_at"]) + node.row["deadline"] <= turn.ts
         fields["deadline"] = None if over else node.row["deadline"]

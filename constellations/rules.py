@@ -37,7 +37,8 @@ def match(
 
     Firings come in the order in which the tasks ended, then that of the rules. A condition that is neither true nor false
     does not fire; it is in the second list, as a sentence.
-    `fired` counts earlier firings by the rule's name and is not changed. An ended task has task_id, state, reason, result.
+    `fired` counts earlier firings by the rule's name and is not changed. An ended task has task_id, state, reason, result, and
+    condition_failed where it was skipped.
     """
     firings: list[Firing] = []
     notes: list[str] = []
@@ -59,11 +60,14 @@ def match(
 def _concerns(when: Mapping[str, Any], task: Ended) -> bool:
     wanted = when.get("task")
     named = not wanted or (task["task_id"] == wanted if isinstance(wanted, str) else task["task_id"] in wanted)
-    return named and when["event"] in ("task_ended", _event(task))
+    return named and when["event"] in _events(task)
 
 
-def _event(task: Ended) -> str:
-    return "task_skipped" if is_skipped(task) else SINGLE_EVENTS.get(task["state"], "")
+def _events(task: Ended) -> tuple[str, ...]:
+    """What a rule may call the end of a task."""
+    if not is_skipped(task):
+        return "task_ended", SINGLE_EVENTS.get(task["state"], "")
+    return "task_ended", "task_skipped", *(("condition_failed",) if task.get("condition_failed") else ())
 
 
 def _holds(condition: str, task: Ended, results: Mapping[str, Any]) -> bool:

@@ -73,7 +73,7 @@ class TaskRow(serializers.ModelSerializer):
         model = Task
         fields: tuple[str, ...] = (
             "id", "constellation", "task_id", "name", "state", "reason", "priority", "wanted_device", "device", "attempt",
-            "result", "error", "created_at", "entered_at", "started_at", "ended_at", "retry_at",
+            "result", "error", "condition_failed", "created_at", "entered_at", "started_at", "ended_at", "retry_at",
         )  # fmt: skip
 
     def get_priority(self, task: Task) -> str:

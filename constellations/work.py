@@ -26,6 +26,7 @@ from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT, TASK
 from constellations.machines.task import OPEN
 from constellations.proposals import Proposals
 from constellations.replanning import Replanning
+from constellations.verdict import verdict
 
 if TYPE_CHECKING:
     from agents.engine.drive import Drive
@@ -220,8 +221,7 @@ class ConstellationWork:
                 continue
             if kind == "deadline":
                 if self._deadline_is_over(node, now):
-                    self.ends.cancel(turn, node, "deadline")
-                    self.live.ended(turn, node)
+                    self.ends.overdue(turn, node)
             elif self._retry_is_due(node, now):
                 turn.record("retry_due", set={"task": {str(key): {"retry_at": None}}}, task_id=node.key)
                 node.row["retry_at"] = None
@@ -241,11 +241,10 @@ class ConstellationWork:
     def _close(self, turn: Turn, now: float) -> None:
         """Every task has ended and the planner has no more edits."""
         assert self.live is not None
-        states = {node.row["state"] for node in self.live.nodes.values()}
-        verdict = "all_done" if "FAILED" not in states else "some_failed" if "COMPLETED" in states else "none_completed"
+        judged = verdict([node.row for node in self.live.nodes.values()])
         result = planner.summary(self.live, from_iso(self.constellation["created_at"]), now)
         state = turn.transition(
-            CONSTELLATION, "constellation", self.constellation, "close", {"verdict": verdict}, result=result, ended_at=turn.at
+            CONSTELLATION, "constellation", self.constellation, "close", {"verdict": judged}, result=result, ended_at=turn.at
         )
         turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "failed" if state == "FAILED" else "finished")
         self._finish(turn, OUTCOME_OF[state], result)
@@ -287,7 +286,7 @@ class ConstellationWork:
         assert self.live is not None
         running = {start.node.key for start in self.attempts.values()}
         for start in list(self.attempts.values()):
-            self.ends.cancel(turn, start.node, reason)
+            self.ends.cancel(turn, start.node, reason, with_all=True)
         waiting = [n for n in self.live.nodes.values() if n.row["state"] in OPEN and n.key not in running]
         steps = [turn.step(TASK, node.row, "cancel", reason="cancelled", ended_at=turn.at) for node in waiting]
         turn.record_steps("tasks_cancelled", "task", steps)
@@ -359,5 +358,6 @@ class ConstellationWork:
         return {key: key for key in self.attempts if key not in self.crews} | self.crews.bodies()
 
     def wake_at(self) -> float | None:
-        times = (self._timers[0][0] if self._timers else None, self._look_at, self.crews.wake_at(), self.proposals.wake_at())
+        times = [self._timers[0][0]] if self._timers else []
+        times += [self._look_at, self.crews.wake_at(), self.lost.wake_at(), self.proposals.wake_at()]
         return min((time for time in times if time is not None), default=None)

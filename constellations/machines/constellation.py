@@ -4,7 +4,7 @@ from agents.machines import ANY, Machine, Row, register
 
 CLOSED = ("COMPLETED", "PARTIALLY_FAILED", "FAILED")
 VERDICTS = ("all_done", "some_failed", "none_completed")
-"""How a close ends: no task FAILED / some FAILED, some COMPLETED / some FAILED, none COMPLETED."""
+"""How a close ends, in the order of CLOSED; `constellations.verdict` says which it is."""
 
 CONSTELLATION = register(
     Machine(

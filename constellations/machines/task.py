@@ -30,6 +30,14 @@ TASK = register(
             Row("RUNNING", "lost", "PENDING", guard={"on_lost": "retry"}, effects=("free_slot",)),
             Row("RUNNING", "lost", "FAILED", guard={"on_lost": "fail"}, effects=("free_slot",)),
             Row("RUNNING", "lost", "PENDING", guard={"on_lost": "ask"}, effects=("free_slot",), note="behind an approval"),
+            Row("PENDING", "deadline", "FAILED", note="reason `deadline`; rules for failures fire"),
+            Row("WAITING_DEPENDENCY", "deadline", "FAILED"),
+            Row("RUNNING", "deadline", "FAILED", effects=("kill", "free_slot")),
+            *(
+                Row(state, event, "FAILED", note="a lost attempt is not repeated; reason `lost`")
+                for event in ("rejected", "expired")
+                for state in ("PENDING", "WAITING_DEPENDENCY")
+            ),
             Row("PENDING", "skip", "CANCELLED", note="reason `skipped` and the dependency that decided it"),
             Row("WAITING_DEPENDENCY", "skip", "CANCELLED"),
             Row("PENDING", "cancel", "CANCELLED", note="reason `cancelled`"),

@@ -354,6 +354,8 @@ def many(type_: str, *tasks: int) -> dict[str, Any]:
         (many("tasks_skipped", 5), "1 task skipped: train"),
         (many("tasks_cancelled", 5, 6), "2 tasks cancelled: train, task 6"),
         (many("tasks_retried", 5), "1 task to run again: train"),
+        (changed("task", "PENDING", "FAILED", "deadline", reason="deadline"), "train failed: deadline"),
+        (plain("ends_taken", mode="editing", tasks=["train"]), None),
         (
             {
                 "seq": 1,

@@ -292,7 +292,7 @@ def test_many_agents_that_talk_much_leave_turns_to_others(engine, device, monkey
 def test_a_deadline_ends_who_waits_for_a_person(engine, device):
     engine.carry_out({"tasks": [steps({"ask": "go?"}, deadline=0.5)]})
     task = Task.objects.get()
-    assert (task.state, task.reason) == ("CANCELLED", "cancelled: deadline")
+    assert (task.state, task.reason) == ("FAILED", "deadline")
     assert Approval.objects.get().state == "withdrawn"
     assert (Agent.objects.get(machine="device_agent").state, Loop.objects.get().state) == ("FAIL", "Halted")
 

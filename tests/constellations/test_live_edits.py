@@ -78,7 +78,7 @@ def test_a_task_added_meanwhile_has_its_deadline(engine, device):
     operations = [{"add_task": command("late", "sleep", "600", deadline=1.0)}]
     plan = {"tasks": [command("a", "sleep", "0.3")]}
     found = edited_while_it_runs(engine, plan, lambda made: edit_apply(made, operations, author="user:1"))
-    assert states(found) == {"a": "COMPLETED", "late": "CANCELLED"}
+    assert states(found) == {"a": "COMPLETED", "late": "FAILED"}
     assert "deadline" in Task.objects.get(task_id="late").reason
 
 

@@ -36,6 +36,7 @@ def test_a_rule_without_a_reason_says_what_happened():
 
 
 SKIPPED = ended("a", "CANCELLED", reason="skipped: x>a condition is false")
+UNREADABLE = ended("a", "CANCELLED", reason="skipped: x>a condition unknown: `n` is missing") | {"condition_failed": True}
 CANCELLED = ended("a", "CANCELLED", reason="cancelled")
 
 
@@ -51,6 +52,11 @@ CANCELLED = ended("a", "CANCELLED", reason="cancelled")
         ("task_skipped", SKIPPED, True),
         ("task_skipped", CANCELLED, False),
         ("task_skipped", ended("a"), False),
+        ("task_skipped", UNREADABLE, True),
+        ("condition_failed", UNREADABLE, True),
+        ("condition_failed", SKIPPED, False),
+        ("condition_failed", CANCELLED, False),
+        ("task_ended", UNREADABLE, True),
         ("task_ended", ended("a"), True),
         ("task_ended", ended("a", "FAILED"), True),
         ("task_ended", SKIPPED, True),

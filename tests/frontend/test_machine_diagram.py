@@ -88,7 +88,9 @@ def test_rows_that_lead_the_same_way_share_an_edge():
     task = next(machine for machine in MACHINES if machine.name == "task")
     assert edges(task)[("WAITING_DEPENDENCY", "CANCELLED")] == [("skip", ""), ("cancel", "")]
     edge = next(edge for edge in draw(task).edges if (edge.source, edge.target) == ("RUNNING", "FAILED"))
-    assert [(text.event, text.guard) for text in edge.labels] == [("fail", "not attempts_left"), ("lost", "on_lost = fail")]
+    assert [(text.event, text.guard) for text in edge.labels] == [
+        ("fail", "not attempts_left"), ("lost", "on_lost = fail"), ("deadline", ""),
+    ]  # fmt: skip
 
 
 def test_lines_that_lead_on_enter_from_above_and_lines_that_lead_back_from_below():

@@ -53,6 +53,7 @@ export function sentence(event, fold, deviceName) {
   if (event.type === "edited") return told(edited(event.data));
   const words = PLAIN[event.type];
   if (words) return { ...toneOf(event), parts: words(event.data, fold) };
+  if (event.type === "ends_taken") return null; // what the planner makes of them is told
   if (event.type.startsWith("output") || event.type.startsWith("attempt")) return null;
   return { ...toneOf(event), parts: [event.type.replaceAll("_", " ")] };
 }
