@@ -8,6 +8,9 @@ from typing import Any
 from agents import services
 from constellations import dialects
 from constellations.errors import EditRefused, PlanRejected
+from constellations.planner import known_devices
+from constellations.steps import unknown_devices
+from constellations.values import key_text
 
 
 def plan_of(imported: dialects.Imported) -> dict[str, Any]:
@@ -37,6 +40,9 @@ def check(document: Any, dialect: str = "") -> dict[str, Any]:
 
 def _checked(imported: dialects.Imported, plan: dict[str, Any]) -> dict[str, Any]:
     """The payload that a plan is, if the devices there are can carry it out."""
+    if unknown := unknown_devices(imported.tasks, known_devices()):
+        problems = [imported.problem(key_text(path), message) for path, message in unknown]
+        raise PlanRejected(problems, f"{imported.dialect} document")
     payload = {"plan": json.dumps(plan, ensure_ascii=False, separators=(",", ":"))}
     try:
         services.check_payload(payload)

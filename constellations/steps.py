@@ -7,7 +7,7 @@ dependencies into them, may change (constellations, "Editing while it runs").
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from constellations import conditions, forms
@@ -23,7 +23,7 @@ from constellations.drafts import (
     why_not,
 )
 from constellations.forms import DEPENDENCY_DEFAULTS
-from constellations.values import Row, did_you_mean, key_text
+from constellations.values import Finding, Row, did_you_mean, key_text
 
 DEVICE_FIELDS = ("wanted_device", "device_type", "capabilities")
 
@@ -220,14 +220,25 @@ def _put_dependency(draft: Draft, row: Row) -> None:
 
 
 def _check_devices(draft: Draft, row: Row) -> None:
-    """Every device named exists, or some device fits what is asked for."""
+    if wrong := _unknown_device(row, draft.devices):
+        raise Refusal(wrong[1], wrong[0])
+
+
+def unknown_devices(tasks: Iterable[Row], devices: Devices) -> list[Finding]:
+    """Every task, in normal form, that asks for a device which is not there: its place in a plan, and what there is instead."""
+    found = ((number, _unknown_device(row, devices)) for number, row in enumerate(tasks))
+    return [(("tasks", number, wrong[0]), wrong[1]) for number, wrong in found if wrong]
+
+
+def _unknown_device(row: Row, devices: Devices) -> tuple[str, str] | None:
+    """(key, message) unless the device named exists, and some device fits what is asked for."""
     wanted = row["wanted_device"]
-    if wanted and wanted not in draft.devices:
-        raise Refusal(f"there is no device {wanted}; {_devices_there(draft.devices)}", "device")
+    if wanted and wanted not in devices:
+        return "device", f"there is no device {wanted}; {_devices_there(devices)}"
     asked = " and ".join(filter(None, (_asked_type(row), _asked_capabilities(row))))
-    if asked and not any(fits(device, row) for device in draft.devices.values()):
-        field = "device_type" if row["device_type"] else "capabilities"
-        raise Refusal(f"no device has {asked}; {_devices_there(draft.devices)}", field)
+    if asked and not any(fits(device, row) for device in devices.values()):
+        return "device_type" if row["device_type"] else "capabilities", f"no device has {asked}; {_devices_there(devices)}"
+    return None
 
 
 def fits(device: Device, task: Mapping[str, Any]) -> bool:

@@ -210,6 +210,28 @@ def test_a_check_finds_devices_that_are_not_there(rest, device):
     ]
 
 
+@pytest.mark.parametrize("address", ["/api/import/check", "/api/sessions/{}/import/"])
+def test_every_device_that_is_not_there_is_named_with_its_line(rest, session, device, address):
+    tasks = [
+        {"task_id": "a", "target_device_id": "nowhere", "actions": [{"function": "noop"}]},
+        {"task_id": "b", "target_device_id": "laptop", "actions": [{"function": "noop"}]},
+        {"task_id": "c", "target_device_id": "elsewhere", "actions": [{"function": "noop"}]},
+        {"task_id": "d", "device_type": "android", "actions": [{"function": "noop"}]},
+    ]
+    written = json.dumps({"tasks": tasks}, indent=1)
+    answer = rest.post(address.format(session.pk), {"document": written})
+    assert (answer.status_code, answer.json()["code"]) == (400, "plan_rejected")
+    assert [(each["line"], each["key"], each["message"]) for each in answer.json()["problems"]] == [
+        (line_of(written, "nowhere"), "tasks[0].target_device_id", "there is no device nowhere; there are laptop"),
+        (line_of(written, "elsewhere"), "tasks[2].target_device_id", "there is no device elsewhere; there are laptop"),
+        (line_of(written, "android"), "tasks[3].device_type", "no device has the type android; there are laptop"),
+    ]
+
+
+def line_of(text: str, word: str) -> int:
+    return text[: text.index(word)].count("\n") + 1
+
+
 @pytest.mark.parametrize(
     ("body", "key"),
     [
