@@ -32,6 +32,11 @@ def is_found(pattern: str, text: str) -> bool:
     return _compiled(pattern).search(text) is not None
 
 
+def begins(pattern: str, text: str) -> bool:
+    """Whether `pattern`, which has no `fault`, fits `text` from its first character on."""
+    return _compiled(pattern).match(text) is not None
+
+
 def fault(pattern: str) -> str:
     """What is wrong with a pattern; empty when it may be used."""
     if len(pattern) > LENGTH:

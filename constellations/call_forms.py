@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Any
 
+from agents import command_lines
+from agents.command_lines import NotPlain
 from constellations import conditions
 from constellations.errors import ConditionRejected
-from constellations.values import Finding, Misfit, Row, list_of, text
+from constellations.values import Finding, Misfit, Path, Row, list_of, text
 
 MAX_WORD = 80
 """Characters of the name of a device, a type, a capability, a tool."""
@@ -24,17 +25,31 @@ COMMAND = "command"
 prose = text(MAX_PROSE)
 
 
-def argv(value: Any) -> list[str]:
-    """A command's words: an argument list, or a text that is split as a shell splits it (no shell runs it)."""
+SHELL = "shell"
+"""The key that has a shell run a command which is written as one text."""
+BESIDE = "give an argument list to have it as it stands, or `shell: true` beside it to have `sh -c` run it"
+"""What can be done about a line of which a shell would understand more than words."""
+
+
+def argv(value: Any, ways_out: str = BESIDE) -> list[str]:
+    """A command's words: an argument list, or a text of which a shell would do no more than split it.
+
+    Where it would do more, the refusal names `ways_out`.
+    """
     if isinstance(value, str):
         try:
-            value = shlex.split(value)
-        except ValueError as error:
-            raise Misfit(f"cannot be split into words: {str(error).lower()}") from error
+            value = command_lines.split(prose(value))
+        except NotPlain as error:
+            raise Misfit(f"{error}: {ways_out}" if error.is_shells else f"{error}; close it") from error
     words = list_of(_word_of_command, MAX_WORDS)(value)
     if not words or not words[0]:
-        raise Misfit("names no program")
+        raise Misfit("names no program: give one and its arguments, as in [make, test]")
     return words
+
+
+def command(value: Any) -> str | list[str]:
+    """A command as it is written, a text or words; `call` makes an argument list of it, with a shell or without."""
+    return prose(value) if isinstance(value, str) else argv(value)
 
 
 def _word_of_command(value: Any) -> str:
@@ -56,21 +71,32 @@ def condition(value: Any) -> str:
 def call(fields: Row, what: str) -> list[Finding]:
     """Makes `command` among the fields of a task or a step (`what`) the tool of that name, in place; findings."""
     findings: list[Finding] = []
+    by_shell = fields.pop(SHELL, False)
     if COMMAND in fields:
         both = f"a {what} has a command or a tool, not both"
         findings += [((other,), f"{both}: {other} beside command") for other in ("tool", "arguments") if other in fields]
-        fields["arguments"] = {"argv": fields.pop(COMMAND)}
-        fields["tool"] = COMMAND
+        fields["tool"], written = COMMAND, fields.pop(COMMAND)
+        fields["arguments"] = {"argv": _words(written, by_shell, (COMMAND,), findings)}
     elif fields.get("tool") == COMMAND and "arguments" in fields:
-        findings += _check_arguments(fields["arguments"])
+        arguments = fields["arguments"]
+        arguments["argv"] = _words(arguments.get("argv", []), by_shell, ("arguments", "argv"), findings)
+    elif by_shell:
+        findings.append(((SHELL,), "shell: true is said of a command that is a text, and there is none beside it"))
     if fields.get("tool") == "":
         findings.append((("tool",), "is empty"))
     return findings
 
 
-def _check_arguments(arguments: Row) -> list[Finding]:
+def _words(written: Any, by_shell: bool, path: Path, findings: list[Finding]) -> list[str]:
+    """The argument list of a command; none, and a finding, where it has none."""
     try:
-        arguments["argv"] = argv(arguments.get("argv", []))
+        if not by_shell:
+            return argv(written)
+        if not isinstance(written, str):
+            raise Misfit("is an argument list, which no shell reads: leave shell: true out, or give the command as a text")
+        if not written.strip():
+            raise Misfit("is empty, and so there is nothing for a shell to run")
+        return command_lines.through_a_shell(prose(written))
     except Misfit as misfit:
-        return [(("arguments", "argv", *misfit.path), str(misfit))]
+        findings.append(((*path, *misfit.path), str(misfit)))
     return []

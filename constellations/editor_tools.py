@@ -62,6 +62,7 @@ FLAG: Schema = {"type": "boolean"}
 OBJECT: Schema = {"type": "object"}
 TEXT: Schema = {"type": "string"}
 TEXTS = many(TEXT)
+COMMAND: Schema = {"type": ["array", "string"], "items": TEXT}
 IDENT: Schema = {"type": "string", "pattern": r"^[\w.:/-]+$"}
 """As JSON Schema reads it, ids that every client understands; the readers take letters of other scripts too."""
 SECONDS: Schema = {"type": "number", "minimum": 0}
@@ -91,7 +92,8 @@ _STEPS = many(ref("step"))
 _DELEGATE = a_part({"name": TEXT, "steps": _STEPS}, "name", "steps")
 _WAIT: Schema = {**a_part({"seconds": SECONDS, "for": IDENT, "timeout": TIME}), "type": ["number", "object"], "minimum": 0}
 STEP_KEYS: dict[str, Schema] = {
-    "command": said("Argument list to call; no shell.", TEXTS),
+    "command": said("As in add_task.", COMMAND),
+    "shell": FLAG,
     "tool": said("To call, with `arguments`.", TEXT),
     "arguments": OBJECT,
     "kind": one_of(step_keys.CALL_KINDS),
@@ -126,7 +128,8 @@ TASK_KEYS: dict[str, Schema] = {
     "wanted_device": said("Same as device.", TEXT),
     "device_type": TEXT,
     "capabilities": said("Its device has to have.", TEXTS),
-    "command": said("Argument list to run; no shell.", TEXTS),
+    "command": said("Argument list to run, no shell; or a line of plain words.", COMMAND),
+    "shell": said("`sh -c` runs the command, which is one text.", FLAG),
     "tool": TEXT,
     "arguments": said("Of its tool.", OBJECT),
     "priority": one_of(forms.PRIORITIES),

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from constellations import call_forms, guard_forms, step_forms
-from constellations.call_forms import COMMAND, MAX_SECONDS, MAX_WORD, argv, condition, prose
+from constellations.call_forms import COMMAND, MAX_SECONDS, MAX_WORD, SHELL, condition, prose
 from constellations.step_forms import STEPS
 from constellations.values import (
     MAX_ID,
@@ -91,7 +91,8 @@ TASK_READERS: dict[str, Reader] = {
     "wanted_device": text(MAX_WORD),
     "device_type": text(MAX_WORD),
     "capabilities": list_of(text(MAX_WORD)),
-    "command": argv,
+    "command": call_forms.command,
+    "shell": flag,
     "tool": text(MAX_WORD),
     "arguments": mapping,
     "priority": priority,
@@ -176,12 +177,12 @@ def _in_steps(row: Row, findings: list[Finding]) -> Row:
     written = "steps" if "steps" in row else "phases"
     if written == "steps" and row.get("phases"):
         findings.append((("phases",), "a task has steps or phases, not both"))
-    for other in (COMMAND, "tool", "arguments"):
-        if row.get(other, STEPS) not in (STEPS, {}):
+    for other in (COMMAND, SHELL, "tool", "arguments"):
+        if row.get(other, STEPS) not in (STEPS, {}, False):
             findings.append(((other,), f"a task has {written} or a {COMMAND} or tool, not both: {other} beside {written}"))
     phases, found = step_forms.phases(row)
     findings += found
-    plain = {key: value for key, value in row.items() if key not in ("steps", COMMAND)}
+    plain = {key: value for key, value in row.items() if key not in ("steps", COMMAND, SHELL)}
     return {**plain, "tool": STEPS, "arguments": {}, "phases": phases}
 
 

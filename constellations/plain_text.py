@@ -15,7 +15,7 @@ from typing import Any
 
 from agents.devices import recipes as cookbook
 from agents.devices.recipes import Recipe
-from constellations import clauses, conditions, documents, forms
+from constellations import call_forms, clauses, conditions, documents, forms
 from constellations.clauses import Clause, Flaw, Token
 from constellations.errors import ConditionRejected, PlanRejected
 from constellations.plans import MAX_PROBLEMS, Plan
@@ -38,6 +38,8 @@ QUALIFIERS = (
 FILLERS = ("and", "only", "please", "using", "with")
 """Words that may stand behind the device."""
 CONDITION_COLUMN = re.compile(r"column (\d+): ")
+IN_BACKQUOTES = "quote what is meant as it stands, or have a shell run it: `sh -c '...'`"
+"""What can be done in a request about a command of which a shell would understand more than words."""
 HINT = "free text needs a language model, and none is configured"
 
 
@@ -212,7 +214,7 @@ def _command(commands: list[Token], given: list[Token], named: list[str]) -> tup
     if named:
         flaws.append((commands[0].at, f"names the recipe {named[0]} beside a command in backquotes: one clause for each"))
     try:
-        argv = forms.argv(commands[0].text)
+        argv = call_forms.argv(commands[0].text, IN_BACKQUOTES)
     except Misfit as misfit:
         return "", [], [*flaws, (commands[0].at, f"the command {misfit}")]
     name = " ".join(commands[0].text.split())

@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Mapping
 from typing import Any
 
-from constellations.call_forms import COMMAND, MAX_PROSE, MAX_SECONDS, MAX_WORD, argv, condition, prose
+from constellations.call_forms import COMMAND, MAX_PROSE, MAX_SECONDS, MAX_WORD, command, condition, prose
 from constellations.conditions import tasks_read
 from constellations.values import Misfit, Reader, Row, flag, identifier, list_of, mapping, number, one_of, text, whole
 
@@ -124,9 +124,9 @@ EXPECTED: dict[str, Reader] = {
 """What may be expected of a call."""
 
 _CALL: dict[str, Reader] = {
-    COMMAND: argv, "tool": text(MAX_WORD), "arguments": mapping, "kind": call_kind, "expect": mapping, "timeout": above_zero,
-    "tries": whole(1, MAX_TRIES), "every": seconds, "on_failure": one_of(ON_FAILURE), "recover": maybe_steps,
-    "save": saved_name, "writes": inner_path, "confirm": flag, "if": own_condition,
+    COMMAND: command, "shell": flag, "tool": text(MAX_WORD), "arguments": mapping, "kind": call_kind, "expect": mapping,
+    "timeout": above_zero, "tries": whole(1, MAX_TRIES), "every": seconds, "on_failure": one_of(ON_FAILURE),
+    "recover": maybe_steps, "save": saved_name, "writes": inner_path, "confirm": flag, "if": own_condition,
 }  # fmt: skip
 _ASK: dict[str, Reader] = {
     "options": list_of(word(MAX_ANSWER), MAX_OPTIONS), "timeout": above_zero, "save": saved_name, "if": own_condition,

@@ -12,8 +12,8 @@ APPS = ("agents", "constellations", "frontend", "project")
 """From the innermost to the composition root: a room may import those before it."""
 PURE = {
     "agents": (
-        "machines", "progress", "devices/recipes", "ids", "errors", "transient", "patterns", "acting/policies", "acting/script",
-        "acting/recovery",
+        "machines", "progress", "devices/recipes", "ids", "errors", "transient", "patterns", "command_lines",
+        "acting/policies", "acting/script", "acting/recovery",
     ),
     "constellations": (
         "machines", "graph", "conditions", "editing", "rules", "plans", "errors", "operations", "steps", "drafts", "forms",

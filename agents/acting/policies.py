@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from agents.patterns import is_found
+from agents.command_lines import commands_in, run_by_a_shell
+from agents.patterns import begins, is_found
 from agents.progress.digests import canonical
 
 TARGET_LENGTH = 20_000
@@ -44,8 +45,7 @@ def judge(rules: Sequence[Rule], own: Sequence[Rule], tool: str, target: str, de
 
     Of each the first that fits counts; where none fits, the call is allowed. Patterns are checked when they are written.
     """
-    sought = target[:TARGET_LENGTH]
-    return max((_first(rules, tool, sought, device), _first(own, tool, sought, device)), key=_strictness)
+    return max((_first(rules, tool, target, device), _first(own, tool, target, device)), key=_strictness)
 
 
 def _strictness(judgement: Judgement) -> tuple[int, bool]:
@@ -60,10 +60,32 @@ def _first(rules: Sequence[Rule], tool: str, target: str, device: str) -> Judgem
 
 
 def fits(rule: Rule, tool: str, target: str, device: str) -> bool:
-    """Whether `rule` is about this call."""
+    """Whether `rule` is about this call.
+
+    What a shell runs may do more than what a pattern knows of it. So a rule that allows has to fit from the shell's name on
+    (`^sh -c`), and one that asks or denies is about the call where it fits any command of the shell's line, too.
+    """
     if not (fnmatchcase(tool, rule.tool) and fnmatchcase(device, rule.device)):
         return False
-    return not rule.pattern or is_found(rule.pattern, target)
+    if not rule.pattern:
+        return True
+    line = _line_of_shell(target)
+    if line is None:
+        return is_found(rule.pattern, target[:TARGET_LENGTH])
+    if rule.decision == "allow":
+        return begins(rule.pattern, target[:TARGET_LENGTH])
+    return any(is_found(rule.pattern, each[:TARGET_LENGTH]) for each in (target, line, *commands_in(line)))
+
+
+def _line_of_shell(target: str) -> str | None:
+    """The line that the command of this target has a shell run; None where it is no shell's."""
+    first = target.partition(" ")[0].strip("'\"")
+    if run_by_a_shell((first, "-c", "")) is None:
+        return None
+    try:
+        return run_by_a_shell(shlex.split(target))
+    except ValueError:
+        return None  # no command's target
 
 
 def target_of(tool: str, arguments: Mapping[str, Any]) -> str:

@@ -8,15 +8,20 @@
 A parameter without a default is required; its type is one of TYPES, "string" unless given. A `{name}` in the command stands
 for a parameter's value, as a whole argument or as a part of one and never as several; `{{name}}` stands for `{name}` itself;
 other braces are just braces. No shell sees any of it.
+
+A command may also be one text: of which a shell would do no more than split it, or with `"shell": true` whatever a shell
+understands. Values are then the shell's own parameters, so that no value is ever read as a part of the line.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from agents.command_lines import NotPlain, is_quoted, split, through_a_shell
 
 MAX_RECIPES = 100
 MAX_PARAMETERS = 50
@@ -29,7 +34,7 @@ MAX_SHOWN = 40
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,79}")
 PLACEHOLDER = re.compile(rf"\{{\{{({NAME.pattern})\}}\}}|\{{({NAME.pattern})\}}")
-RECIPE_KEYS = ("command", "parameters", "description")
+RECIPE_KEYS = ("command", "shell", "parameters", "description")
 PARAMETER_KEYS = ("type", "default", "description")
 
 WHOLE = re.compile(r"[-+]?[0-9]{1,18}")
@@ -41,6 +46,9 @@ TYPES = {
     "boolean": (bool, re.compile(r"true|false"), "true or false"),
 }
 """What a default is in JSON, how a value is written, what a message calls it."""
+
+WAYS_OUT = 'give a list of words to have it as it stands, or `"shell": true` beside it to have `sh -c` run it'
+"""What can be done about a text of which a shell would understand more than words."""
 
 Problem = dict[str, str]
 """{"key": "train.command[1]", "message": "..."}"""
@@ -97,12 +105,28 @@ def read(name: str, written: Any) -> Recipe | None:
     """The recipe, or None when it has problems."""
     if next(_recipe_problems(name, written), None):
         return None
-    command = tuple(written["command"])
+    command, described = written["command"], written.get("parameters", {})
+    words = _words(command, bool(written.get("shell")))
     parameters = {
-        name: Parameter(one.get("type", "string"), _text(one["default"]) if "default" in one else None, _leads(name, command))
-        for name, one in written.get("parameters", {}).items()
+        name: Parameter(one.get("type", "string"), _text(one["default"]) if "default" in one else None, _leads(name, words))
+        for name, one in described.items()
     }
-    return Recipe(name, command, parameters, written.get("description", ""))
+    command = _by_shell(name, command, list(parameters)) if written.get("shell") else words
+    return Recipe(name, tuple(command), parameters, written.get("description", ""))
+
+
+def _words(command: Any, by_shell: bool) -> list[str]:
+    """The words of a command, as far as they can be told of what a shell runs."""
+    if not isinstance(command, str):
+        return list(command)
+    return command.split() if by_shell else split(command)
+
+
+def _by_shell(name: str, line: str, parameters: Sequence[str]) -> list[str]:
+    """The argument list that has a shell run a line, whose parameters are the shell's own: "${1}", "${2}", ..."""
+    places = {parameter: f'"${{{place}}}"' for place, parameter in enumerate(parameters, 1)}
+    line = PLACEHOLDER.sub(lambda found: places[found[2]] if found[2] else found[0], line)
+    return [*through_a_shell(line), *((name, *(f"{{{parameter}}}" for parameter in parameters)) if parameters else ())]
 
 
 def problems(written: Any) -> list[Problem]:
@@ -116,7 +140,7 @@ def _text(default: Any) -> str:
     return str(default)
 
 
-def _leads(name: str, command: tuple[str, ...]) -> bool:
+def _leads(name: str, command: Sequence[str]) -> bool:
     return any(word.startswith(f"{{{name}}}") for word in command)
 
 
@@ -159,7 +183,15 @@ def _recipe_problems(name: Any, written: Any) -> Found:
         return
     for each, parameter in parameters.items():
         yield from _parameter_problems(f"{key}.parameters.{_shown(each)}", each, parameter)
-    yield from _command_problems(f"{key}.command", written.get("command"), parameters)
+    command, by_shell = written.get("command"), written.get("shell", False)
+    if not isinstance(by_shell, bool):
+        yield f"{key}.shell", f"must be true or false, not {_kind(by_shell)}"
+    elif isinstance(command, str):
+        yield from _line_problems(f"{key}.command", command, by_shell, parameters)
+    elif by_shell:
+        yield f"{key}.shell", "shell: true is said of a command that is one text, and this one is not"
+    else:
+        yield from _command_problems(f"{key}.command", command, parameters)
 
 
 def _parameter_problems(key: str, name: Any, written: Any) -> Found:
@@ -189,7 +221,7 @@ def _default_problems(key: str, default: Any, kind: str) -> Found:
 
 def _command_problems(key: str, command: Any, parameters: Mapping[str, Any]) -> Found:
     if not isinstance(command, list | tuple) or not 1 <= len(command) <= MAX_WORDS:
-        yield key, f"must be a list of 1 to {MAX_WORDS} words, not {_kind(command)}"
+        yield key, f"must be a list of 1 to {MAX_WORDS} words, or one text, not {_kind(command)}"
         return
     wrong = [found for place, word in enumerate(command) for found in _text_problems(f"{key}[{place}]", word)]
     yield from wrong
@@ -197,9 +229,38 @@ def _command_problems(key: str, command: Any, parameters: Mapping[str, Any]) -> 
         return
     if not command[0] or any(found[2] for found in PLACEHOLDER.finditer(command[0])):
         yield f"{key}[0]", "must name the program itself, without a placeholder"
-    used = {found[2]: place for place, word in enumerate(command) for found in PLACEHOLDER.finditer(word) if found[2]}
-    for name in used.keys() - parameters.keys():
-        yield f"{key}[{used[name]}]", f"there is no parameter {name}; to have the braces themselves, write {{{{{name}}}}}"
+    used = {found[2]: f"{key}[{place}]" for place, word in enumerate(command) for found in PLACEHOLDER.finditer(word)}
+    yield from _use_problems(key, used, parameters)
+
+
+def _line_problems(key: str, line: str, by_shell: bool, parameters: Mapping[str, Any]) -> Found:
+    """What is wrong with a command that is one text."""
+    wrong = list(_text_problems(key, line))
+    if not wrong and not line.strip():
+        wrong = [(key, "is empty")]
+    yield from wrong
+    if wrong:
+        return
+    if not by_shell:
+        try:
+            words = split(line)
+        except NotPlain as error:
+            yield key, f"{error}: {WAYS_OUT}" if error.is_shells else f"{error}; close it"
+        else:
+            yield from _command_problems(key, words, parameters)
+        return
+    found = [each for each in PLACEHOLDER.finditer(line) if each[2]]
+    for each in found:
+        if is_quoted(line, each.start()) or line[: each.start()].endswith("$"):
+            yield key, f"{{{each[2]}}} stands in quotes or behind a $: write it without them, it is one word whatever its value"
+    yield from _use_problems(key, {each[2]: key for each in found}, parameters)
+
+
+def _use_problems(key: str, used: Mapping[str | None, str], parameters: Mapping[str, Any]) -> Found:
+    """`used`: where each name in braces stands; None is for braces that are meant as such."""
+    for name, place in used.items():
+        if name and name not in parameters:
+            yield place, f"there is no parameter {name}; to have the braces themselves, write {{{{{name}}}}}"
     for name in parameters:
         if name not in used:
             yield key, f"the parameter {_shown(name)} stands nowhere in the command"

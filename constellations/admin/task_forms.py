@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 
+from agents.command_lines import is_split_into, line_of
 from constellations.admin.fields import Json, Lines, Prose, Words, spread
 from constellations.admin.looks import LOOKS, state_of
 from constellations.admin.row_forms import RowForm
@@ -16,7 +17,7 @@ from constellations.guard_forms import DECISIONS, SETTING_READERS
 from constellations.steps import DEVICE_FIELDS
 from constellations.values import Row
 
-CALL = ("command", "tool", "arguments")
+CALL = ("command", "shell", "tool", "arguments")
 """Fields that say together what a task of one call does."""
 WORK = (*CALL, "phases")
 """Fields that say together what a task does."""
@@ -44,7 +45,12 @@ class TaskForm(RowForm):
     priority = forms.TypedChoiceField(choices=list(enumerate(PRIORITIES)), coerce=int)
     timeout = forms.FloatField(required=False, help_text="Seconds one attempt may run.")
     max_attempts = forms.IntegerField(required=False, label="Attempts")
-    command = forms.CharField(required=False, strip=False, help_text="As a shell splits it; no shell runs it.")
+    command = Prose(
+        required=False, widget=forms.Textarea(attrs={"rows": 1}), help_text="Words as a shell splits them; no shell runs them."
+    )
+    shell = forms.BooleanField(
+        required=False, help_text="A shell runs the command (sh -c), and policies judge it as a shell's."
+    )
     tool = forms.CharField(required=False, help_text="Instead of a command.")
     arguments = Json(dict, required=False, help_text="Of the tool: a JSON object.")
     description = Prose(required=False, widget=forms.Textarea(attrs={"rows": 1}))
@@ -125,10 +131,14 @@ class ShortTaskForm(TaskForm):
 
 def _call_of(row: Row) -> Row:
     """A command as one line where that says it all, else tool and arguments."""
-    nothing = {"command": "", "tool": "", "arguments": ""}
+    nothing = {"command": "", "shell": False, "tool": "", "arguments": ""}
     tool, arguments = row["tool"], row["arguments"]
     if row is TASK_DEFAULTS or row["phases"]:
         return nothing
-    if tool == COMMAND and arguments.keys() == {"argv"} and shlex.split(shlex.join(arguments["argv"])) == arguments["argv"]:
-        return {**nothing, "command": shlex.join(arguments["argv"])}
+    if tool == COMMAND and arguments.keys() == {"argv"}:
+        argv = arguments["argv"]
+        if (line := line_of(argv)) is not None:
+            return {**nothing, "command": line, "shell": True}
+        if is_split_into(shlex.join(argv), argv):
+            return {**nothing, "command": shlex.join(argv)}
     return {**nothing, "tool": tool, "arguments": spread(arguments) if arguments else ""}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from constellations.call_forms import COMMAND
+from agents.command_lines import line_of
+from constellations.call_forms import COMMAND, SHELL
 from constellations.forms import DEPENDENCY_DEFAULTS, PRIORITIES, TASK_DEFAULTS
 from constellations.plans import Plan, absent
 from constellations.step_forms import STEPS
@@ -61,7 +62,8 @@ def call(row: Row) -> Row:
     """A command or a tool of a task or a step."""
     arguments = row["arguments"]
     if row["tool"] == COMMAND and arguments.keys() == {"argv"}:
-        return {COMMAND: arguments["argv"]}
+        line = line_of(arguments["argv"])
+        return {COMMAND: arguments["argv"]} if line is None else {COMMAND: line, SHELL: True}
     return {"tool": row["tool"], **({"arguments": arguments} if arguments else {})}
 
 

@@ -5,18 +5,13 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from agents import command_lines
+from agents.command_lines import NotPlain
 from constellations.call_forms import COMMAND
 from constellations.values import Row
 
 LINES = {"execute_command": "command", "run_shell": "bash_command"}
 """Tools that hand a text to a shell, and the argument that holds it."""
-OF_THE_SHELL = frozenset([
-    "!", ".", ":", "alias", "bg", "break", "case", "cd", "continue", "declare", "dirs", "eval", "exec", "exit", "export",
-    "fg", "for", "function", "getopts", "hash", "if", "jobs", "let", "local", "popd", "pushd", "read", "readonly",
-    "return", "select", "set", "shift", "shopt", "source", "times", "time", "trap", "type", "typeset", "ulimit", "umask",
-    "unalias", "unset", "until", "wait", "while",
-])  # fmt: skip
-"""First words that a shell does not look for among the programs."""
 
 
 def call(tool: Any, arguments: Row) -> Row:
@@ -30,12 +25,9 @@ def call(tool: Any, arguments: Row) -> Row:
 def words(line: str) -> list[str]:
     """The words of a line that needs no shell; else a shell is told the line."""
     try:
-        found = shlex.split(line)
-    except ValueError:
-        return ["sh", "-c", line]
-    if shlex.join(found) != line or found[0] in OF_THE_SHELL or "=" in found[0]:
-        return ["sh", "-c", line]
-    return found
+        return command_lines.split(line)
+    except NotPlain:
+        return command_lines.through_a_shell(line)
 
 
 def line_of(tool: str, arguments: Row) -> str | None:
@@ -43,5 +35,5 @@ def line_of(tool: str, arguments: Row) -> str | None:
     argv = arguments.get("argv") if tool == COMMAND and len(arguments) == 1 else None
     if not argv:
         return None
-    line = shlex.join(argv)
-    return line if words(line) == argv else None
+    lines = (command_lines.line_of(argv), shlex.join(argv))
+    return next((line for line in lines if line is not None and words(line) == argv), None)

@@ -44,6 +44,35 @@ def test_the_first_rule_that_fits_counts(rules, target, decision):
     assert judge(rules, [], "command", target, "laptop").decision == decision
 
 
+SHELL = "sh -c 'echo x; rm -rf \"$HOME\"'"
+
+
+@pytest.mark.parametrize(
+    ("rule", "target", "decision"),
+    [
+        (Rule(tool="command", pattern="echo"), "echo x", "allow"),
+        (Rule(tool="command", pattern="echo"), SHELL, "ask"),
+        (Rule(tool="command", pattern="^echo"), SHELL, "ask"),
+        (Rule(tool="command", pattern="echo"), "/bin/bash -ec 'echo x; rm -rf y'", "ask"),
+        (Rule(tool="command", pattern="^sh -c"), SHELL, "allow"),
+        (Rule(tool="command"), SHELL, "allow"),
+        (DENY, "rm -rf x", "deny"),
+        (DENY, SHELL, "deny"),
+        (DENY, "sh -c 'cd x && (rm -rf y)'", "deny"),
+        (DENY, "sh -c 'echo rm'", "ask"),
+        (DENY, "echo 'sh -c rm x'", "ask"),
+        (Rule(tool="command", pattern="^sh -c", decision="deny"), SHELL, "deny"),
+    ],
+)
+def test_what_a_shell_runs_is_judged_as_a_shells(rule, target, decision):
+    assert judge([rule, ASK], [], "command", target, "laptop").decision == decision
+
+
+def test_the_command_of_a_shell_is_judged_whole_however_long_it_is():
+    line = f"echo {'x' * TARGET_LENGTH}; rm -rf y"
+    assert judge([DENY], [], "command", target_of("command", {"argv": ["sh", "-c", line]}), "laptop").decision == "deny"
+
+
 @pytest.mark.parametrize(
     ("rules", "own", "expected"),
     [

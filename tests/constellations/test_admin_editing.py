@@ -138,10 +138,37 @@ def test_a_task_of_one_call_becomes_one_in_steps_and_the_other_way_round(staff, 
     row.refresh_from_db()
     assert (row.tool, row.arguments, row.phases[0]["steps"][0]["text"]) == ("steps", {}, "hello")
     values = {**staff.form(row), "tasks-0-phases": ""}
-    assert problems(staff.save(row, values)) == {"a.command": ["names no program"]}
+    assert problems(staff.save(row, values)) == {
+        "a.command": ["names no program: give one and its arguments, as in [make, test]"]
+    }
     staff.told(staff.save(row, {**values, "tasks-0-command": "make it"}))
     row.refresh_from_db()
     assert (row.tool, row.arguments, row.phases) == ("command", {"argv": ["make", "it"]}, [])
+    assert list(verify()) == []
+
+
+def test_a_shell_runs_a_command_where_the_form_says_so_and_the_form_shows_it_again(staff, session, laptop):
+    row = task(plant(session, {"task_id": "a", "command": ["make", "it"]}), "a")
+    values = {**staff.form(row), "tasks-0-command": "make it > log\r\nls *"}
+    assert problems(staff.save(row, values)) == {
+        "a.command": [
+            "`>` means something to a shell, and no shell reads a command that is given as a text: give an argument list to "
+            "have it as it stands, or `shell: true` beside it to have `sh -c` run it"
+        ]
+    }
+    staff.told(staff.save(row, {**values, "tasks-0-shell": "on"}))
+    row.refresh_from_db()
+    assert row.arguments == {"argv": ["sh", "-c", "make it > log\nls *"]}
+    values = staff.form(row)
+    assert (values["tasks-0-command"].replace("\r\n", "\n"), values["tasks-0-shell"]) == ("make it > log\nls *", "on")
+    staff.told(staff.save(row, {**values, "tasks-0-name": "Make"}))
+    row.refresh_from_db()
+    assert (row.name, row.arguments) == ("Make", {"argv": ["sh", "-c", "make it > log\nls *"]})
+    assert [sorted(entry["fields"]) for entry in Edit.objects.order_by("version").last().diff] == [["name"]]
+    values = {key: value for key, value in staff.form(row).items() if key != "tasks-0-shell"}
+    staff.told(staff.save(row, {**values, "tasks-0-command": "make it"}))
+    row.refresh_from_db()
+    assert row.arguments == {"argv": ["make", "it"]}
     assert list(verify()) == []
 
 
@@ -270,8 +297,8 @@ def test_a_cycle_is_told_as_a_path_at_the_row_that_closes_it(staff, seed):
         ({"timeout": "-1"}, {"timeout": "is -1.0; it must be above 0 and at most 31,536,000"}),
         ({"timeout": "soon"}, {"timeout": "Enter a number."}),
         ({"max_attempts": "1000"}, {"max_attempts": "is 1000; it must be from 1 to 100"}),
-        ({"command": "make 'it"}, {"command": "cannot be split into words: no closing quotation"}),
-        ({"command": ""}, {"command": "names no program"}),
+        ({"command": "make 'it"}, {"command": "cannot be split into words: no closing quotation; close it"}),
+        ({"command": ""}, {"command": "names no program: give one and its arguments, as in [make, test]"}),
         ({"tool": "noop"}, {"tool": "a task has a command or a tool, not both: tool beside command"}),
         ({"name": "x" * 201}, {"name": "has 201 characters; 200 are allowed"}),
     ],

@@ -316,6 +316,21 @@ def test_a_command_line_needs_a_shell_only_where_a_shell_would_do_something(line
     assert task_of(seed({"tool": "run_shell", "parameters": {"bash_command": line}}))["arguments"] == {"argv": words(line)}
 
 
+@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.parametrize("argv", [["sh", "-c", "a > b"], ["sh", "-c", "make"], ["sh", "-c", ""], ["cd", "x"], ["A=1", "b"]])
+def test_a_command_of_a_shell_and_what_only_looks_like_one_are_written_and_read_again(dialect, argv):
+    plan = read({"tasks": [{"task_id": "a", "command": argv}]})
+    assert plan.tasks[0]["arguments"] == {"argv": argv}
+    written = write(plan.tasks, [], [], dialect)
+    assert read(written, dialect).tasks == plan.tasks
+    if dialect == "orrery":
+        line = {"command": "a > b", "shell": True}
+        assert (written["tasks"] == [{"task_id": "a", **line}]) is (argv[-1] == "a > b")
+    if dialect == "galaxy" and argv[-1] == "a > b":
+        action = {"function": "execute_command", "arguments": {"command": "a > b"}}
+        assert written["tasks"]["a"]["task_data"]["actions"] == [action]
+
+
 def test_a_tool_that_is_not_exactly_ours_keeps_its_name():
     arguments = {"command": "make", "cwd": "/srv"}
     row = task_of(seed({"tool": "execute_command", "parameters": arguments}))

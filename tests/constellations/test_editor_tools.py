@@ -82,8 +82,8 @@ BY_TYPE = {
 CALL = {"command": ["make", "test"]}
 STEP_SAMPLES = st.sampled_from(
     [
-        CALL, {"say": "hello"}, {"ask": "Which?", "options": ["a"]}, {"observe": True}, {"wait": 5},
-        {"wait": {"for": "upload"}}, {"delegate": {"name": "other", "steps": [CALL]}},
+        CALL, {"command": "a | b", "shell": True}, {"say": "hello"}, {"ask": "Which?", "options": ["a"]},
+        {"observe": True}, {"wait": 5}, {"wait": {"for": "upload"}}, {"delegate": {"name": "other", "steps": [CALL]}},
         {**CALL, "tries": 3, "every": 1.5, "recover": [CALL], "expect": {"exit_code": 0}},
     ]
 )  # fmt: skip
@@ -94,7 +94,7 @@ SAMPLES = {
     "task": st.fixed_dictionaries({"task_id": st.sampled_from(["a", "b"]), "tool": st.just("noop")}),
     "dependency": st.fixed_dictionaries({"from": st.just("a"), "to": st.just("b")}),
 }
-DOING = ("wanted_device", "command", "tool", "arguments", "phases", "steps")
+DOING = ("wanted_device", "command", "shell", "tool", "arguments", "phases", "steps")
 """Keys of a task that go together, or exclude one another."""
 FREE = {key: schema for key, schema in editor_tools.TASK_KEYS.items() if key not in DOING}
 TASKS = values_of({"type": "object", "properties": FREE, "required": ["task_id"]})

@@ -22,7 +22,7 @@ TRAIN = {
 }
 FETCH = {"command": ["python", "fetch.py"]}
 PROFILES = {
-    "laptop": {"fetch": FETCH, "say": SAY, "broken": {"command": "echo"}},
+    "laptop": {"fetch": FETCH, "say": SAY, "broken": {"command": "echo >"}},
     "gpu_server": {"train": TRAIN, "fetch": FETCH},
     "prod.example": {},
 }
@@ -92,8 +92,9 @@ def test_commas_semicolons_lines_and_then_part_clauses(text):
 @pytest.mark.parametrize(
     ("text", "argv"),
     [
-        ("`echo a, b; then c` on laptop", ["echo", "a,", "b;", "then", "c"]),
-        ("run `echo 'a  b' \"$(c)\" | d` on laptop", ["echo", "a  b", "$(c)", "|", "d"]),
+        ("`echo a, 'b; then' c` on laptop", ["echo", "a,", "b; then", "c"]),
+        ("run `echo 'a  b' '$(c)' '|' d` on laptop", ["echo", "a  b", "$(c)", "|", "d"]),
+        ("run `sh -c 'a | b > c'` on laptop", ["sh", "-c", "a | b > c"]),
         ("say text='a, then b' on laptop", ["echo", "a, then b"]),
         ("say (text=hello, loudly) on laptop", ["echo", "hello"]),
         ("`echo on mars if it rains` on laptop", ["echo", "on", "mars", "if", "it", "rains"]),
@@ -159,8 +160,14 @@ def test_a_value_without_quotes_ends_where_the_clause_does():
         ("fetch and `ls` on laptop", 11, "names the recipe fetch beside a command"),
         ("`ls` and `id` on laptop", 10, "a second command in backquotes"),
         ("`ls` all=1 on laptop", 6, "a command in backquotes takes no parameters: all"),
-        ("`` on laptop", 1, "names no program"),
-        ("`echo 'a` on laptop", 1, "cannot be split into words: no closing quotation"),
+        (
+            "`echo x > f` on laptop",
+            1,
+            "the command `>` means something to a shell, and no shell reads a command that is given as a text: "
+            "quote what is meant as it stands, or have a shell run it: `sh -c '...'`",
+        ),
+        ("`` on laptop", 1, "names no program: give one and its arguments, as in [make, test]"),
+        ("`echo 'a` on laptop", 1, "cannot be split into words: no closing quotation; close it"),
         ("run `ls on laptop", 5, "the backquote is never closed"),
         ("fetch (it on laptop", 7, "the ( is never closed"),
         ("say on laptop", 1, "say needs text=..."),

@@ -15,6 +15,8 @@ from constellations.plans import MAX_PROBLEMS, TASK_DEFAULTS, Plan, absent, pars
 
 NOOP = "tasks:\n  - {task_id: a, tool: noop}\n"
 
+NO_PROGRAM = "names no program: give one and its arguments, as in [make, test]"
+
 
 def plan(text: str) -> Plan:
     return parse(dedent(text))
@@ -95,9 +97,65 @@ def test_every_field_of_a_task_is_read():
 def test_a_command_in_one_line_is_split_as_a_shell_would():
     (task,) = plan("""
         tasks:
-          - {task_id: a, command: 'echo "two words" $HOME; ls'}
+          - {task_id: a, command: 'echo "two words" it\\; ls'}
         """).tasks
-    assert task["arguments"] == {"argv": ["echo", "two words", "$HOME;", "ls"]}
+    assert task["arguments"] == {"argv": ["echo", "two words", "it;", "ls"]}
+
+
+SHELLS = "means something to a shell, and no shell reads a command that is given as a text"
+WAYS = "give an argument list to have it as it stands, or `shell: true` beside it to have `sh -c` run it"
+
+
+@pytest.mark.parametrize(
+    ("written", "named"),
+    [
+        ("echo x > f", "`>`"), ("make && make install", "`&`"), ("ls | wc -l", "`|`"), ("make; ls", "`;`"),
+        ("echo $HOME", "`$`"), ("ls *.py", "`*`"), ("echo `id`", "a backquote"), ("cd src", "`cd`"), ("A=1 make", "`A=`"),
+    ],
+)  # fmt: skip
+def test_a_line_of_which_a_shell_would_understand_more_is_refused_with_both_ways_out(written, named):
+    for what, key in (
+        ({"command": written}, "command"),
+        ({"tool": "command", "arguments": {"argv": written}}, "arguments.argv"),
+        ({"steps": [{"command": written}]}, "steps[0].command"),
+        ({"steps": [{"command": ["make"], "recover": [{"command": written}]}]}, "steps[0].recover[0].command"),
+        ({"steps": [{"delegate": {"name": "x", "steps": [{"command": written}]}}]}, "steps[0].delegate.steps[0].command"),
+    ):
+        _, where, message = problem(json.dumps({"tasks": [{"task_id": "a", **what}]}, indent=1))
+        assert (where, message) == (f"tasks[0].{key}", f"{named} {SHELLS}: {WAYS}")
+
+
+def test_a_rule_may_not_add_what_is_refused_in_a_plan():
+    add = {"add_task": {"task_id": "b", "command": "echo {task} > f"}}
+    rule = {"when": {"event": "task_failed"}, "edit": [add]}
+    _, where, message = problem(json.dumps({"tasks": [{"task_id": "a", "tool": "noop"}], "replan": [rule]}))
+    assert (where, message) == ("replan[0].edit[0].add_task.command", f"`>` {SHELLS}: {WAYS}")
+
+
+def test_a_shell_runs_a_line_where_a_plan_says_so():
+    line = {"command": "echo $HOME > f && ls", "shell": True}
+    (task,) = parse(json.dumps({"tasks": [{"task_id": "a", **line}]})).tasks
+    assert (task["tool"], task["arguments"]) == ("command", {"argv": ["sh", "-c", "echo $HOME > f && ls"]})
+    (task,) = parse(json.dumps({"tasks": [{"task_id": "a", "steps": [line]}]})).tasks
+    assert task["phases"][0]["steps"][0]["arguments"] == {"argv": ["sh", "-c", "echo $HOME > f && ls"]}
+
+
+@pytest.mark.parametrize(
+    ("written", "key", "message"),
+    [
+        (
+            "command: [make], shell: true", "command",
+            "is an argument list, which no shell reads: leave shell: true out, or give the command as a text",
+        ),
+        ("command: ' ', shell: true", "command", "is empty, and so there is nothing for a shell to run"),
+        ("tool: noop, shell: true", "shell", "shell: true is said of a command that is a text, and there is none beside it"),
+        ("command: make, shell: sh", "shell", "must be true or false, not the text 'sh'"),
+        ("steps: [{say: x}], shell: true", "shell", "a task has steps or a command or tool, not both: shell beside steps"),
+        ("steps: [{say: x, shell: true}]", "steps[0].shell", "there is no key shell here; there are if, say"),
+    ],
+)  # fmt: skip
+def test_a_shell_is_only_for_a_command_that_is_a_text(written, key, message):
+    assert task_problem(written) == (key, message)
 
 
 def test_a_field_without_a_value_has_its_default():
@@ -286,15 +344,15 @@ def test_lines_of_json_are_named_too():
         ("tool: noop, arguments: [1]", "arguments", "must be an object (key: value), not a list"),
         ("tool: ''", "tool", "is empty"),
         ("tool: noop, device: x, wanted_device: y", "device", "device and wanted_device are the same thing, and differ here"),
-        ("command: []", "command", "names no program"),
-        ("command: ''", "command", "names no program"),
-        ("command: ['', x]", "command", "names no program"),
-        ('command: "a \'b"', "command", "cannot be split into words: no closing quotation"),
+        ("command: []", "command", NO_PROGRAM),
+        ("command: ''", "command", NO_PROGRAM),
+        ("command: ['', x]", "command", NO_PROGRAM),
+        ('command: "a \'b"', "command", "cannot be split into words: no closing quotation; close it"),
         ("command: [ls, true]", "command[1]", "must be text, not true; put it in quotes"),
         ("command: [ls, [x]]", "command[1]", "must be text, not a list"),
         ("command: {run: ls}", "command", "must be a list, not an object"),
         ("command: ls, arguments: {}", "arguments", "a task has a command or a tool, not both: arguments beside command"),
-        ("tool: command, arguments: {}", "arguments.argv", "names no program"),
+        ("tool: command, arguments: {}", "arguments.argv", NO_PROGRAM),
         ("tool: command, arguments: {argv: [1, null]}", "arguments.argv[1]", "must be text, not nothing"),
         ("name: x", "", "a task needs a command, a tool or steps; one in words alone needs a language model"),
         ("tool: noop, after: [a b]", "after[0]", "'a b' is not an id: letters, digits and _ - . : / make one"),

@@ -16,6 +16,8 @@ from constellations.step_keys import DEFAULTS, MAX_STEPS
 
 CALL = {"do": "call", **DEFAULTS["call"]}
 
+NO_PROGRAM = "names no program: give one and its arguments, as in [make, test]"
+
 
 def task(fields: str) -> dict:
     """The one task of a plan, with `fields` beside its id."""
@@ -259,10 +261,10 @@ KINDS = "command, tool, say, ask, observe, wait, delegate"
         ("{command: x, tool: y, say: z}", "", "a step does one thing, and here are command, tool, say"),
         ("{comand: x}", "comand", "there is no step comand; did you mean command?"),
         ("{command: ls, arguments: {}}", "arguments", "a step has a command or a tool, not both: arguments beside command"),
-        ("command: ''", "command", "names no program"),
+        ("command: ''", "command", NO_PROGRAM),
         ("command: [ls, true]", "command[1]", "must be text, not true; put it in quotes"),
         ("tool: ''", "tool", "is empty"),
-        ("{tool: command, arguments: {argv: []}}", "arguments.argv", "names no program"),
+        ("{tool: command, arguments: {argv: []}}", "arguments.argv", NO_PROGRAM),
         ("{tool: x, arguments: [1]}", "arguments", "must be an object (key: value), not a list"),
         ("{tool: x, kind: tests}", "kind", "must be one of tool, test, poll, not the text 'tests'; did you mean test?"),
         ("{tool: x, timeout: 0}", "timeout", "is 0; it must be above 0 and at most 31,536,000"),

@@ -4,6 +4,8 @@ import pytest
 
 from agents import services
 from agents.models import Actor, Agent, Event, InboxItem, SlotRequest, Transition
+from agents.policies import policy_create
+from constellations.errors import PlanRejected
 from constellations.models import Attempt, Constellation, Edit, Task
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
@@ -30,6 +32,25 @@ def test_a_plan_runs_to_its_end_and_the_actor_is_idle_again(engine, device):
     assert Actor.objects.get(session=found.session).state == "idle"
     assert Agent.objects.filter(machine="device_agent", state="FINISH").count() == 2
     assert Agent.objects.get(machine="constellation_agent").state == "FINISH"
+
+
+def test_a_line_that_needs_a_shell_is_run_by_one_or_not_at_all(engine, device, state_dir):
+    line = {"task_id": "a", "device": "laptop", "command": "echo one > f && cat f"}
+    with pytest.raises(PlanRejected, match=r"tasks\[0\]\.command: `>` means something"):
+        engine.submit({"tasks": [line]})
+    assert not InboxItem.objects.exists()
+    found = engine.carry_out({"tasks": [{**line, "shell": True}]})
+    assert found.state == "COMPLETED"
+    assert (state_dir / "workspaces" / "laptop" / "f").read_text() == "one\n"
+
+
+def test_a_shell_is_not_let_pass_because_a_policy_allows_its_first_word(engine, device, state_dir):
+    for order, (pattern, decision) in enumerate((("echo", "allow"), ("", "deny"))):
+        policy_create(order=order, tool="command", pattern=pattern, decision=decision, by="system")
+    line = {"task_id": "shell", "device": "laptop", "command": "echo x; touch f", "shell": True}
+    found = engine.carry_out({"tasks": [line, command("words", "echo", "x")]})
+    assert states(found) == {"shell": "FAILED", "words": "COMPLETED"}
+    assert not (state_dir / "workspaces" / "laptop" / "f").exists()
 
 
 def test_a_dependent_starts_after_its_upstream_has_ended(engine, device):

@@ -1,5 +1,7 @@
 """Recipes of a device's profile: what may be written, and how values take the places of parameters."""
 
+import subprocess
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,6 +43,20 @@ def test_a_parameter_without_a_default_is_missing_until_it_is_given():
     assert train.usage() == "train model=... epochs=30"
 
 
+def test_a_text_of_plain_words_is_a_command_like_its_list():
+    assert recipe("make --to={a} 'b c'", a={}) == recipe(["make", "--to={a}", "b c"], a={})
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30))
+def test_what_a_shell_is_given_as_a_value_is_never_read_as_a_part_of_its_line(value):
+    command = "printf '%s|%s' {a} x{b}y; echo {{a}}"
+    written = {"command": command, "shell": True, "parameters": {"a": {}, "b": {"default": "B"}}}
+    argv = read("do", written).argv({"a": value})
+    assert argv == ["sh", "-c", 'printf \'%s|%s\' "${1}" x"${2}"y; echo {a}', "do", value, "B"]
+    done = subprocess.run(argv, capture_output=True, check=True)
+    assert done.stdout == f"{value}|xBy{{a}}\n".encode()
+
+
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_no_value_makes_more_words_or_is_looked_at_again(left, right):
     argv = recipe(["do", "{a}", "x{b}y{a}"], a={}, b={}).argv({"a": left, "b": right})
@@ -72,8 +88,32 @@ def test_a_text_may_begin_with_a_dash_where_it_cannot_be_an_option():
         ([], "", "recipes are an object"),
         ({"two words": TRAIN}, "two words", "begins with a letter"),
         ({"a": "echo"}, "a", "an object with a command, not text"),
-        ({"a": {}}, "a.command", "a list of 1 to 200 words, not nothing"),
-        ({"a": {"command": "echo hi"}}, "a.command", "not text"),
+        ({"a": {}}, "a.command", "a list of 1 to 200 words, or one text, not nothing"),
+        ({"a": {"command": 3}}, "a.command", "a list of 1 to 200 words, or one text, not a number"),
+        ({"a": {"command": " "}}, "a.command", "is empty"),
+        (
+            {"a": {"command": "echo hi > f"}},
+            "a.command",
+            "`>` means something to a shell, and no shell reads a command that is given as a text: give a list of words to "
+            'have it as it stands, or `"shell": true` beside it to have `sh -c` run it',
+        ),
+        ({"a": {"command": "echo 'hi"}}, "a.command", "cannot be split into words: no closing quotation; close it"),
+        ({"a": {"command": "{x} hi", "parameters": {"x": {}}}}, "a.command[0]", "program itself"),
+        ({"a": {"command": "echo {x}"}}, "a.command[1]", "no parameter x; to have the braces themselves, write {{x}}"),
+        ({"a": {"command": "echo {x} > f", "shell": True}}, "a.command", "no parameter x; to have the braces themselves"),
+        ({"a": {"command": "ls > f", "shell": True, "parameters": {"x": {}}}}, "a.command", "x stands nowhere"),
+        (
+            {"a": {"command": "echo '{x}' > f", "shell": True, "parameters": {"x": {}}}},
+            "a.command",
+            "{x} stands in quotes or behind a $: write it without them, it is one word whatever its value",
+        ),
+        (
+            {"a": {"command": "echo ${x}", "shell": True, "parameters": {"x": {}}}},
+            "a.command",
+            "stands in quotes or behind a $",
+        ),
+        ({"a": {"command": ["echo"], "shell": True}}, "a.shell", "of a command that is one text, and this one is not"),
+        ({"a": {"command": "echo", "shell": "sh"}}, "a.shell", "must be true or false, not text"),
         ({"a": {"command": []}}, "a.command", "1 to 200"),
         ({"a": {"command": ["echo", 3]}}, "a.command[1]", "must be text, not a number"),
         ({"a": {"command": ["echo", "x\0"]}}, "a.command[1]", "NUL"),
@@ -81,7 +121,7 @@ def test_a_text_may_begin_with_a_dash_where_it_cannot_be_an_option():
         ({"a": {"command": ["{x}"], "parameters": {"x": {}}}}, "a.command[0]", "program itself"),
         ({"a": {"command": ["echo", "{x}"]}}, "a.command[1]", "no parameter x; to have the braces themselves, write {{x}}"),
         ({"a": {"command": ["echo"], "parameters": {"x": {}}}}, "a.command", "x stands nowhere"),
-        ({"a": {"command": ["echo"], "comand": 1}}, "a.comand", "known are command, parameters, description"),
+        ({"a": {"command": ["echo"], "comand": 1}}, "a.comand", "known are command, shell, parameters, description"),
         ({"a": {"command": ["echo"], "parameters": []}}, "a.parameters", "not a list"),
         ({"a": {"command": ["echo", "{x}"], "parameters": {"x": "text"}}}, "a.parameters.x", "not text"),
         ({"a": {"command": ["echo", "{x}"], "parameters": {"x": {"typ": "integer"}}}}, "a.parameters.x.typ", "no such key"),

@@ -1,0 +1,155 @@
+"""Commands that are written as one line: split where a shell would do no more than that, refused where it would. Pure.
+
+Nothing here runs a shell. `split` gives the words that a POSIX shell would hand to the program, or says what in the line is the
+shell's own: redirections, pipes, variables, patterns, a word that only a shell knows. `through_a_shell` is for who wants one.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+BLANKS = " \t\r\n"
+"""What stands around a line and says nothing."""
+ALWAYS = "<>|&;()*?["
+"""Characters that are a shell's own wherever they stand outside quotes."""
+EXPANDED = re.compile(r"\$[A-Za-z0-9_{(@*#?$!-]")
+"""A `$` that a shell replaces; any other one is just a character."""
+QUOTED_BY_DOLLAR = re.compile(r"\$['\"]")
+BRACES = re.compile(r"\{[^\s{}'\"\\]*(,|\.\.)[^\s{}'\"\\]*\}")
+"""Alternatives or a range in braces, which some shells write out; others are just braces."""
+ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+OF_THE_SHELL = frozenset([
+    "!", ".", ":", "[[", "alias", "bg", "break", "builtin", "case", "cd", "command", "continue", "coproc", "declare", "dirs",
+    "do", "done", "elif", "else", "esac", "eval", "exec", "exit", "export", "fg", "fi", "for", "function", "getopts", "hash",
+    "if", "jobs", "let", "local", "mapfile", "popd", "pushd", "read", "readarray", "readonly", "return", "select", "set",
+    "shift", "shopt", "source", "then", "time", "times", "trap", "type", "typeset", "ulimit", "umask", "unalias", "unset",
+    "until", "wait", "while", "{", "}",
+])  # fmt: skip
+"""First words that a shell does not look for among the programs."""
+
+SHELL = ("sh", "-c")
+"""What runs a line as a shell understands it."""
+SHELLS = frozenset(["ash", "bash", "dash", "ksh", "mksh", "sh", "zsh"])
+RUNS_A_LINE = re.compile(r"-[A-Za-z]*c[A-Za-z]*")
+"""The option of a shell that makes its next word the line it runs."""
+UNREAD = "means something to a shell, and no shell reads a command that is given as a text"
+PARTS = re.compile(r"&&|\|\||[;&|\n(){}`]")
+"""Where one command of a shell's line ends and another begins."""
+
+
+class NotPlain(ValueError):
+    """A line that is not just words. `is_shells`: because of what only a shell understands, not because nobody can read it."""
+
+    def __init__(self, message: str, is_shells: bool = False):
+        super().__init__(message)
+        self.is_shells = is_shells
+
+
+def split(line: str) -> list[str]:
+    """The words of a line which a shell would only split; raises NotPlain."""
+    line = line.strip(BLANKS)
+    for found in _own(line):
+        raise NotPlain(f"{found} {UNREAD}", is_shells=True)
+    try:
+        words = shlex.split(line)
+    except ValueError as error:
+        raise NotPlain(f"cannot be split into words: {str(error).lower()}") from error
+    if words and words[0] in OF_THE_SHELL:
+        raise NotPlain(f"`{words[0]}` {UNREAD}", is_shells=True)
+    return words
+
+
+def is_split_into(line: str, words: Sequence[str]) -> bool:
+    """Whether a shell would only split this line, into these words."""
+    try:
+        return split(line) == list(words)
+    except NotPlain:
+        return False
+
+
+def through_a_shell(line: str) -> list[str]:
+    """The argument list that has a shell run the line."""
+    return [*SHELL, line]
+
+
+def line_of(argv: Sequence[str]) -> str | None:
+    """The line that `through_a_shell` made this argument list of; None for every other list."""
+    return argv[2] if len(argv) == 3 and tuple(argv[:2]) == SHELL and argv[2].strip(BLANKS) else None
+
+
+def run_by_a_shell(argv: Sequence[str]) -> str | None:
+    """The line that an argument list hands to a shell of whatever name; None where its program is no shell."""
+    if len(argv) < 3 or argv[0].rpartition("/")[2] not in SHELLS:
+        return None
+    return next((argv[place + 1] for place, word in enumerate(argv[:-1]) if place and RUNS_A_LINE.fullmatch(word)), None)
+
+
+def commands_in(line: str) -> list[str]:
+    """The commands of a shell's line, roughly: what stands between `;`, `|`, `&&`, brackets and line ends, in quotes or not."""
+    return [part for each in PARTS.split(line) if (part := each.strip(BLANKS))]
+
+
+def is_quoted(line: str, place: int) -> bool:
+    """Whether the character at `place` stands in quotes or behind a backslash."""
+    return next((bool(quote) for at, quote, _ in _characters(line) if at == place), True)
+
+
+def _characters(line: str) -> Iterator[tuple[int, str, bool]]:
+    """(its place, the quote it stands in, whether it begins a word) of each character that is no quote and not escaped."""
+    quote, place, begins = "", 0, True
+    while place < len(line):
+        character = line[place]
+        if character == quote or (not quote and character in "'\""):
+            quote, begins = "" if quote else character, False
+        else:
+            yield place, quote, begins
+            begins = not quote and character in " \t"
+        place += 2 if character == "\\" and quote != "'" else 1
+
+
+def _own(line: str) -> Iterator[str]:
+    """What in a line a shell would not hand on as it stands."""
+    if found := ASSIGNMENT.match(line):
+        yield f"`{found[0]}`"
+    for place, quote, begins in _characters(line):
+        if line[place] == "\\" and quote != "'":
+            yield from _escaped(line[place + 1 : place + 2], quote)
+        elif quote == '"':
+            yield from _in_double_quotes(line, place)
+        elif not quote and line[place] not in " \t":
+            yield from _unquoted(line, place, begins)
+
+
+def _escaped(character: str, quote: str) -> Iterator[str]:
+    if character == "\n":
+        yield "a backslash before a line end"
+    elif quote and character in ("$", "`"):
+        yield "a backslash in double quotes"
+
+
+def _in_double_quotes(line: str, place: int) -> Iterator[str]:
+    if line[place] == "`":
+        yield "a backquote"
+    elif EXPANDED.match(line, place):
+        yield "`$` in double quotes"
+
+
+def _unquoted(line: str, place: int, starts_word: bool) -> Iterator[str]:
+    character = line[place]
+    if character == "`":
+        yield "a backquote"
+    elif character in "\r\n":
+        yield "a line end"
+    elif character in ALWAYS or (character == "#" and starts_word) or _is_replaced(line, place, starts_word):
+        yield f"`{character}`"
+    elif character == "{" and (found := BRACES.match(line, place)):
+        yield f"`{found[0]}`"
+
+
+def _is_replaced(line: str, place: int, starts_word: bool) -> bool:
+    """Whether a shell puts something else in the place of a `$` or a `~`."""
+    if line[place] == "$":
+        return bool(EXPANDED.match(line, place) or QUOTED_BY_DOLLAR.match(line, place))
+    return line[place] == "~" and (starts_word or line[place - 1] == "=")
