@@ -7,6 +7,7 @@ class AgentsConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import jobs
+        from agents.engine import commands, file_tools  # noqa: F401  register their tools
         from agents.models import Actor, Agent, Approval, Device, Evidence, InboxItem, Loop, PhaseRecord, Policy, Session
         from agents.tables import register_table
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents import command_lines
+from agents import command_lines, toolbox
 from agents.command_lines import NotPlain
 from constellations import conditions
 from constellations.errors import ConditionRejected
-from constellations.values import Finding, Misfit, Path, Row, list_of, text
+from constellations.values import Finding, Misfit, Path, Row, list_of, text, under
 
 MAX_WORD = 80
 """Characters of the name of a device, a type, a capability, a tool."""
@@ -21,6 +21,8 @@ MAX_SECONDS = 31_536_000
 
 COMMAND = "command"
 """The tool that runs an argument list, `argv`, on its device."""
+STEPS = "steps"
+"""The tool of a task in steps."""
 
 prose = text(MAX_PROSE)
 
@@ -68,8 +70,11 @@ def condition(value: Any) -> str:
     return value
 
 
-def call(fields: Row, what: str) -> list[Finding]:
-    """Makes `command` among the fields of a task or a step (`what`) the tool of that name, in place; findings."""
+def call(fields: Row, what: str, is_whole: bool = True) -> list[Finding]:
+    """Makes `command` among the fields of a task or a step (`what`) the tool of that name, in place; findings.
+
+    The fields of an update are not the whole call: what stays as it is may be the arguments, or the tool.
+    """
     findings: list[Finding] = []
     by_shell = fields.pop(SHELL, False)
     if COMMAND in fields:
@@ -77,14 +82,24 @@ def call(fields: Row, what: str) -> list[Finding]:
         findings += [((other,), f"{both}: {other} beside command") for other in ("tool", "arguments") if other in fields]
         fields["tool"], written = COMMAND, fields.pop(COMMAND)
         fields["arguments"] = {"argv": _words(written, by_shell, (COMMAND,), findings)}
-    elif fields.get("tool") == COMMAND and "arguments" in fields:
+        return findings
+    if fields.get("tool") == COMMAND and "arguments" in fields:
         arguments = fields["arguments"]
         arguments["argv"] = _words(arguments.get("argv", []), by_shell, ("arguments", "argv"), findings)
     elif by_shell:
         findings.append(((SHELL,), "shell: true is said of a command that is a text, and there is none beside it"))
-    if fields.get("tool") == "":
-        findings.append((("tool",), "is empty"))
+    if "tool" in fields and not findings and not (what == "task" and fields["tool"] == STEPS):
+        findings += taken(fields["tool"], fields.get("arguments", {}) if is_whole else fields.get("arguments"))
     return findings
+
+
+def taken(tool: str, arguments: Row | None) -> list[Finding]:
+    """Whether there is such a tool, and whether it takes these arguments, where they are given."""
+    if not tool:
+        return [(("tool",), "is empty")]
+    if said := toolbox.unknown(tool):
+        return [(("tool",), said)]
+    return [] if arguments is None else under(("arguments",), toolbox.flaws(tool, arguments))
 
 
 def _words(written: Any, by_shell: bool, path: Path, findings: list[Finding]) -> list[str]:

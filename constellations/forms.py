@@ -134,7 +134,7 @@ def task_fields(value: Any) -> tuple[str, Row, list[Finding]]:
     fields, findings = read_fields(value, TASK_READERS)
     given = value if isinstance(value, Mapping) else {}
     reset = {ALIASES.get(key, key) for key, new in given.items() if new is None and key in TASK_READERS}
-    row = {key: _default(key) for key in reset if key in TASK_DEFAULTS} | _normal_task(fields, findings)
+    row = {key: _default(key) for key in reset if key in TASK_DEFAULTS} | _normal_task(fields, findings, is_whole=False)
     task_id = row.pop("task_id", "")
     if not task_id and not findings:
         findings.append(((), "which task? task_id is missing"))
@@ -155,7 +155,7 @@ def _says_what_to_do(value: Mapping) -> bool:
     return any(value.get(key) is not None for key in ("command", "tool", "steps")) or value.get("phases", []) not in (None, [])
 
 
-def _normal_task(fields: Row, findings: list[Finding]) -> Row:
+def _normal_task(fields: Row, findings: list[Finding], is_whole: bool = True) -> Row:
     """Plan words to columns: `device` to wanted_device, `command` and `steps` to the tools of these names."""
     row = dict(fields)
     if "device" in row:
@@ -164,7 +164,7 @@ def _normal_task(fields: Row, findings: list[Finding]) -> Row:
         row["wanted_device"] = row.pop("device")
     if "steps" in row or row.get("phases"):
         return _in_steps(row, findings)
-    findings += call_forms.call(row, "task")
+    findings += call_forms.call(row, "task", is_whole)
     if row.get("tool") == STEPS and not findings:
         findings.append((("tool",), "the tool steps is for a task in steps, and this one has none"))
     if "tool" in row:

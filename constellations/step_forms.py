@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from constellations import call_forms
-from constellations.call_forms import prose
+from constellations.call_forms import STEPS, prose
 from constellations.step_keys import (
     ALL_WRITTEN,
     DEFAULTS,
@@ -30,8 +30,7 @@ from constellations.step_keys import (
 )
 from constellations.values import SHOWN, Finding, Path, Reader, Row, did_you_mean, kind_of, list_of, one_of, read_fields, under
 
-STEPS = "steps"
-"""The tool of a task in steps."""
+__all__ = ["READERS", "STEPS", "phases"]
 
 MAX_PHASES = 100
 """Phases of a task."""

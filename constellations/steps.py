@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from constellations import conditions, forms
+from constellations import call_forms, conditions, forms
 from constellations.drafts import (
     Device,
     Devices,
@@ -82,6 +82,9 @@ def _update_task(draft: Draft, values: Row) -> None:
         raise Refusal("a task in steps needs steps; or give it a command or a tool", "steps")
     if new["tool"] == forms.STEPS and new["arguments"]:
         raise Refusal("a task in steps has no arguments of its own; each of its steps has", "arguments")
+    if new["tool"] != forms.STEPS and ("tool" in different or "arguments" in different):
+        for path, message in call_forms.taken(new["tool"], new["arguments"]):
+            raise Refusal(message, key_text(path))
     if any(key in DEVICE_FIELDS for key in different):
         _check_devices(draft, new)
     draft.put_task(new)

@@ -11,6 +11,7 @@ from django.core.management import call_command
 
 from agents import replay, services, storage
 from agents.engine.runner import Runner
+from agents.engine.tools import TOOLS, Outcome
 from agents.verification import verify
 from constellations.models import Constellation
 
@@ -24,6 +25,17 @@ def state_dir(settings, tmp_path):
     settings.STATE_DIR = tmp_path
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     return tmp_path
+
+
+@pytest.fixture
+def more_tools(monkeypatch):
+    """A function that lets there be tools of other names; they take any arguments and do nothing."""
+
+    def add(*names: str) -> None:
+        for name in names:
+            monkeypatch.setitem(TOOLS, name, lambda call: Outcome("completed"))
+
+    return add
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ APPS = ("agents", "constellations", "frontend", "project")
 """From the innermost to the composition root: a room may import those before it."""
 PURE = {
     "agents": (
-        "machines", "progress", "devices/recipes", "ids", "errors", "transient", "patterns", "command_lines",
+        "machines", "progress", "devices/recipes", "ids", "errors", "transient", "patterns", "command_lines", "toolbox",
         "acting/policies", "acting/script", "acting/recovery",
     ),
     "constellations": (

@@ -56,7 +56,10 @@ def _copy(source: Path, target: Path) -> None:
 ARGV = {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "The program and its arguments; no shell."}
 
 
-@tool("command", {"type": "object", "properties": {"argv": ARGV}, "required": ["argv"]}, keeps_time=True)
+TAKES = {"type": "object", "properties": {"argv": ARGV}, "required": ["argv"], "additionalProperties": False}
+
+
+@tool("command", TAKES, keeps_time=True)
 async def command(call: Call) -> Outcome:
     """Argument `argv`: a list of texts. The JSON value on the last line of its output is its result.
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from agents.errors import AgentsError
 from agents.progress.calls import is_infrastructure
+from agents.toolbox import SCHEMAS, TOOLS, Schema
 from agents.transient import kind_of, pause
 
 RETRIES = 3
@@ -93,10 +94,6 @@ class Call:
 
 
 Tool = Callable[[Call], Outcome | Awaitable[Outcome]]
-Schema = Mapping[str, Any]
-TOOLS: dict[str, Tool] = {}
-SCHEMAS: dict[str, Schema] = {}
-"""JSON Schemas of tools' arguments, by name; a tool without one takes any."""
 KEEP_TIME: set[str] = set()
 """Names of tools that end by themselves when their time is over, with an outcome that says what there was until then."""
 
@@ -139,7 +136,7 @@ def _refusal(name: str, schema: Schema, problems: list[dict[str, str]]) -> str:
     return f"{name}: {shown}. Its arguments: {json.dumps(schema, separators=(',', ':'))}"
 
 
-@tool("noop", {"type": "object", "properties": {"result": {}}})
+@tool("noop", {"type": "object", "properties": {"result": {}}, "additionalProperties": False})
 def noop(call: Call) -> Outcome:
     """Does nothing: what the engine itself costs. Its result is its argument `result`."""
     return Outcome("completed", result=call.arguments.get("result"))

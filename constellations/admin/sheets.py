@@ -12,6 +12,7 @@ from django import forms
 from agents.authors import names_of
 from agents.errors import AgentsError
 from agents.models import Device
+from agents.toolbox import TOOLS
 from constellations.admin import telling
 from constellations.admin.dependency_forms import DependencyForm
 from constellations.admin.fields import Prose
@@ -26,8 +27,6 @@ from constellations.values import Row
 
 SUGGESTED = 200
 """Devices, and tasks, that are offered while somebody types a name."""
-TOOLS = ("command", "noop", "read_file", "write_file", "edit_file", "observe")
-"""Tools that are offered; others may be typed."""
 ORDER = ("remove_dependency", "remove_task", "add_task", "update_task", "update_dependency", "add_dependency")
 """What goes makes room for what comes, and what is tied together is there before."""
 TASKS, DEPENDENCIES = "tasks", "dependencies"
@@ -79,7 +78,10 @@ class Sheet:
         ends = [end for row in self.shown.dependencies.values() for end in (row["from"], row["to"])]
         return list(dict.fromkeys([*self.shown.tasks, *ends]))[:SUGGESTED]
 
-    tools = TOOLS
+    @property
+    def tools(self) -> list[str]:
+        """The tools there are."""
+        return sorted(TOOLS)
 
     def is_valid(self) -> bool:
         return all([self.reason.is_valid(), self.tasks.is_valid(), self.dependencies.is_valid()])

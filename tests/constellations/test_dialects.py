@@ -17,6 +17,12 @@ DOCUMENTS = Path(__file__).parent / "dialects"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+@pytest.fixture(autouse=True)
+def tools(more_tools):
+    """What these tests call, beside what there is."""
+    more_tools("a", "execute_command", "set_edit_text")
+
+
 def document(name: str) -> dict:
     return json.loads((DOCUMENTS / f"{name}.json").read_text())
 

@@ -22,6 +22,12 @@ def plan(text: str) -> Plan:
     return parse(dedent(text))
 
 
+@pytest.fixture(autouse=True)
+def tools(more_tools):
+    """What these tests call, beside what there is."""
+    more_tools("x", "http")
+
+
 def problems(text: str | bytes) -> list[tuple[int | None, str, str]]:
     with pytest.raises(PlanRejected) as refused:
         parse(dedent(text) if isinstance(text, str) else text)
@@ -359,7 +365,7 @@ def test_lines_of_json_are_named_too():
         ("tool: noop, after: {a: b}", "after", "must be a list, not an object"),
         ("tool: noop, after: a", "after[0]", "a would wait for itself"),
         ('tool: noop, name: "a\\0b"', "name", "text may not hold the character NUL"),
-        ("tool: noop, arguments: {x: 1e999}", "arguments.x", "inf is not a number that JSON knows"),
+        ("tool: noop, arguments: {result: 1e999}", "arguments.result", "inf is not a number that JSON knows"),
     ],
 )
 def test_a_field_of_a_task_says_what_it_takes(fields, key, message):
@@ -696,19 +702,22 @@ BIG = 2**63
 @pytest.mark.parametrize(
     ("part", "key"),
     [
-        ({"tasks": [{"task_id": "a", "tool": "noop", "arguments": {"n": [0]}}]}, "tasks[0].arguments.n[0]"),
-        ({"tasks": [{"task_id": "a", "steps": [{"tool": "noop", "arguments": {"n": 0}}]}]}, "tasks[0].steps[0].arguments.n"),
+        ({"tasks": [{"task_id": "a", "tool": "noop", "arguments": {"result": [0]}}]}, "tasks[0].arguments.result[0]"),
+        (
+            {"tasks": [{"task_id": "a", "steps": [{"tool": "noop", "arguments": {"result": 0}}]}]},
+            "tasks[0].steps[0].arguments.result",
+        ),
         (
             {
                 "tasks": [{"task_id": "a", "tool": "noop"}],
                 "replan": [
                     {
                         "when": {"event": "task_ended"},
-                        "edit": [{"add_task": {"task_id": "b", "tool": "noop", "arguments": {"n": 0}}}],
+                        "edit": [{"add_task": {"task_id": "b", "tool": "noop", "arguments": {"result": 0}}}],
                     }
                 ],
             },
-            "replan[0].edit[0].add_task.arguments.n",
+            "replan[0].edit[0].add_task.arguments.result",
         ),
     ],
 )
@@ -718,7 +727,7 @@ def test_a_number_that_no_event_can_hold_is_refused_when_the_plan_is_read(part, 
 
 
 def test_numbers_of_64_bits_are_kept_as_they_are():
-    kept = {"numbers": [BIG - 1, -BIG, 0, 1e18, -0.5, 1e-300]}
+    kept = {"result": [BIG - 1, -BIG, 0, 1e18, -0.5, 1e-300]}
     (task,) = parse(json.dumps({"tasks": [{"task_id": "a", "tool": "noop", "arguments": kept}]})).tasks
     assert task["arguments"] == kept
 

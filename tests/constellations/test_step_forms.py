@@ -19,6 +19,12 @@ CALL = {"do": "call", **DEFAULTS["call"]}
 NO_PROGRAM = "names no program: give one and its arguments, as in [make, test]"
 
 
+@pytest.fixture(autouse=True)
+def tools(more_tools):
+    """What these tests call, beside what there is."""
+    more_tools("x", "y", "z", "anything")
+
+
 def task(fields: str) -> dict:
     """The one task of a plan, with `fields` beside its id."""
     (row,) = parse(f"tasks:\n  - task_id: a\n{_indented(fields)}").tasks
@@ -110,7 +116,7 @@ def test_every_key_of_a_call_is_read():
           on_failure: continue
           recover:
             - command: make clean
-            - {tool: write_file, arguments: {path: x}, timeout: 5}
+            - {tool: read_file, arguments: {path: x}, timeout: 5}
           save: tests
           writes: out/report.txt
           confirm: true
@@ -128,7 +134,7 @@ def test_every_key_of_a_call_is_read():
         "on_failure": "continue",
         "recover": [
             {**CALL, "tool": "command", "arguments": {"argv": ["make", "clean"]}},
-            {**CALL, "tool": "write_file", "arguments": {"path": "x"}, "timeout": 5},
+            {**CALL, "tool": "read_file", "arguments": {"path": "x"}, "timeout": 5},
         ],
         "save": "tests",
         "writes": "out/report.txt",
