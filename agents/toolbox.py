@@ -48,6 +48,8 @@ def flaws(name: str, arguments: Mapping[str, Any]) -> list[Flaw]:
     known = _TAKEN.get(name)
     if known is None or known.schema is not schema:
         known = _TAKEN[name] = _Taken(name, schema)
+    if known.is_free and arguments.keys() <= known.free:
+        return []
     return known.flaws(arguments)
 
 
@@ -59,15 +61,22 @@ class _Taken:
     schema: Schema
     checks: dict[str, Check | None] = field(default_factory=dict)
     needed: tuple[str, ...] = ()
+    """Arguments without which there is no call."""
     is_open: bool = True
     whole: Check | None = None
+    free: frozenset[str] = frozenset()
+    """Arguments that may be anything."""
+    is_free: bool = False
+    """Whether nothing else has to be given."""
 
     def __post_init__(self) -> None:
         if not self.schema.keys() <= WHOLE_WORDS:
             self.whole = _by_schema(self.schema)
             return
         self.checks = {key: _check_of(each) for key, each in self.schema.get("properties", {}).items()}
+        self.free = frozenset(key for key, check in self.checks.items() if check is None)
         self.needed = tuple(self.schema.get("required", ()))
+        self.is_free = not self.needed
         self.is_open = self.schema.get("additionalProperties", True) is not False
 
     def flaws(self, arguments: Mapping[str, Any]) -> list[Flaw]:

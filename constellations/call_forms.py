@@ -99,7 +99,8 @@ def taken(tool: str, arguments: Row | None) -> list[Finding]:
         return [(("tool",), "is empty")]
     if said := toolbox.unknown(tool):
         return [(("tool",), said)]
-    return [] if arguments is None else under(("arguments",), toolbox.flaws(tool, arguments))
+    found = toolbox.flaws(tool, arguments) if arguments is not None else []
+    return under(("arguments",), found) if found else []
 
 
 def _words(written: Any, by_shell: bool, path: Path, findings: list[Finding]) -> list[str]:
