@@ -89,14 +89,14 @@ def call(fields: Row, what: str, is_whole: bool = True) -> list[Finding]:
     elif by_shell:
         findings.append(((SHELL,), "shell: true is said of a command that is a text, and there is none beside it"))
     if "tool" in fields and not findings and not (what == "task" and fields["tool"] == STEPS):
-        findings += taken(fields["tool"], fields.get("arguments", {}) if is_whole else fields.get("arguments"))
+        findings += taken(what, fields["tool"], fields.get("arguments", {}) if is_whole else fields.get("arguments"))
     return findings
 
 
-def taken(tool: str, arguments: Row | None) -> list[Finding]:
+def taken(what: str, tool: str, arguments: Row | None) -> list[Finding]:
     """Whether there is such a tool, and whether it takes these arguments, where they are given."""
     if not tool:
-        return [(("tool",), "is empty")]
+        return [(("tool",), f"is empty: give the {what} a command or a tool")]
     if said := toolbox.unknown(tool):
         return [(("tool",), said)]
     found = toolbox.flaws(tool, arguments) if arguments is not None else []

@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agents.serializers import Body, ClientId
+from agents.serializers import Body, ClientId, ProblemPlace
 from constellations.dialects import NAMES
 from constellations.documents import MAX_JSON_BYTES
 
@@ -40,3 +40,4 @@ class Checked(serializers.Serializer):
     tasks = serializers.IntegerField(help_text="How many.")
     dependencies = serializers.IntegerField(help_text="How many.")
     plan = serializers.DictField(help_text="What would be submitted.")
+    warnings = ProblemPlace(many=True, help_text="Tasks in words alone, which would not start; the first of them.")

@@ -11,6 +11,7 @@ from agents.acting.member import new_loop
 from agents.machines import DEVICE_AGENT
 from agents.tables import Fields
 from agents.turns import Batch, Draft, Turn, Want
+from constellations.forms import IN_WORDS
 from constellations.machines import TASK
 
 if TYPE_CHECKING:
@@ -61,7 +62,9 @@ class Dispatch:
     # --- who waits where
 
     def ready(self, node: Node) -> None:
-        """`node` may start: it goes to its device's heap, or waits until some device fits it."""
+        """`node` may start: it goes to its device's heap, or waits until some device fits it. One in words alone may not."""
+        if node.row["tool"] == IN_WORDS:
+            return
         device = self._device_for(node.row)
         self._age += 1
         self._places[node.row["id"]] = self._age
@@ -160,7 +163,8 @@ class Dispatch:
 
     def _is_ready(self, node: Node) -> bool:
         live = self._work.live
-        begins = node.row["state"] == "PENDING" or node.row["id"] in self._returning
+        waits = node.row["state"] == "PENDING" and node.row["tool"] != IN_WORDS
+        begins = waits or node.row["id"] in self._returning
         return begins and live is not None and live.nodes.get(node.key) is node
 
     def _offer_on(self, turn: Turn, device: int, heap: list[tuple], budget: int) -> bool:

@@ -99,11 +99,12 @@ class Overlay(Mapping[str, Any]):
 class Draft:
     """The snapshot with the operations done so far laid over it; None stands for a row that was removed.
 
-    `undo` leads the graph back, last step first.
+    `undo` leads the graph back, last step first. `in_words`: it may make tasks in words alone.
     """
 
-    def __init__(self, snapshot: Snapshot, devices: Devices, limited: bool = True):
+    def __init__(self, snapshot: Snapshot, devices: Devices, limited: bool = True, in_words: bool = False):
         self.snapshot, self.devices, self.graph, self.limited = snapshot, devices, snapshot.graph, limited
+        self.in_words = in_words
         self.new_tasks: dict[str, Row | None] = {}
         self.new_dependencies: dict[str, Row | None] = {}
         self.tasks = Overlay(self.new_tasks, snapshot.tasks)

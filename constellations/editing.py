@@ -52,14 +52,17 @@ class Changes:
         return bool(self.diff)
 
 
-def apply(snapshot: Snapshot, written: Sequence[Any], devices: Devices, *, limited: bool = True) -> Changes:
+def apply(
+    snapshot: Snapshot, written: Sequence[Any], devices: Devices, *, limited: bool = True, in_words: bool = False
+) -> Changes:
     """The changes that `written` operations make, as a whole or not at all: raises EditRefused with every problem.
 
     `devices` is {name: {"type": str, "capabilities": [str], ...}}. The snapshot is afterwards as it was. Not `limited` is an
     undo: it is as large as the edit that it takes back, which one operation may have made, whatever it takes to undo that.
+    `in_words` is an import, or an undo: it may leave tasks in words alone, which no other edit makes.
     """
     _check_whole(snapshot, written, limited)
-    draft = Draft(snapshot, devices, limited)
+    draft = Draft(snapshot, devices, limited, in_words)
     try:
         problems = _run(draft, written) or _emptied(draft) or _still_read(draft)
         if problems:

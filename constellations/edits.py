@@ -41,7 +41,8 @@ class Wanted:
     """An edit before it is made. `compose` makes its operations on the newest graph.
 
     `rebased_over`: edits since `based_on` that it is compared with, REBASED_OVER where it is None; `too_old` says what its
-    author, or whoever decides about it, can do where there were more.
+    author, or whoever decides about it, can do where there were more. `in_words`: an import, which may bring tasks in words
+    alone.
     """
 
     compose: Callable[[LiveGraph], Sequence[Any]]
@@ -52,6 +53,7 @@ class Wanted:
     undoes: int | None = None
     rebased_over: int | None = None
     too_old: str = "read the newest version"
+    in_words: bool = False
 
 
 def edit_apply(
@@ -134,7 +136,8 @@ def judge(live: LiveGraph, wanted: Wanted, devices: Devices) -> tuple[Sequence[A
         return operations, editing.Changes()
     missed = _missed(live, operations, wanted)
     try:
-        changes = editing.apply(live.snapshot(), operations, devices, limited=not wanted.undoes)
+        undoes = bool(wanted.undoes)
+        changes = editing.apply(live.snapshot(), operations, devices, limited=not undoes, in_words=undoes or wanted.in_words)
     except EditRefused as error:
         if missed or _could_have_been(live, operations, wanted.based_on):
             raise StaleEdit(wanted.based_on or 0, live.constellation["version"], missed or error.problems) from error

@@ -63,6 +63,10 @@ TASK_DEFAULTS: Row = {
 A task in steps has the tool STEPS, no arguments, and phases: [{description, expected_duration, steps}] (step_keys.DEFAULTS).
 """
 
+IN_WORDS = ""
+"""The tool of a task in words alone: it cannot start until it is given a command, a tool or steps."""
+NEEDS_DOING = "a task needs a command, a tool or steps; one in words alone needs a language model"
+
 DEPENDENCY_DEFAULTS: Row = {
     "dependency_id": "",
     "from": "",
@@ -110,23 +114,29 @@ AFTER = {"after": one_or_more(identifier(MAX_ID))}
 ADD_READERS = TASK_READERS | AFTER
 
 
-def task(value: Any) -> tuple[Row, list[str], list[Finding]]:
-    """A task's normal form, the ids it names in `after`, and findings."""
+def task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Finding]]:
+    """A task's normal form, the ids it names in `after`, and findings.
+
+    `in_words`: a task whose `tool` is IN_WORDS is one; nobody means that by leaving out what it does.
+    """
     fields, findings = read_fields(value, ADD_READERS)
     after = fields.pop("after", [])
     fresh: Row = {"tips": [], "capabilities": [], "arguments": {}, "phases": [], "policies": [], "progress": {}}
-    row = {**TASK_DEFAULTS, **fresh, **_normal_task(fields, findings)}
+    row = {**TASK_DEFAULTS, **fresh, **(_in_words(fields, findings) if in_words else _normal_task(fields, findings))}
     if isinstance(value, Mapping):
         if value.get("task_id") is None:
             findings.append(((), "a task needs a task_id"))
         if not _says_what_to_do(value) and not value.keys() - ADD_READERS.keys():
-            findings.append(((), "a task needs a command, a tool or steps; one in words alone needs a language model"))
+            findings.append(((), NEEDS_DOING))
     row["name"] = row["name"] or row["task_id"]
     return row, after, findings
 
 
 def task_fields(value: Any) -> tuple[str, Row, list[Finding]]:
-    """What `update_task` is given: the task's id, the normal form of the fields to change (null: the default), findings."""
+    """What `update_task` is given: the task's id, the normal form of the fields to change (null: the default), findings.
+
+    Whether a task may come to be in words alone is the editor's business.
+    """
     if isinstance(value, Mapping) and "state" in value:
         return "", {}, [(("state",), "a task's state is not edited; it follows from what happens")]
     if isinstance(value, Mapping) and "after" in value:
@@ -134,7 +144,7 @@ def task_fields(value: Any) -> tuple[str, Row, list[Finding]]:
     fields, findings = read_fields(value, TASK_READERS)
     given = value if isinstance(value, Mapping) else {}
     reset = {ALIASES.get(key, key) for key, new in given.items() if new is None and key in TASK_READERS}
-    row = {key: _default(key) for key in reset if key in TASK_DEFAULTS} | _normal_task(fields, findings, is_whole=False)
+    row = {key: _default(key) for key in reset if key in TASK_DEFAULTS} | _in_words(fields, findings, is_whole=False)
     task_id = row.pop("task_id", "")
     if not task_id and not findings:
         findings.append(((), "which task? task_id is missing"))
@@ -170,6 +180,14 @@ def _normal_task(fields: Row, findings: list[Finding], is_whole: bool = True) ->
     if "tool" in row:
         row["phases"] = []
     return row
+
+
+def _in_words(fields: Row, findings: list[Finding], is_whole: bool = True) -> Row:
+    """As `_normal_task`, but that a task may say it is in words alone."""
+    if fields.get("tool") != IN_WORDS or any(fields.get(key) for key in (COMMAND, "arguments", "steps", "phases")):
+        return _normal_task(fields, findings, is_whole)
+    others = {key: value for key, value in fields.items() if key not in (COMMAND, "tool", "steps")}
+    return {**_normal_task(others, findings, is_whole), "tool": IN_WORDS, "arguments": {}, "phases": []}
 
 
 def _in_steps(row: Row, findings: list[Finding]) -> Row:

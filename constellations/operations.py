@@ -119,7 +119,7 @@ def read(value: Any) -> Operation:
 
 
 def _add_task(value: Any) -> tuple[Row, list[Finding]]:
-    row, after, findings = forms.task(value)
+    row, after, findings = forms.task(value, in_words=True)
     return {"task": row, "after": after}, findings
 
 
@@ -232,9 +232,19 @@ def rule(value: Any, number: int) -> tuple[Row, list[Finding]]:
     longest = max(row["when"]["task"], key=len, default="task")
     for place, each in enumerate(fields.get("edit", [])):
         operation = read(filled(each, longest))
-        findings += under(("edit", place, *operation.place), operation.findings)
+        findings += under(("edit", place, *operation.place), [*operation.findings, *_in_words(operation)])
         row["edit"].append({"op": operation.op, "parameters": written(each).parameters})
     return row, findings
+
+
+def _in_words(operation: Operation) -> list[Finding]:
+    """Tasks that an operation would leave in words alone, which no rule does."""
+    values = operation.values
+    if operation.op == "build_constellation":
+        found: list[tuple[Path, Row]] = [(("tasks", place), each["task"]) for place, each in enumerate(values["tasks"])]
+    else:
+        found = [((), values.get("task") or values.get("fields") or {})]
+    return [((*path, "tool"), forms.NEEDS_DOING) for path, row in found if row.get("tool") == forms.IN_WORDS]
 
 
 def filled(value: Any, task_id: str, depth: int = MAX_DEPTH) -> Any:

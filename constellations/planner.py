@@ -22,8 +22,10 @@ from constellations.machines.task import ENDED
 AUTHOR = "planner"
 NAMED = 20
 """Tasks that a result names, of those that a condition skipped which could not be evaluated."""
-IN_WORDS = 3
+SUMMED_UP = 3
 """Of them in its summary."""
+IMPORTED_WORDS = "in_words"
+"""Key of the payload of an import that has tasks in words alone; what people submit has no such key."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,15 @@ def prepare(payload: Fields) -> Prepared:
         "parameters": {"tasks": plan.tasks, "dependencies": plan.dependencies},
     }
     empty = editing.Snapshot(version=1, state="CREATED", tasks={}, dependencies={}, graph=Graph())
+    in_words = IMPORTED_WORDS in payload
     with nothing_collected():
-        return Prepared(plan, editing.apply(empty, [operation], known_devices()))
+        return Prepared(plan, editing.apply(empty, [operation], known_devices(), in_words=in_words))
 
 
 def _plan(payload: Fields) -> plans.Plan:
     plan, request = payload.get("plan"), payload.get("request")
     if isinstance(plan, str):
-        return plans.parse(plan)
+        return plans.parse(plan, in_words=IMPORTED_WORDS in payload)
     if isinstance(request, str):
         return plain_text.parse(request, dict(Device.objects.values_list("name", "recipes")))
     raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])
@@ -112,6 +115,6 @@ def _conditions_in_words(skipped: list[Fields]) -> str:
     """What the summary says of tasks that a condition skipped which could not be evaluated."""
     if not skipped:
         return ""
-    names = ", ".join(f"{row['task_id']} ({row['reason'].removeprefix(SKIPPED + ': ')})" for row in skipped[:IN_WORDS])
-    more = f" and {len(skipped) - IN_WORDS:,} more" if len(skipped) > IN_WORDS else ""
+    names = ", ".join(f"{row['task_id']} ({row['reason'].removeprefix(SKIPPED + ': ')})" for row in skipped[:SUMMED_UP])
+    more = f" and {len(skipped) - SUMMED_UP:,} more" if len(skipped) > SUMMED_UP else ""
     return f"; a condition that could not be evaluated skipped {names}{more}"

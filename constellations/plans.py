@@ -59,13 +59,16 @@ class Plan:
     rules: list[Row] = field(default_factory=list)
 
 
-def parse(text: str | bytes, source: str = "plan") -> Plan:
-    """Raises PlanRejected with every problem; `source` is what its message calls the text. Devices are not looked at."""
+def parse(text: str | bytes, source: str = "plan", in_words: bool = False) -> Plan:
+    """Raises PlanRejected with every problem; `source` is what its message calls the text. Devices are not looked at.
+
+    `in_words`: tasks may say that they are in words alone, as what was imported does.
+    """
     try:
         document = documents.read(text)
     except Unreadable as error:
         raise PlanRejected([_problem(error.line, error.path, str(error))], source) from error
-    plan, findings = read_value(document.value)
+    plan, findings = read_value(document.value, in_words)
     findings = [*document.repeated, *findings]
     if findings:
         raise PlanRejected(located(document, findings), source)
@@ -86,7 +89,7 @@ def _problem(line: int | None, path: Path, message: str) -> dict[str, Any]:
     return {"line": line, "key": key_text(path), "message": message}
 
 
-def read_value(value: Any) -> tuple[Plan, list[Finding]]:
+def read_value(value: Any, in_words: bool = False) -> tuple[Plan, list[Finding]]:
     """The plan that a value is, as far as it is one, and everything that keeps it from being one."""
     if value is None:
         return Plan(), [((), "the plan is empty")]
@@ -97,24 +100,24 @@ def read_value(value: Any) -> tuple[Plan, list[Finding]]:
     if not fields.get("tasks") and not any(path == ("tasks",) for path, _ in findings):
         findings.append((("tasks",), "a plan needs at least one task"))
     plan = Plan(name=fields.get("name", ""))
-    findings += islice(_parts(plan, fields), MAX_PROBLEMS + 1)
+    findings += islice(_parts(plan, fields, in_words), MAX_PROBLEMS + 1)
     return plan, findings
 
 
-def _parts(plan: Plan, fields: Row) -> Iterator[Finding]:
+def _parts(plan: Plan, fields: Row, in_words: bool) -> Iterator[Finding]:
     """Reads all of a plan into `plan`; it is complete when this has ended without a finding."""
     edges = _Edges(plan.dependencies)
-    yield from _read_tasks(plan, edges, fields.get("tasks", []))
+    yield from _read_tasks(plan, edges, fields.get("tasks", []), in_words)
     yield from _read_dependencies(edges, fields.get("dependencies", []))
     yield from edges.check([task["task_id"] for task in plan.tasks])
     yield from _read_rules(plan, fields.get("replan", []))
     yield from _strangers(plan, edges, set(fields.get("absent", ())))
 
 
-def _read_tasks(plan: Plan, edges: _Edges, written: Iterable[Any]) -> Iterator[Finding]:
+def _read_tasks(plan: Plan, edges: _Edges, written: Iterable[Any], in_words: bool) -> Iterator[Finding]:
     first: dict[str, int] = {}
     for number, value in enumerate(written):
-        row, after, found = forms.task(value)
+        row, after, found = forms.task(value, in_words)
         yield from under(("tasks", number), found)
         plan.tasks.append(row)
         task_id = row["task_id"]

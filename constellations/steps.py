@@ -34,6 +34,8 @@ def _add_task(draft: Draft, values: Row) -> None:
     if there is not None and (different := differences(there, row)):
         raise Refusal(f"there is a task {row['task_id']} already, and it differs in {', '.join(different)}", "task_id")
     if there is None:
+        if row["tool"] == forms.IN_WORDS and not draft.in_words:
+            raise Refusal(forms.NEEDS_DOING, "tool")
         _check_devices(draft, row)
         draft.put_task(row)
     _add_after(draft, values)
@@ -76,14 +78,20 @@ def _update_task(draft: Draft, values: Row) -> None:
     if not different:
         return
     draft.require_editable(task_id, "task_id")
+    if new["tool"] == forms.IN_WORDS != row["tool"] and not draft.in_words:
+        raise Refusal(forms.NEEDS_DOING, "tool")
+    if new["tool"] == forms.IN_WORDS and new["arguments"]:
+        raise Refusal(
+            f"{task_id} is in words alone, and has no arguments; give them with a tool, or give it a command", "arguments"
+        )
     if new["tool"] == forms.COMMAND and not new["arguments"].get("argv"):
         raise Refusal("a command needs its argument list; give it as command", "command")
     if new["tool"] == forms.STEPS and not new["phases"]:
         raise Refusal("a task in steps needs steps; or give it a command or a tool", "steps")
     if new["tool"] == forms.STEPS and new["arguments"]:
         raise Refusal("a task in steps has no arguments of its own; each of its steps has", "arguments")
-    if new["tool"] != forms.STEPS and ("tool" in different or "arguments" in different):
-        for path, message in call_forms.taken(new["tool"], new["arguments"]):
+    if new["tool"] not in (forms.STEPS, forms.IN_WORDS) and ("tool" in different or "arguments" in different):
+        for path, message in call_forms.taken("task", new["tool"], new["arguments"]):
             raise Refusal(message, key_text(path))
     if any(key in DEVICE_FIELDS for key in different):
         _check_devices(draft, new)

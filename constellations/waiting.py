@@ -15,6 +15,7 @@ from agents.tables import Fields
 from constellations import conditions
 from constellations.dispatch import SESSION_LIMIT, suits
 from constellations.drafts import is_skipped
+from constellations.forms import IN_WORDS
 from constellations.graph_rows import Edge, Node, verdict
 from constellations.models import Attempt, Dependency, Task
 from constellations.task_progress import same_stream, waiting_approvals
@@ -24,10 +25,13 @@ SHOWN = 20
 EDGES = 10_000
 """Dependencies of one task that are looked at."""
 KINDS = (
-    "running", "ended", "cancelled", "dependency", "condition_unknown", "condition_false", "approval", "waits", "paused",
-    "retry", "no_runner", "no_device", "device_offline", "device_draining", "device_full", "limit", "starting",
+    "running", "ended", "cancelled", "in_words", "dependency", "condition_unknown", "condition_false", "approval", "waits",
+    "paused", "retry", "no_runner", "no_device", "device_offline", "device_draining", "device_full", "limit", "starting",
 )  # fmt: skip
-"""`waits`: its agent awaits something else than a person. `starting`: nothing holds it back."""
+"""`in_words`: it says in words alone what to do. `waits`: its agent awaits something else than a person. `starting`: nothing
+holds it back.
+"""
+NEEDS = "needs a model or a command"
 
 
 def why(task: Task) -> Fields:
@@ -36,14 +40,16 @@ def why(task: Task) -> Fields:
     if task.state == "RUNNING":
         return _approval(task) or _awaits(task) or told("running", f"{task.task_id} runs, attempt {task.attempt}")
     if task.state == "WAITING_DEPENDENCY" or is_skipped(row):
-        return _dependencies(task) or told("starting", "all it waits for has ended; its session is about to take that up")
+        found = _dependencies(task) or told("starting", "all it waits for has ended; its session is about to take that up")
+        then = f"; then it {NEEDS}" if task.tool == IN_WORDS and task.state == "WAITING_DEPENDENCY" else ""
+        return {**found, "text": found["text"] + then}
     if task.state == "CANCELLED":
         return told("cancelled", task.reason or "it was cancelled")
     if task.state != "PENDING":
         return told("ended", f"{task.task_id} has ended ({task.state})", state=task.state, error=task.error)
-    found = (reason(task) for reason in REASONS)
+    reasons = (reason(task) for reason in REASONS)
     nothing = told("starting", "nothing holds it back; it starts when its session's runner comes to it")
-    return next((each for each in found if each is not None), nothing)
+    return next((each for each in reasons if each is not None), nothing)
 
 
 def told(kind: str, text: str, /, **fields: Any) -> Fields:
@@ -103,6 +109,12 @@ def _never(edge: Edge, reason: str) -> Fields:
 
 
 # What holds a ready one back
+
+
+def _in_words(task: Task) -> Fields | None:
+    if task.tool != IN_WORDS:
+        return None
+    return told("in_words", f"{NEEDS}: it says in words alone what to do; an edit gives it a command, a tool or steps")
 
 
 def _approval(task: Task) -> Fields | None:
@@ -196,5 +208,5 @@ def _limit(task: Task) -> Fields | None:
     return told("limit", f"its session runs {running:,} attempts, as many as it may", running=running, limit=SESSION_LIMIT)
 
 
-REASONS: tuple[Callable[[Task], Fields | None], ...] = (_paused, _approval, _retry, _no_runner, _device, _limit)
+REASONS: tuple[Callable[[Task], Fields | None], ...] = (_in_words, _paused, _approval, _retry, _no_runner, _device, _limit)
 """Of a task that is PENDING; the first that holds is the explanation."""

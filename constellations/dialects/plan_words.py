@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.command_lines import line_of
 from constellations.call_forms import COMMAND, SHELL
-from constellations.forms import DEPENDENCY_DEFAULTS, PRIORITIES, TASK_DEFAULTS
+from constellations.forms import DEPENDENCY_DEFAULTS, IN_WORDS, PRIORITIES, TASK_DEFAULTS
 from constellations.plans import Plan, absent
 from constellations.step_forms import STEPS
 from constellations.step_keys import DEFAULTS, INNER, RENAMED, TELLING
@@ -18,8 +18,8 @@ DOING = ("tool", "arguments", "phases")
 
 
 def task(row: Row) -> Row:
-    """A task of a plan: what differs from the defaults."""
-    return {"task_id": row["task_id"], **fields(row, differing(usual_task(row), row))}
+    """A task of a plan: what differs from the defaults, and what it does."""
+    return {"task_id": row["task_id"], **fields(row, [*differing(usual_task(row), row), "tool"])}
 
 
 def usual_task(row: Row) -> Row:
@@ -61,6 +61,8 @@ def phase(row: Row) -> Row:
 def call(row: Row) -> Row:
     """A command or a tool of a task or a step."""
     arguments = row["arguments"]
+    if row["tool"] == IN_WORDS:
+        return {"tool": IN_WORDS}
     if row["tool"] == COMMAND and arguments.keys() == {"argv"}:
         line = line_of(arguments["argv"])
         return {COMMAND: arguments["argv"]} if line is None else {COMMAND: line, SHELL: True}

@@ -104,7 +104,7 @@ def _plan_alone(value: Any) -> Any:
 
 
 def _read(document: Document, to: Translation) -> tuple[Plan, list[Finding]]:
-    plan, findings = plans.read_value(to.value)
+    plan, findings = plans.read_value(to.value, in_words=True)
     return plan, [*document.repeated, *_flaws(document.value), *to.findings, *_others(to, findings)]
 
 

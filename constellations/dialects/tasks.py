@@ -8,6 +8,7 @@ from typing import Any
 from constellations.dialects import shell
 from constellations.dialects.translation import WORDS_FOR_DOING, Piece, Translation, piece
 from constellations.dialects.vocabulary import ACTIONS, EXTENSION, Dialect
+from constellations.forms import IN_WORDS
 from constellations.values import Path, Row, did_you_mean, key_text, read_fields, under
 
 
@@ -19,18 +20,10 @@ def task(to: Translation, dialect: Dialect, value: Mapping, place: Path, written
     _act(made, dialect)
     made.extension(dialect.task.extension)
     if not any(word in made.said for word in WORDS_FOR_DOING):
-        _find_idle(made, dialect, value)
+        # Where actions are wrong that has been said, and the plan's reading has nothing to add.
+        made.said["tool"] = "noop" if _ways(value, dialect) else IN_WORDS
     _refuse_other_data(made, dialect.task.extension)
     return made.said
-
-
-def _find_idle(made: Piece, dialect: Dialect, value: Mapping) -> None:
-    """Nothing says what the task does; where that is because its actions are wrong, it has been said."""
-    if not _ways(value, dialect):
-        name = made.said.get("task_id", "a task")
-        example = f"{{{', '.join(dialect.action)}}}"
-        made.find(f"{name} says in words alone what to do; without a language model it needs {ACTIONS}: {example}")
-    made.said["tool"] = "noop"  # so that the plan's reading has nothing to add
 
 
 def _described(made: Piece) -> None:

@@ -15,7 +15,7 @@ from constellations.dialects import lines, plan_words, shell, tasks
 from constellations.dialects.recognition import FOREIGN, NAMES, ORRERY, STATES
 from constellations.dialects.translation import Translation
 from constellations.dialects.vocabulary import Dialect, Part
-from constellations.forms import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
+from constellations.forms import DEPENDENCY_DEFAULTS, IN_WORDS, TASK_DEFAULTS
 from constellations.plans import Plan, absent
 from constellations.step_forms import STEPS
 from constellations.step_keys import DEFAULTS
@@ -84,7 +84,7 @@ class _Writer:
         actions = [self._action(call) for call in _calls(row)]
         if actions:
             _put(written, self.dialect.actions, actions)
-        said, _, _ = forms.task(tasks.task(Translation(), self.dialect, written, (), ()))
+        said, _, _ = forms.task(tasks.task(Translation(), self.dialect, written, (), ()), in_words=True)
         if differing := plan_words.differing(said, row):
             _put(written, part.extension, plan_words.fields(row, differing))
         return written | self._state(row["task_id"])
@@ -132,6 +132,8 @@ def _put(written: Row, way: Path, value: Any) -> None:
 
 def _calls(row: Row) -> list[Row]:
     """The calls that a task is, if it is that and nothing more."""
+    if row["tool"] == IN_WORDS:
+        return []
     if row["tool"] != STEPS:
         return [row]
     steps = [step for phase in row["phases"] for step in phase["steps"]]

@@ -12,6 +12,7 @@ from constellations.dialects import NAMES, States, constellation, read, write
 from constellations.dialects.shell import words
 from constellations.documents import MAX_JSON_BYTES
 from constellations.errors import PlanRejected
+from constellations.forms import IN_WORDS
 
 DOCUMENTS = Path(__file__).parent / "dialects"
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -111,18 +112,15 @@ def test_a_document_is_read_alike_from_text_and_from_a_value(name):
     assert read(document(name)) == read(json.dumps(document(name)))
 
 
-def test_tasks_in_words_alone_are_refused_each_with_its_line():
-    found = problems((DOCUMENTS / "seed_in_words.json").read_text())
-    assert [line for line, _, _ in found] == [6, 7, 8, 9]
-    assert found[1][1:] == (
-        "constellation.tasks[1]",
-        "task_002 says in words alone what to do; without a language model it needs actions: {tool, parameters}",
-    )
+def test_tasks_in_words_alone_are_kept_and_do_nothing():
+    plan = read((DOCUMENTS / "seed_in_words.json").read_text())
+    assert [(row["name"], row["tool"], row["arguments"]) for row in plan.tasks] == [
+        (name, IN_WORDS, {}) for name in ("download_mnist", "train_cnn", "evaluate", "deploy")
+    ]
 
 
 def test_a_condition_in_prose_is_refused_beside_a_task_in_words():
-    words_alone, prose = problems((DOCUMENTS / "galaxy_prose.json").read_text())
-    assert words_alone[:2] == (17, "constellation.tasks[2]")
+    (prose,) = problems((DOCUMENTS / "galaxy_prose.json").read_text())
     assert prose[:2] == (24, "constellation.dependencies[0].condition_description")
     assert prose[2].startswith("t1 > t2 is conditional, and its condition is prose; give an expression over the result of t1")
 
@@ -157,7 +155,7 @@ def test_keys_of_several_dialects_are_not_guessed_about():
 
 def test_a_dialect_that_is_named_is_not_told_by_keys():
     plain = {"tasks": [{"task_id": "a", "name": "x", "device": "laptop"}]}
-    assert problem(plain, "seed")[2].startswith("a says in words alone what to do")
+    assert task_of(plain, "seed")["tool"] == IN_WORDS
     assert problem(plain, "orrery")[2].startswith("a task needs a command, a tool or steps")
 
 

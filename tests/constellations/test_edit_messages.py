@@ -127,6 +127,9 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
      "operation 1 (add_task), device: there is no device gpu; there are no devices"),
     (lambda: refused(add("x"), tasks=(task_row("a"),), state="CANCELLED"),
      "the constellation was cancelled; nothing in it changes any more"),
+    (lambda: refused(("update_task", {"task_id": "a", "arguments": {"x": 1}}), tasks=(task_row("a", tool=""),)),
+     "operation 1 (update_task), arguments: a is in words alone, and has no arguments; "
+     "give them with a tool, or give it a command"),
     (lambda: refused(("remove_task", {"task_id": "a"}), tasks=(task_row("a"),)),
      "nothing would be left; a constellation has at least one task"),
     (lambda: refused(("remove_task", {"task_id": "a"}), tasks=SKIPPED,

@@ -348,7 +348,7 @@ def test_lines_of_json_are_named_too():
         ("tool: noop, confirm: 1", "confirm", "must be true or false, not the number 1"),
         ("tool: noop, on_lost: retri", "on_lost", "must be one of retry, fail, ask, not the text 'retri'; did you mean retry?"),
         ("tool: noop, arguments: [1]", "arguments", "must be an object (key: value), not a list"),
-        ("tool: ''", "tool", "is empty"),
+        ("tool: ''", "tool", "is empty: give the task a command or a tool"),
         ("tool: noop, device: x, wanted_device: y", "device", "device and wanted_device are the same thing, and differ here"),
         ("command: []", "command", NO_PROGRAM),
         ("command: ''", "command", NO_PROGRAM),

@@ -269,7 +269,7 @@ KINDS = "command, tool, say, ask, observe, wait, delegate"
         ("{command: ls, arguments: {}}", "arguments", "a step has a command or a tool, not both: arguments beside command"),
         ("command: ''", "command", NO_PROGRAM),
         ("command: [ls, true]", "command[1]", "must be text, not true; put it in quotes"),
-        ("tool: ''", "tool", "is empty"),
+        ("tool: ''", "tool", "is empty: give the step a command or a tool"),
         ("{tool: command, arguments: {argv: []}}", "arguments.argv", NO_PROGRAM),
         ("{tool: x, arguments: [1]}", "arguments", "must be an object (key: value), not a list"),
         ("{tool: x, kind: tests}", "kind", "must be one of tool, test, poll, not the text 'tests'; did you mean test?"),

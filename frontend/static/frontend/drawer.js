@@ -183,5 +183,6 @@ function earlier({ attempts_before: count }) {
 function commandOf(task) {
   const phases = task.phases ?? [];
   const steps = phases.reduce((count, phase) => count + (phase.steps?.length ?? 0), 0);
-  return phases.length ? `${plural(steps, "step")}${phases.length > 1 ? ` in ${plural(phases.length, "phase")}` : ""}` : callLine(task.tool, task.arguments);
+  if (phases.length) return `${plural(steps, "step")}${phases.length > 1 ? ` in ${plural(phases.length, "phase")}` : ""}`;
+  return task.tool ? callLine(task.tool, task.arguments) : "in words alone; it needs a model or a command";
 }
