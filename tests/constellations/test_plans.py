@@ -458,13 +458,13 @@ def test_two_tasks_depend_on_each_other_once():
         (
             "{when: {event: task_done}, edit: [{remove_task: {task_id: a}}]}",
             ".when.event",
-            "must be one of task_completed, task_failed, task_skipped, task_ended, not the text 'task_done'; did you "
+            "must be one of task_completed, task_failed, task_skipped, condition_failed, task_ended, not the text 'task_done'; did you "
             "mean task_ended?",
         ),
         (
             "{edit: [{remove_task: {task_id: a}}]}",
             ".when",
-            "a rule needs an event: one of task_completed, task_failed, task_skipped, task_ended",
+            "a rule needs an event: one of task_completed, task_failed, task_skipped, condition_failed, task_ended",
         ),
         (
             "{when: {event: task_ended, if: x}, edit: [{remove_task: {task_id: a}}]}",
