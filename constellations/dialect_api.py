@@ -22,9 +22,11 @@ from agents.serializers import Accepted
 from constellations import dialect_serializers as forms
 from constellations import importing
 from constellations.dialects import NAMES, ORRERY
+from constellations.edit_api import made
+from constellations.edit_serializers import EditMade
 from constellations.exporting import export
 from constellations.models import Constellation
-from constellations.versioned import etag
+from constellations.versioned import IF_MATCH, Versioned, etag, seen_version
 
 DIALECT = OpenApiParameter("dialect", OpenApiTypes.STR, enum=NAMES, default=ORRERY)
 STATES = OpenApiParameter("states", OpenApiTypes.INT, enum=[0, 1], description="1: with how far tasks have come.")
@@ -72,6 +74,27 @@ class ImportViews(Api):
         )
         ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
         return Response({**ids, "created": created, "seq": seq}, status=202)
+
+
+class EditImportViews(Versioned):
+    """Documents as edits of the constellation in the address."""
+
+    filter_backends: list = []
+    parser_classes = [DocumentJson]
+    needs = {"apply": "edit"}
+    by_version = frozenset(needs)
+
+    def get_queryset(self) -> QuerySet[Constellation]:
+        return Constellation.objects.filter(session__in=Session.objects.visible_to(self.request.user))
+
+    @extend_schema(parameters=[IF_MATCH], request=forms.EditImportBody, responses={200: EditMade, 201: EditMade})
+    @action(detail=True, methods=["post"], pagination_class=None, url_path="import", url_name="import")
+    def apply(self, request: Request, pk: str) -> Response:
+        """Edit: the actions of an agent's answer, in its dialect, are applied as one change set, or none of them."""
+        constellation, body = self.get_object(), self.body(forms.EditImportBody)
+        body["based_on"] = seen_version(request, body.get("based_on"))
+        said = {"author": actor_name(request), "request_id": request_id(request)}
+        return made(constellation, *importing.apply_edit(constellation.pk, **body, **said))
 
 
 class CheckViews(Api):

@@ -8,9 +8,11 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agents.serializers import Body, ClientId, ProblemPlace
+from agents.serializers import Body, ClientId, ProblemPlace, Text
 from constellations.dialects import NAMES
 from constellations.documents import MAX_JSON_BYTES
+from constellations.edit_serializers import BasedOn
+from constellations.edits import REASON_LENGTH
 
 
 @extend_schema_field({"oneOf": [{"type": "string", "minLength": 1, "maxLength": MAX_JSON_BYTES}, {"type": "object"}]})
@@ -32,6 +34,14 @@ class CheckBody(Body):
 
 class ImportBody(CheckBody):
     client_id = ClientId()
+
+
+class EditImportBody(CheckBody):
+    """What an agent answers when it edits a constellation: actions, in its words."""
+
+    reason = Text(required=False, allow_blank=True, max_length=REASON_LENGTH, help_text="Else the answer's own thought.")
+    edit_id = ClientId()
+    based_on = BasedOn()
 
 
 class Checked(serializers.Serializer):

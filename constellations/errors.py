@@ -49,6 +49,17 @@ class PlanRejected(ConstellationsError):
         super().__init__(f"{source}: {in_short([_plan_line(problem) for problem in problems])}", problems)
 
 
+class EditGiven(PlanRejected):
+    """What was to be imported as a constellation edits one."""
+
+    code = "edit_given"
+
+    def __init__(self) -> None:
+        apply = "apply it to one, with POST /api/constellations/{id}/import/ or constellation_import --constellation"
+        message = f"this is an edit of a constellation, and no constellation: {apply}"
+        super().__init__([{"line": None, "key": "", "message": message}], "document")
+
+
 class EditRefused(ConstellationsError):
     """Operations have problems, each {"operation": 0, "op": "add_task", "field": "device", "message": "..."}.
 

@@ -7,9 +7,13 @@ from itertools import islice
 from typing import Any
 
 from agents import services
+from agents.engine.tools import TOOLS
+from agents.models import Device
 from constellations import dialects
+from constellations.edits import REASON_LENGTH, Wanted, carry_out
 from constellations.errors import EditRefused, PlanRejected
 from constellations.forms import IN_WORDS
+from constellations.models import Edit
 from constellations.planner import IMPORTED_WORDS, known_devices
 from constellations.steps import unknown_devices
 from constellations.values import key_text
@@ -28,13 +32,43 @@ def payload_of(document: Any, dialect: str = "") -> dict[str, Any]:
 
     Raises PlanRejected with every problem, and where in the document it is.
     """
-    imported = dialects.read(document, dialect)
+    imported = dialects.read(document, dialect, recipes())
     return _checked(imported, plan_of(imported))
+
+
+def apply_edit(
+    constellation_id: int, document: Any, dialect: str = "", *, author: str, reason: str = "", edit_id: str = "",
+    based_on: int | None = None, request_id: str = "",
+) -> tuple[Edit | None, bool]:  # fmt: skip
+    """Apply the edit that a document is, as `edits.edit_apply` would; the answer's thought is its reason, if there is no other.
+
+    Raises PlanRejected where it is none, and what `edits.edit_apply` raises, with the lines of what was written.
+    """
+    given = dialects.read_edit(document, dialect, recipes())
+    reason = reason or given.thought[:REASON_LENGTH]
+    wanted = Wanted(lambda live: given.operations, author, reason, edit_id, based_on, in_words=True)
+    try:
+        return carry_out(constellation_id, wanted, request_id)
+    except EditRefused as error:
+        error.problems = [_located(given, each) for each in error.problems]
+        raise
+
+
+def _located(given: dialects.ImportedEdit, problem: dict[str, Any]) -> dict[str, Any]:
+    if problem["operation"] is None:
+        return problem
+    return {**problem, **given.problem(problem["operation"], problem["field"], problem["message"])}
+
+
+def recipes() -> dict[str, dict[str, Any]]:
+    """The recipes that actions may name, by device; where a tool is called so, the tool is meant."""
+    rows = Device.objects.values_list("name", "recipes")
+    return {name: {key: each for key, each in held.items() if key not in TOOLS} for name, held in rows}
 
 
 def check(document: Any, dialect: str = "") -> dict[str, Any]:
     """What a document would become: {dialect, name, tasks, dependencies, plan, warnings}. Raises what an import would."""
-    imported = dialects.read(document, dialect)
+    imported = dialects.read(document, dialect, recipes())
     plan = plan_of(imported)
     _checked(imported, plan)
     return {

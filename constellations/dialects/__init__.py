@@ -4,8 +4,8 @@
 has no word for is carried in an object called `orrery`, which only we read: what is written and read again is the same.
 """
 
-from constellations.dialects.reading import Imported, read
+from constellations.dialects.reading import Imported, ImportedEdit, read, read_edit
 from constellations.dialects.recognition import NAMES, ORRERY
 from constellations.dialects.writing import States, write
 
-__all__ = ["NAMES", "ORRERY", "Imported", "States", "read", "write"]
+__all__ = ["NAMES", "ORRERY", "Imported", "ImportedEdit", "States", "read", "read_edit", "write"]

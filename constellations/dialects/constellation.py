@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from constellations.dialects import lines, tasks
-from constellations.dialects.recognition import ENVELOPE, entries, is_envelope
+from constellations.dialects.recipes import Recipes
+from constellations.dialects.recognition import entries, is_envelope
 from constellations.dialects.translation import Translation, piece
 from constellations.dialects.vocabulary import Dialect
 from constellations.operations import MAX_DEPENDENCIES, MAX_TASKS
-from constellations.values import Path, Row, did_you_mean, kind_of
+from constellations.values import Path, Row, kind_of
 
 HELD = {"tasks": tasks.task, "dependencies": lines.dependency}
 LIMITS = {"tasks": MAX_TASKS, "dependencies": MAX_DEPENDENCIES}
 
 
-def translate(value: Any, dialect: Dialect) -> Translation:
-    """The plan that a document is, less what is wrong with it; that is among the findings."""
-    to = Translation()
+def translate(value: Any, dialect: Dialect, recipes: Recipes | None = None) -> Translation:
+    """The plan that a document is, less what is wrong with it; that is among the findings. Actions may name `recipes`."""
+    to = Translation(recipes=recipes or {})
     written: Path = ()
     if is_envelope(value):
-        _open(to, value)
         value, written = value["constellation"], ("constellation",)
     if not isinstance(value, Mapping):
         to.findings.append((written, f"a constellation is an object with tasks, not {kind_of(value)}"))
@@ -35,16 +35,6 @@ def translate(value: Any, dialect: Dialect) -> Translation:
     made.extension(dialect.document.extension)
     to.value = made.said
     return to
-
-
-def _open(to: Translation, value: Mapping) -> None:
-    """An agent's answer: whatever it does beside giving a constellation is not a part of one."""
-    for key in value:
-        if key not in ENVELOPE:
-            to.findings.append(((key,), f"there is no key {key} here{did_you_mean(str(key), ENVELOPE)}"))
-    for key in ("action", "actions"):
-        if value.get(key):
-            to.findings.append(((key,), "what edits a constellation is not imported; give the constellation alone"))
 
 
 def _parts(to: Translation, dialect: Dialect, name: str, parts: Any, written: Path) -> list[Row]:
@@ -72,7 +62,7 @@ def _named_in_tasks(to: Translation, dialect: Dialect, said: Row, parts: Any, wr
     there = {(row.get("from"), row.get("to")) for row in said["dependencies"] if _has_ends(row)}
     rows: list[Row] = []
     for (place, part), row in zip(entries(parts), said["tasks"], strict=True):
-        for key, other, upstream in _neighbours(dialect, part):
+        for key, other, upstream in neighbours(dialect, part):
             own = row.get("task_id")
             ends = (other, own) if upstream else (own, other)
             if isinstance(own, str) and ends not in there:
@@ -86,7 +76,7 @@ def _has_ends(row: Any) -> bool:
     return isinstance(row, Mapping) and all(isinstance(row.get(end), str) for end in ("from", "to"))
 
 
-def _neighbours(dialect: Dialect, part: Any) -> list[tuple[str, str, bool]]:
+def neighbours(dialect: Dialect, part: Any) -> list[tuple[str, str, bool]]:
     """(key, id, whether it is upstream) of the tasks that a task names."""
     found = []
     for key, upstream in (("dependencies", True), ("dependents", False)):

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from constellations import documents, plans
+from constellations.dialects import answers, fences
 from constellations.dialects.constellation import translate
-from constellations.dialects.recognition import FOREIGN, NAMES, ORRERY, STATES, Unrecognised, recognise
+from constellations.dialects.recipes import Recipes
+from constellations.dialects.recognition import FOREIGN, NAMES, ORRERY, STATES, Unrecognised, is_envelope, recognise
 from constellations.dialects.translation import Translation
 from constellations.documents import MAX_JSON_BYTES, Document, Unreadable
-from constellations.errors import PlanRejected
+from constellations.errors import EditGiven, PlanRejected
 from constellations.plans import Plan
 from constellations.values import Finding, Path, did_you_mean, key_text
 
@@ -21,45 +23,108 @@ STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 """A step of a path as key_text writes it."""
 
 
+Locate = Callable[[Path], tuple[int | None, Path]]
+"""The line and the key where a part was written."""
+
+
 @dataclass(slots=True)
 class Imported(Plan):
     """A plan, and the dialect it was written in."""
 
     dialect: str = ""
-    _locate: Callable[[Path], tuple[int | None, Path]] = field(default=lambda path: (None, path), compare=False, repr=False)
+    _locate: Locate = field(default=lambda path: (None, path), compare=False, repr=False)
 
     def problem(self, key: str, message: str) -> dict[str, Any]:
         """What is wrong with a part of the plan (tasks[0].device), with the line and the key where it was written."""
-        line, path = self._locate(tuple(int(place) if place else step for place, step in STEP.findall(key)))
-        return {"line": line, "key": key_text(path), "message": message}
+        return _problem(self._locate, _path_of(key), message)
 
 
-def read(written: Any, dialect: str = "") -> Imported:
-    """A constellation from text (YAML or JSON) or from a value that was one; an empty `dialect` is told by the keys.
+@dataclass(frozen=True, slots=True)
+class ImportedEdit:
+    """Operations in our words, and what whoever wrote them thought."""
 
-    Raises PlanRejected with every problem. Devices are not looked at.
+    operations: list[dict[str, Any]]
+    thought: str
+    _locate: Locate = field(compare=False, repr=False)
+
+    def problem(self, number: int, key: str, message: str) -> dict[str, Any]:
+        """What is wrong with a part of an operation, with the line and the key where it was written; `number` from 0."""
+        return _problem(self._locate, (number, *_path_of(key)), message)
+
+
+def _path_of(key: str) -> Path:
+    return tuple(int(place) if place else step for place, step in STEP.findall(key))
+
+
+def _problem(locate: Locate, path: Path, message: str) -> dict[str, Any]:
+    line, at = locate(path)
+    return {"line": line, "key": key_text(at), "message": message}
+
+
+def read(written: Any, dialect: str = "", recipes: Recipes | None = None) -> Imported:
+    """A constellation from text (YAML or JSON, also in a code fence) or from a value that was one.
+
+    An empty `dialect` is told by the keys; `recipes` of devices may be named by actions. Devices are not looked at. Raises
+    PlanRejected with every problem, EditGiven for what edits a constellation.
     """
     document = _document(written)
+    _check_dialect(dialect)
+    if answers.is_edit(document.value):
+        raise EditGiven()
+    if answers.is_answer(document.value) and not is_envelope(document.value):
+        raise _refused("the answer holds neither a constellation nor actions that edit one: there is nothing to import")
     dialect = dialect or _recognised(document)
-    if dialect not in NAMES:
-        message = f"there is no dialect {dialect}{did_you_mean(dialect, NAMES)}"
-        raise PlanRejected([{"line": None, "key": "dialect", "message": message}], "import")
-    to = Translation(_plan_alone(document.value)) if dialect == ORRERY else translate(document.value, FOREIGN[dialect])
+    to = Translation(_plan_alone(document.value)) if dialect == ORRERY else _translated(document.value, dialect, recipes)
     plan, findings = _read(document, to)
     if findings:
         raise PlanRejected(plans.located(document, findings), f"{dialect} document")
+    return Imported(
+        **{each.name: getattr(plan, each.name) for each in fields(Plan)}, dialect=dialect, _locate=_locator(document, to)
+    )
+
+
+def _translated(value: Any, dialect: str, recipes: Recipes | None) -> Translation:
+    to = translate(value, FOREIGN[dialect], recipes)
+    if is_envelope(value):
+        answers.find_flaws(to, value)
+        edit = "what edits a constellation is not imported with one; give each alone, the edit to the constellation it is of"
+        to.findings += [((key,), edit) for key in answers.ACTIONS if value.get(key)]
+    return to
+
+
+def read_edit(written: Any, dialect: str = "", recipes: Recipes | None = None) -> ImportedEdit:
+    """The edit of a constellation that an agent's answer is, or a list of operations; see `read`. Raises PlanRejected."""
+    document = _document(written)
+    _check_dialect(dialect)
+    if not answers.is_edit(document.value):
+        edits = "an answer with actions, or a list of operations"
+        raise _refused(f"this is no edit of a constellation, which is {edits}; a constellation is imported into a session")
+    found = answers.read_edit(document.value, dialect, recipes or {})
+    if findings := [*document.repeated, *_flaws(document.value), *found.to.findings]:
+        raise PlanRejected(plans.located(document, findings), "edit")
+    return ImportedEdit(found.operations, found.thought, _locator(document, found.to))
+
+
+def _check_dialect(dialect: str) -> None:
+    if dialect and dialect not in NAMES:
+        message = f"there is no dialect {dialect}{did_you_mean(dialect, NAMES)}"
+        raise PlanRejected([{"line": None, "key": "dialect", "message": message}], "import")
+
+
+def _locator(document: Document, to: Translation) -> Locate:
+    """Where a part of what was translated was written."""
 
     def locate(path: Path) -> tuple[int | None, Path]:
         return document.line(to.origin(path)), to.origin(path)
 
-    return Imported(**{each.name: getattr(plan, each.name) for each in fields(Plan)}, dialect=dialect, _locate=locate)
+    return locate
 
 
 def _document(written: Any) -> Document:
     """What is given as a value has no lines."""
     if isinstance(written, str | bytes):
         try:
-            return documents.read(written)
+            return _of_text(written)
         except Unreadable as error:
             raise _refused(str(error), error.line, key_text(error.path)) from error
     flaws = _flaws(written)
@@ -69,6 +134,24 @@ def _document(written: Any) -> Document:
     if size > MAX_JSON_BYTES:
         raise _refused(f"the document has {size:,} bytes; {MAX_JSON_BYTES:,} are allowed")
     return Unlined(written)
+
+
+def _of_text(written: str | bytes) -> Document:
+    """The text as it is, or else what stands in its code fence. Raises Unreadable."""
+    refusal: Unreadable | None = None
+    try:
+        document = documents.read(written)
+        if not isinstance(document.value, str):
+            return document
+    except Unreadable as error:
+        refusal = error
+    text = written.decode("utf-8-sig", "replace") if isinstance(written, bytes) else written
+    inner = fences.unfenced(text) if len(text) <= MAX_JSON_BYTES else None
+    if inner is not None:
+        return documents.read(inner)
+    if refusal is not None:
+        raise refusal
+    return document
 
 
 def _flaws(value: Any) -> list[Finding]:

@@ -17,8 +17,8 @@ STATES = "states"
 FOREIGN: dict[str, Dialect] = {dialect.name: dialect for dialect in (SEED, GALAXY)}
 NAMES = (ORRERY, *FOREIGN)
 
-ENVELOPE = {"thought", "status", "constellation", "action", "actions", "result", "results"}
-"""Keys of an agent's answer that holds a constellation."""
+ENVELOPE = {"observation", "thought", "status", "state", "constellation", "action", "actions", "result", "results"}
+"""Keys of an agent's answer."""
 
 KNOWN: dict[str, dict[str, frozenset[str]]] = {
     ORRERY: {

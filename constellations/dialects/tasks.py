@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from constellations.dialects import shell
+from constellations.dialects import recipes, shell
 from constellations.dialects.translation import WORDS_FOR_DOING, Piece, Translation, piece
 from constellations.dialects.vocabulary import ACTIONS, EXTENSION, Dialect
 from constellations.forms import IN_WORDS
@@ -14,16 +14,22 @@ from constellations.values import Path, Row, did_you_mean, key_text, read_fields
 
 def task(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Row:
     """A task of a plan. `key`: under which it stands, where tasks stand under keys."""
+    made = fields(to, dialect, value, place, written, key)
+    if not any(word in made.said for word in WORDS_FOR_DOING):
+        # Where actions are wrong that has been said, and the plan's reading has nothing to add.
+        made.said["tool"] = "noop" if _ways(value, dialect) else IN_WORDS
+    return made.said
+
+
+def fields(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Piece:
+    """What is said of a task, in the words of a plan."""
     made = piece(to, dialect.task, value, place, written)
     made.name_by_key("task_id", "task_id", key)
     _described(made)
     _act(made, dialect)
     made.extension(dialect.task.extension)
-    if not any(word in made.said for word in WORDS_FOR_DOING):
-        # Where actions are wrong that has been said, and the plan's reading has nothing to add.
-        made.said["tool"] = "noop" if _ways(value, dialect) else IN_WORDS
     _refuse_other_data(made, dialect.task.extension)
-    return made.said
+    return made
 
 
 def _described(made: Piece) -> None:
@@ -87,12 +93,15 @@ def _at(fields: Mapping, way: Path) -> Any:
 
 
 def _call(made: Piece, dialect: Dialect, action: Any, path: Path) -> Row:
-    fields, found = read_fields(action, dialect.action_readers)
+    given, found = read_fields(action, dialect.action_readers)
     made.to.findings += under((*made.written, *path), found)
-    tool, arguments = (fields.get(key) for key in dialect.action)
+    tool, arguments = (given.get(key) for key in dialect.action)
     if tool is None:
         if not found:
             made.find(f"an action needs a {dialect.action[0]}", *path)
         return {}
+    if (named := recipes.call(made.to.recipes, made.said.get("device"), tool, arguments or {})) is not None:
+        made.to.findings += under((*made.written, *path, dialect.action[1]), named[1])
+        return named[0]
     call = shell.call(tool, arguments) if isinstance(arguments, dict) else {"tool": tool, "arguments": arguments}
     return call if call["arguments"] not in ({}, None) else {"tool": tool}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from constellations.dialects.plan_words import DOING
+from constellations.dialects.recipes import Recipes
 from constellations.dialects.vocabulary import Part
 from constellations.values import Finding, Path, Row, read_fields, under
 
@@ -20,11 +21,15 @@ WORDS_FOR_DOING = ("command", "steps", *DOING)
 
 @dataclass(slots=True)
 class Translation:
-    """The plan that a document is, in the making. `origins` leads from parts of the plan to parts of the document."""
+    """The plan that a document is, in the making. `origins` leads from parts of the plan to parts of the document.
+
+    `recipes` are those that actions may name.
+    """
 
     value: Any = field(default_factory=dict)
     origins: dict[Path, Path] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    recipes: Recipes = field(default_factory=dict)
 
     def origin(self, path: Path) -> Path:
         """Where a part of the plan, or the nearest part around it, was written."""

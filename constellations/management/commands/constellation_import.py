@@ -1,6 +1,10 @@
-"""`manage.py constellation_import FILE --session ID`: ask a session for what a document in any dialect says."""
+"""`manage.py constellation_import FILE --session ID`: ask a session for what a document in any dialect says.
+
+With `--constellation ID` the document is an agent's edit of that one, and applied to it.
+"""
 
 from pathlib import Path
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
@@ -13,16 +17,25 @@ from constellations.documents import MAX_JSON_BYTES
 
 
 class Command(BaseCommand):
-    help = "Submit a document (JSON or YAML) to a session as an interaction, and print the interaction's id."
+    help = (
+        "Submit a document (JSON or YAML) to a session as an interaction, and print the interaction's id; "
+        "or apply an agent's edit to a constellation, and print the edit's id."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--session", type=int, required=True)
+        target = parser.add_mutually_exclusive_group(required=True)
+        target.add_argument("--session", type=int, help="which carries out the constellation that the file holds")
+        target.add_argument("--constellation", type=int, help="to which the edit that the file holds is applied")
         parser.add_argument("--dialect", choices=NAMES, default="", help="told by the document's keys when left out")
 
     def handle(self, *args, **options) -> str:
+        document, dialect = _bytes_of(options["file"]), options["dialect"]
         try:
-            payload = importing.payload_of(_bytes_of(options["file"]), options["dialect"])
+            if options["constellation"] is not None:
+                edit, _ = importing.apply_edit(options["constellation"], document, dialect, author="system")
+                return edit.edit_id if edit is not None else "nothing to change"
+            payload = importing.payload_of(document, dialect)
             item, _ = services.command_submit(options["session"], "interaction", "", payload, by="system", checked=True)
         except AgentsError as error:
             raise CommandError("\n".join([str(error), *_lines(error)])) from error
@@ -39,4 +52,10 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _lines(error: AgentsError) -> list[str]:
-    return [f"  line {each.get('line')}, {each.get('key')}: {each['message']}" for each in error.problems[:PROBLEMS_LIMIT]]
+    return [f"  {_place(each)}{each['message']}" for each in error.problems[:PROBLEMS_LIMIT]]
+
+
+def _place(problem: dict[str, Any]) -> str:
+    parts = [f"line {problem['line']}" if problem.get("line") else "", problem.get("key", "")]
+    place = ", ".join(filter(None, parts))
+    return f"{place}: " if place else ""
