@@ -145,7 +145,7 @@ def _of_text(written: str | bytes) -> Document:
             return document
     except Unreadable as error:
         refusal = error
-    text = written.decode("utf-8-sig", "replace") if isinstance(written, bytes) else written
+    text = written.decode("utf-8-sig", "replace") if isinstance(written, bytes) else written.removeprefix("\ufeff")
     inner = fences.unfenced(text) if len(text) <= MAX_JSON_BYTES else None
     if inner is not None:
         return documents.read(inner)

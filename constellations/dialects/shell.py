@@ -12,14 +12,19 @@ from constellations.values import Row
 
 LINES = {"execute_command": "command", "run_shell": "bash_command"}
 """Tools that hand a text to a shell, and the argument that holds it."""
+BESIDE = {"timeout", "cwd"}
+"""Their other arguments: seconds, and the folder that it runs in."""
 
 
 def call(tool: Any, arguments: Row) -> Row:
-    """{tool, arguments} of ours for what another program calls `tool`."""
-    line = arguments.get(LINES[tool]) if isinstance(tool, str) and tool in LINES and len(arguments) == 1 else None
-    if not isinstance(line, str) or not line.strip():
+    """{tool, arguments}, and maybe a timeout, of ours for what another program calls `tool`."""
+    given = {key: value for key, value in arguments.items() if value is not None}
+    line = given.get(LINES[tool]) if isinstance(tool, str) and tool in LINES else None
+    folder = given.get("cwd", "")
+    if not isinstance(line, str) or not line.strip() or not isinstance(folder, str) or given.keys() - {LINES[tool]} - BESIDE:
         return {"tool": tool, "arguments": arguments}
-    return {"tool": COMMAND, "arguments": {"argv": words(line)}}
+    argv = words(f"cd {shlex.quote(folder)} && {line}" if folder else line)
+    return {"tool": COMMAND, "arguments": {"argv": argv}, **{key: given[key] for key in ("timeout",) if key in given}}
 
 
 def words(line: str) -> list[str]:

@@ -56,14 +56,16 @@ def _act(made: Piece, dialect: Dialect) -> None:
     """One action is the task's call; several are its steps."""
     calls = [(call, path) for call, path in _calls(made, dialect) if call]
     if len(calls) == 1:
-        made.said.update(calls[0][0])
+        made.said = calls[0][0] | {key: value for key, value in made.said.items() if key not in ("tool", "arguments")}
     elif calls:
         made.said["phases"] = [{"steps": [call for call, _ in calls]}]
-    for place, (_, path) in enumerate(calls):
+    for place, (call, path) in enumerate(calls):
         at: Path = () if len(calls) == 1 else ("phases", 0, "steps", place)
         made.to.origins[*made.place, *at] = (*made.written, *(path if at else ()))
         for word, key in zip(("tool", "arguments"), dialect.action, strict=True):
             made.to.origins[*made.place, *at, word] = (*made.written, *path, key)
+        if "timeout" in call and (at or made.said["timeout"] is call["timeout"]):
+            made.to.origins[*made.place, *at, "timeout"] = (*made.written, *path, dialect.action[1], "timeout")
 
 
 def _calls(made: Piece, dialect: Dialect) -> Iterator[tuple[Row, Path]]:

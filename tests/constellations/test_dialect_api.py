@@ -365,3 +365,13 @@ def test_a_number_that_cannot_be_stored_is_refused_with_its_place(rest, session,
         assert (answer.status_code, answer.json()["code"]) == (400, "plan_rejected")
         assert "the number is out of range" in answer.json()["detail"]
     assert not InboxItem.objects.exists()
+
+
+def test_an_action_that_names_a_recipe_becomes_its_command(rest, session):
+    recipes = {name: {"command": ["make", "{target}"], "parameters": {"target": {}}} for name in ("build", "noop")}
+    services.device_create("laptop", recipes=recipes, by="system")
+    actions = [{"tool": "build", "parameters": {"target": "docs"}}, {"tool": "noop"}]
+    document = {"constellation": {"tasks": [{"task_id": "a", "device": "laptop", "actions": actions}]}}
+    answer = rest.post("/api/import/check", {"document": document, "dialect": "seed"})
+    assert answer.status_code == 200, answer.content
+    assert answer.json()["plan"]["tasks"][0]["steps"] == [{"command": ["make", "docs"]}, {"tool": "noop"}]

@@ -242,7 +242,8 @@ def test_what_is_no_document_is_refused(written):
 
 def test_the_edits_of_an_answer_are_not_passed_over():
     answer = {**document("seed"), "actions": [{"tool": "remove_task", "parameters": {"task_id": "task_004"}}]}
-    assert problem(answer)[1:] == ("actions", "what edits a constellation is not imported; give the constellation alone")
+    said = "what edits a constellation is not imported with one; give each alone, the edit to the constellation it is of"
+    assert problem(answer)[1:] == ("actions", said)
     assert problem({**document("seed"), "thoughts": ""})[1] == "thoughts"
 
 
@@ -252,7 +253,117 @@ def test_a_document_has_at_most_as_many_bytes_as_an_export():
     assert "10,000,000 are allowed" in problem(json.dumps(large))[2]
 
 
+def test_what_an_agent_calls_failed_is_not_carried_out():
+    text = (DOCUMENTS / "seed.json").read_text().replace("CONTINUE", "FAIL")
+    line, key, message = problem(text)
+    assert (line, key) == (3, "status")
+    carried = "the agent says FAIL: what it gives is not to be carried out"
+    assert message == f"{carried}; to have it all the same, give what it holds without this key"
+    assert read(json.loads(text)["constellation"], "seed").name == "mnist"
+
+
+def test_an_answer_that_holds_nothing_says_so():
+    assert "there is nothing to import" in problem({"thought": "All done.", "status": "FINISH", "result": {"completed": 5}})[2]
+
+
+# Code fences
+
+
+FENCED = "Here is the plan you asked for:\n\n```json\n{}\n```\n\nDo you want me to go on?\n"
+
+
+@pytest.mark.parametrize(
+    "around",
+    [FENCED, "```\n{}\n```", "~~~~ JSON\n{}\n~~~~", "\ufeff```json\r\n{}\r\n```\r\n", "1. this:\n  ```json\n{}\n  ```"],
+)
+@pytest.mark.parametrize("encoded", [False, True])
+def test_a_document_in_a_code_fence_is_read(around, encoded):
+    text = around.replace("{}", (DOCUMENTS / "seed.json").read_text().rstrip())
+    assert read(text.encode() if encoded else text) == read(document("seed"))
+
+
+def test_yaml_in_a_code_fence_is_read():
+    assert [row["task_id"] for row in read("Yes:\n```yaml\ntasks:\n  - {task_id: a, tool: noop}\n```\n").tasks] == ["a"]
+
+
+def test_lines_within_a_code_fence_are_those_of_the_whole_text():
+    text = FENCED.replace("{}", json.dumps(galaxy({"priority": 9}), indent=1))
+    line, key, _ = problem(text)
+    assert (line, key) == (text[: text.index("priority")].count("\n") + 1, "tasks[0].priority")
+
+
+def test_code_fences_within_a_document_are_left_alone():
+    plan = "tasks:\n  - task_id: a\n    tool: noop\n    description: |\n      ```json\n      {}\n      ```\n"
+    assert task_of(plan)["description"] == "```json\n{}\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("```json\n{}\n```\nor\n```\n{}\n```", 5, "there are 2 code blocks of JSON or YAML; give one"),
+        ("Sure:\n```json\n{", 2, "the code block that begins here does not end: the answer was cut off"),
+        ("```python\nprint()\n```", 1, "the code block holds python; give JSON or YAML"),
+        ("Sure:\n```json\n{,}\n```", 3, "it is not JSON: expecting property name enclosed in double quotes at column 2"),
+    ],
+)
+def test_a_code_fence_that_holds_no_document_says_why(text, line, message):
+    assert problem(text) == (line, "", message)
+
+
+# Recipes
+
+
+RECIPES = {
+    "laptop": {
+        "train": {
+            "command": ["python", "train.py", "--epochs={epochs}", "{model}"],
+            "parameters": {"model": {}, "epochs": {"type": "integer", "default": 30}},
+        },
+        "broken": {"command": "x"},
+    }
+}  # fmt: skip
+
+
+def recipe(tool: str, device: str = "laptop", **parameters):
+    return read(seed({"tool": tool, "parameters": parameters}, device=device), "seed", RECIPES)
+
+
+def test_an_action_may_name_a_recipe_of_its_device():
+    (row,) = recipe("train", model="m.bin", epochs=3).tasks
+    assert (row["tool"], row["arguments"]) == ("command", {"argv": ["python", "train.py", "--epochs=3", "m.bin"]})
+    (row,) = recipe("train", device="other", model="m.bin").tasks
+    assert row["tool"] == "train"
+
+
+@pytest.mark.parametrize(
+    ("tool", "parameters", "key", "message"),
+    [
+        ("train", {}, "parameters", "train needs model: train model=... epochs=30"),
+        ("train", {"model": "m", "epoch": 3}, "parameters.epoch", "train has no parameter epoch; did you mean epochs?"),
+        ("train", {"model": "m", "epochs": 1.5}, "parameters.epochs", "must be a whole number, not '1.5'"),
+        ("train", {"model": "-m"}, "parameters.model", "'-m' would be read as an option, because it begins with -"),
+        ("broken", {}, "parameters", "the recipe broken of laptop is broken: its profile must be corrected"),
+    ],
+)
+def test_what_is_wrong_with_a_recipe_is_said_where_it_is_named(tool, parameters, key, message):
+    with pytest.raises(PlanRejected) as refused:
+        recipe(tool, **parameters)
+    assert [(each["key"], each["message"]) for each in refused.value.problems] == [(f"tasks[0].actions[0].{key}", message)]
+
+
 # What is said one way here and another way there
+
+
+def test_a_command_of_galaxys_may_say_how_long_and_where():
+    command = {"function": "execute_command", "arguments": {"command": "make", "timeout": 60, "cwd": "my src"}}
+    row = task_of(galaxy({"actions": [command]}))
+    assert (row["tool"], row["timeout"]) == ("command", 60)
+    assert row["arguments"] == {"argv": ["sh", "-c", "cd 'my src' && make"]}
+    assert task_of(galaxy({"actions": [command], "timeout": 5}))["timeout"] == 5
+    two = task_of(galaxy({"actions": [command, {"function": "noop"}]}))["phases"][0]["steps"]
+    assert (two[0]["tool"], two[0]["timeout"]) == ("command", 60)
+    command["arguments"]["timeout"] = -1
+    assert problem(galaxy({"actions": [command]}))[1] == "tasks[0].actions[0].arguments.timeout"
 
 
 @pytest.mark.parametrize(("written", "place"), [(1, 0), (4, 3), ("LOW", 0), ("critical", 3), ("High", 2), (None, 1)])
@@ -336,7 +447,7 @@ def test_a_command_of_a_shell_and_what_only_looks_like_one_are_written_and_read_
 
 
 def test_a_tool_that_is_not_exactly_ours_keeps_its_name():
-    arguments = {"command": "make", "cwd": "/srv"}
+    arguments = {"command": "make", "user": "root"}
     row = task_of(seed({"tool": "execute_command", "parameters": arguments}))
     assert (row["tool"], row["arguments"]) == ("execute_command", arguments)
 

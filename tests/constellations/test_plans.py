@@ -458,8 +458,8 @@ def test_two_tasks_depend_on_each_other_once():
         (
             "{when: {event: task_done}, edit: [{remove_task: {task_id: a}}]}",
             ".when.event",
-            "must be one of task_completed, task_failed, task_skipped, condition_failed, task_ended, not the text 'task_done'; did you "
-            "mean task_ended?",
+            "must be one of task_completed, task_failed, task_skipped, condition_failed, task_ended, not the text "
+            "'task_done'; did you mean task_ended?",
         ),
         (
             "{edit: [{remove_task: {task_id: a}}]}",
