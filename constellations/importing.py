@@ -94,7 +94,7 @@ def _checked(imported: dialects.Imported, plan: dict[str, Any]) -> dict[str, Any
         payload[IMPORTED_WORDS] = True
     try:
         services.check_payload(payload)
-    except EditRefused as error:
-        problems = [imported.problem(each["field"], each["message"]) for each in error.problems]
+    except (EditRefused, PlanRejected) as error:
+        problems = [imported.problem(each.get("field", each.get("key")), each["message"]) for each in error.problems]
         raise PlanRejected(problems, f"{imported.dialect} document") from error
     return payload

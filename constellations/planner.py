@@ -14,7 +14,7 @@ from agents.garbage import nothing_collected
 from agents.models import Device
 from agents.tables import Fields
 from constellations import editing, plain_text, plans, rules
-from constellations.drafts import SKIPPED
+from constellations.drafts import SKIPPED, Devices
 from constellations.graph import Graph
 from constellations.live import LiveGraph
 from constellations.machines.task import ENDED
@@ -38,7 +38,8 @@ class Prepared:
 
 def prepare(payload: Fields) -> Prepared:
     """Read a payload as far as the database's devices; raises AgentsError with the places of what is wrong."""
-    plan = _plan(payload)
+    devices = known_devices()
+    plan = _plan(payload, devices)
     operation = {
         "op": "build_constellation",
         "parameters": {"tasks": plan.tasks, "dependencies": plan.dependencies},
@@ -46,13 +47,13 @@ def prepare(payload: Fields) -> Prepared:
     empty = editing.Snapshot(version=1, state="CREATED", tasks={}, dependencies={}, graph=Graph())
     in_words = IMPORTED_WORDS in payload
     with nothing_collected():
-        return Prepared(plan, editing.apply(empty, [operation], known_devices(), in_words=in_words))
+        return Prepared(plan, editing.apply(empty, [operation], devices, in_words=in_words))
 
 
-def _plan(payload: Fields) -> plans.Plan:
+def _plan(payload: Fields, devices: Devices) -> plans.Plan:
     plan, request = payload.get("plan"), payload.get("request")
     if isinstance(plan, str):
-        return plans.parse(plan, in_words=IMPORTED_WORDS in payload)
+        return plans.parse(plan, devices=devices, in_words=IMPORTED_WORDS in payload)
     if isinstance(request, str):
         return plain_text.parse(request, dict(Device.objects.values_list("name", "recipes")))
     raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])

@@ -12,10 +12,12 @@ from typing import Any
 
 from constellations import conditions, documents, forms, operations
 from constellations.documents import Document, Unreadable
+from constellations.drafts import Devices
 from constellations.errors import CycleFound, PlanRejected
 from constellations.forms import MAX_NAME, TASK_DEFAULTS
 from constellations.graph import Graph
 from constellations.operations import MAX_DEPENDENCIES, MAX_TASKS, list_within
+from constellations.steps import unknown_devices
 from constellations.values import (
     MAX_ID,
     Finding,
@@ -59,9 +61,12 @@ class Plan:
     rules: list[Row] = field(default_factory=list)
 
 
-def parse(text: str | bytes, source: str = "plan", in_words: bool = False) -> Plan:
-    """Raises PlanRejected with every problem; `source` is what its message calls the text. Devices are not looked at.
+def parse(
+    text: str | bytes, source: str = "plan", devices: Devices | None = None, in_words: bool = False
+) -> Plan:  # fmt: skip
+    """Raises PlanRejected with every problem; `source` is what its message calls the text.
 
+    With `devices` each task, and each operation of a rule, that asks for one which is not there is a problem, too.
     `in_words`: tasks may say that they are in words alone, as what was imported does.
     """
     try:
@@ -70,9 +75,34 @@ def parse(text: str | bytes, source: str = "plan", in_words: bool = False) -> Pl
         raise PlanRejected([_problem(error.line, error.path, str(error))], source) from error
     plan, findings = read_value(document.value, in_words)
     findings = [*document.repeated, *findings]
+    if devices is not None:
+        findings += unknown_devices(plan.tasks, devices)
+    if devices is not None and not findings:
+        findings += _unknown_devices_of_rules(document.value, devices)
     if findings:
         raise PlanRejected(located(document, findings), source)
     return plan
+
+
+def _unknown_devices_of_rules(value: Row, devices: Devices) -> Iterator[Finding]:
+    """Devices that the rules of a plan, a good one otherwise, ask for. What a placeholder stands for is not known yet."""
+    for number, rule in enumerate(value.get("replan") or ()):
+        for place, written in enumerate(rule["edit"]):
+            operation = operations.read(operations.filled(written, "task"))
+            way: Path = ("replan", number, "edit", place, *operation.place)
+            for path, row in _rows_of(operation):
+                fields = {key: row.get(key, usual) for key, usual in TASK_DEFAULTS.items()}
+                if "{" not in fields["wanted_device"]:
+                    yield from (((*way, *path, *found[2:]), message) for found, message in unknown_devices([fields], devices))
+
+
+def _rows_of(operation: operations.Operation) -> Iterator[tuple[Path, Row]]:
+    """What an operation says of tasks, and where in its parameters."""
+    values = operation.values
+    if operation.op in ("add_task", "update_task") and not operation.findings:
+        yield (), values["task"] if operation.op == "add_task" else values["fields"]
+    if operation.op == "build_constellation" and not operation.findings:
+        yield from ((("tasks", number), entry["task"]) for number, entry in enumerate(values["tasks"]))
 
 
 def located(document: Document, findings: list[Finding]) -> list[dict[str, Any]]:

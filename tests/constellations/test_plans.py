@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.toolbox import TOOLS
 from constellations.documents import MAX_BYTES, MAX_DEPTH
 from constellations.errors import PlanRejected
 from constellations.forms import DEPENDENCY_DEFAULTS
@@ -788,3 +789,55 @@ def test_json_may_be_larger_than_yaml():
     assert problem(json.dumps({"tasks": [*tasks, {"task_id": "t0", "tool": "noop"}]}, indent=1)) == (
         None, "tasks[1000].task_id", "there is a task t0 already: tasks[0]",
     )  # fmt: skip
+
+
+# Devices
+
+
+DEVICES = {"laptop": {"type": "", "capabilities": ["gpu"]}}
+
+
+def test_every_device_that_is_not_there_is_named_with_its_line():
+    text = """
+        tasks:
+          - task_id: a
+            device: labtop
+            tool: noop
+          - {task_id: b, device: laptop, tool: noop}
+          - task_id: c
+            tool: noop
+            capabilities: [gpu, train]
+          - task_id: d
+            tool: nop
+            device: server
+        replan:
+          - when: {event: task_failed, task: a}
+            edit:
+              - add_task: {task_id: "{task}_again", device: cloud, tool: noop}
+              - update_task:
+                  task_id: b
+                  device_type: phone
+              - op: build_constellation
+                parameters: {clear: false, tasks: [{task_id: e, command: [ls], device: "{device}"}, {task_id: f, tool: x, device: x}]}
+        """
+    there = "there are laptop"
+    with pytest.raises(PlanRejected) as refused:
+        parse(dedent(text), devices=DEVICES)
+    found = [(each["line"], each["key"], each["message"]) for each in refused.value.problems]
+    assert found == [
+        (4, "tasks[0].device", f"there is no device labtop; {there}"),
+        (9, "tasks[2].capabilities", f"no device has the capabilities gpu, train; {there}"),
+        (11, "tasks[3].tool", f"there is no tool nop; there are {', '.join(sorted(TOOLS))}; did you mean noop?"),
+        (12, "tasks[3].device", f"there is no device server; {there}"),
+    ]  # fmt: skip
+    better = (
+        text.replace("labtop", "laptop").replace("gpu, train", "gpu").replace("nop\n", "noop\n").replace("server", "laptop")
+    )
+    with pytest.raises(PlanRejected) as refused:
+        parse(dedent(better), devices=DEVICES)
+    found = [(each["line"], each["key"], each["message"]) for each in refused.value.problems]
+    assert found == [
+        (16, "replan[0].edit[0].add_task.device", f"there is no device cloud; {there}"),
+        (19, "replan[0].edit[1].update_task.device_type", f"no device has the type phone; {there}"),
+        (21, "replan[0].edit[2].parameters.tasks[1].device", f"there is no device x; {there}"),
+    ]
