@@ -23,7 +23,7 @@ from agents.storage import writing
 
 INBOX_LIMIT = 100
 """Requests that may wait in one session."""
-TO_LIVE_ACTORS = ("pause", "resume", "cancel", "ping", "shutdown", "go_on", "stop", "restart")
+TO_LIVE_ACTORS = ("pause", "resume", "cancel", "ping", "shutdown", "go_on", "stop", "restart", "cancel_task")
 
 
 class NoSuchDevice(AgentsError):

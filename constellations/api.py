@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import django_filters
@@ -22,8 +23,8 @@ from agents.replay import consistent_read
 from constellations import command_serializers as command_forms
 from constellations import edit_serializers as edit_forms
 from constellations import serializers as forms
-from constellations.command_api import CommandViews, retried
-from constellations.commands import constellation_retry
+from constellations.command_api import CommandViews, cancelled, retried
+from constellations.commands import Cancelled, constellation_retry, task_cancel, task_skip
 from constellations.edit_api import EditViews
 from constellations.graph_statistics import figures_of, statistics_of
 from constellations.machines import CONSTELLATION, TASK
@@ -158,6 +159,27 @@ class TaskViews(mixins.ListModelMixin, Versioned):
         task, body = self.get_object(), self.body(command_forms.Said)
         said = {"by": actor_name(request), "request_id": request_id(request), **body}
         return retried(constellation_retry(task.constellation_id, [task.task_id], **said))
+
+    @extend_schema(
+        request=command_forms.Said,
+        responses={200: command_forms.TaskCancelled, 202: command_forms.TaskCancelled},
+        filters=False,
+    )
+    @action(detail=True, methods=["post"], pagination_class=None)
+    def cancel(self, request: Request, pk: str) -> Response:
+        """End one task, whether it waits or runs; what depends on it follows."""
+        return self._cancelled(request, task_cancel)
+
+    @extend_schema(request=command_forms.Said, responses=command_forms.TaskCancelled, filters=False)
+    @action(detail=True, methods=["post"], pagination_class=None)
+    def skip(self, request: Request, pk: str) -> Response:
+        """End one task that has not started; nothing is interrupted."""
+        return self._cancelled(request, task_skip)
+
+    def _cancelled(self, request: Request, ask: Callable[..., Cancelled]) -> Response:
+        task, body = self.get_object(), self.body(command_forms.Said)
+        said = {"by": actor_name(request), "request_id": request_id(request), **body}
+        return cancelled(ask(task.constellation_id, task.task_id, **said))
 
     @extend_schema(parameters=[ATTEMPT, OFFSET], responses=forms.OutputPiece, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)

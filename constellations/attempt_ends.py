@@ -119,11 +119,14 @@ class AttemptEnds:
         """Once the decision is durable. A crew interrupts its own calls."""
         self._work.drive.interrupt(attempt["id"])
 
-    def cancel(self, turn: Turn, node: Node, reason: str, *, with_all: bool = False) -> None:
-        """Cancel one task. `with_all`: the whole constellation ends, so that nothing follows from it and nobody is told."""
+    def cancel(self, turn: Turn, node: Node, reason: str, *, by: str = "", with_all: bool = False) -> None:
+        """Cancel one task. Where somebody (`by`) asked for it, `reason` begins with the word "cancelled".
+
+        `with_all`: the whole constellation ends, so that nothing follows from it and nobody is told.
+        """
         fields = {"ended_at": turn.at} if with_all else self._live.end_fields(turn)
-        said = f"cancelled: {reason}"[:REASON_LENGTH]
-        self._cut_off(turn, node, "cancel", "cancelled", reason, "cancelled", reason=said, **fields)
+        said = (reason if by else f"cancelled: {reason}")[:REASON_LENGTH]
+        self._cut_off(turn, node, "cancel", "cancelled", reason, "cancelled", reason=said, by=by, **fields)
         if not with_all:
             self._live.ended(turn, node)
 

@@ -86,6 +86,17 @@ def retried(found: commands.Retried) -> Response:
     return Response(answer, status=202 if item is not None and found.changed else 200)
 
 
+def cancelled(found: commands.Cancelled) -> Response:
+    item, task = found.command, found.task
+    answer = {
+        "task_id": task.task_id,
+        "state": task.state,
+        "changed": found.changed,
+        "command": None if item is None else item.pk,
+    }
+    return Response(answer, status=202 if item is not None and found.changed else 200)
+
+
 def require_edit(request: Request) -> None:
     """Operations are an edit, whatever carries them."""
     message = refusal(request.user, request.auth if isinstance(request.auth, Token) else None, "edit")

@@ -65,6 +65,13 @@ class RetryTaken(serializers.Serializer):
     interaction = serializers.IntegerField(allow_null=True, help_text="That reopens a constellation which had ended.")
 
 
+class TaskCancelled(serializers.Serializer):
+    task_id = serializers.CharField()
+    state = serializers.CharField(help_text="Of the task, now.")
+    changed = serializers.BooleanField()
+    command = serializers.IntegerField(allow_null=True, help_text="Its row in the inbox, where the runner of the task ends it.")
+
+
 class Reopened(serializers.Serializer):
     session = serializers.IntegerField()
     interaction = serializers.IntegerField()

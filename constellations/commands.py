@@ -1,7 +1,7 @@
-"""One function for each thing that a person or another program asks of a constellation as a whole (machines, section 6).
+"""One function for each thing that a person or another program asks of a constellation or a task of it (machines, 5, 6).
 
-A pause, a resume, and a retry in an open one are written under the session's lock: they count at once, also while no runner
-lives. What ends processes, or begins an interaction, goes through an inbox.
+A pause, a resume, a retry in an open one, and the end of a task that waits are written under the session's lock: they count at
+once, also while no runner lives. What ends processes, or begins an interaction, goes through an inbox.
 """
 
 from __future__ import annotations
@@ -12,22 +12,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents import ids, replay, services
-from agents.errors import Conflict, NoSuchSession
+from agents.authors import names_of
+from agents.errors import Conflict, NoSuchSession, PayloadRejected
 from agents.models import InboxItem, Session
 from agents.records import Door, door
 from constellations import adoption, retrying
-from constellations.errors import ConstellationEnded, NoSuchConstellation
+from constellations.errors import ConstellationEnded, NoSuchConstellation, NoSuchTask, TaskNotCancelled
 from constellations.graph_reads import graph_opened, rows
 from constellations.limits import RESTARTS
-from constellations.live import LiveGraph
-from constellations.machines import CONSTELLATION
+from constellations.live import REASON_LENGTH, LiveGraph
+from constellations.machines import CONSTELLATION, TASK
 from constellations.machines.constellation import CLOSED
-from constellations.models import Constellation
+from constellations.models import Constellation, Task
+from constellations.values import MAX_COMPARED, did_you_mean
 
 TITLE_LENGTH = 200
 """Characters of a session's title."""
 RETRY = "retry"
 """Kind of what a session has been asked and was done at once."""
+CANCEL_TASK = "cancel_task"
+"""Kind of the request that ends one task, whether it is done at once or by the runner that has the task."""
+AT_ONCE = "at_once"
+"""Key in the result of one that no runner was needed for."""
+WAITING = ("PENDING", "WAITING_DEPENDENCY")
+"""States of a task that has not started."""
 NAMED = 5
 """Tasks that a request names in words."""
 
@@ -38,6 +46,15 @@ class Retried:
 
     tasks: list[str]
     interaction: InboxItem | None = None
+    changed: bool = True
+
+
+@dataclass(frozen=True)
+class Cancelled:
+    """`task` is the row as it is now; `command` the request by which its runner ends it, where it runs."""
+
+    task: Task
+    command: InboxItem | None = None
     changed: bool = True
 
 
@@ -134,6 +151,93 @@ def _retry_by_reopening(row: Constellation, asked: dict[str, Any], by: str, clie
         return Retried([], changed=False)
     item, created = _reopen(row, {**asked, "retry": wanted}, by, client_id, request_id)
     return Retried(wanted, item, created)
+
+
+# The end of one task
+
+
+def task_cancel(
+    constellation_id: int, task_id: str, *, by: str, reason: str, client_id: str = "", request_id: str = ""
+) -> Cancelled:  # fmt: skip
+    """End one task, for the reason given; what depends on it follows, everything else goes on.
+
+    One that waits is CANCELLED at once, also while no runner lives; of one that runs the processes are killed and the slot is
+    freed by the runner that has it, so `command` is then a request that waits for that runner. A cancelled task counts as done
+    on purpose. Asking again, or for a task that was cancelled or skipped, changes nothing. Raises NoSuchConstellation,
+    NoSuchTask, TaskNotCancelled where it has ended otherwise, Conflict where the client_id is that of another request.
+    """
+    return _cancel_task(constellation_id, task_id, True, by, reason, client_id, request_id)
+
+
+def task_skip(
+    constellation_id: int, task_id: str, *, by: str, reason: str, client_id: str = "", request_id: str = ""
+) -> Cancelled:  # fmt: skip
+    """End one task that has not started, at once; as `task_cancel`, but TaskNotCancelled where it runs: nothing is interrupted.
+
+    Of a skip and the start of the task exactly one counts.
+    """
+    return _cancel_task(constellation_id, task_id, False, by, reason, client_id, request_id)
+
+
+def _cancel_task(
+    constellation_id: int, task_id: str, may_run: bool, by: str, reason: str, client_id: str, request_id: str
+) -> Cancelled:  # fmt: skip
+    if not reason.strip():
+        said = f"{'a cancel' if may_run else 'a skip'} needs a reason"
+        raise PayloadRejected(said, [{"key": "reason", "message": said}])
+    row = _row(constellation_id)
+    told = f"cancelled by {names_of([by])[by]}: {reason}"[:REASON_LENGTH]
+    payload = {"subject": row.pk, "task": task_id, "may_run": may_run, "reason": told}
+    if (known := services.asked_as(row.session_id, client_id)) is not None:
+        return _cancelled_before(known, payload, by)
+    task = _task(row, task_id)
+    if task.state in WAITING:
+        with graph_opened(constellation_id, by, request_id) as (opened, live):
+            if (known := services.asked_as(row.session_id, client_id)) is not None:
+                return _cancelled_before(known, payload, by)
+            changed = _cancel_at_once(opened, live, payload, by, client_id)
+        task.refresh_from_db()
+        if changed:
+            services.wake_a_runner()
+            return Cancelled(task)
+    if task.state == "CANCELLED":
+        return Cancelled(task, changed=False)
+    if task.state != "RUNNING":
+        raise TaskNotCancelled(f"{task_id} has ended ({task.state}); nothing of it is left to end")
+    if not may_run:
+        raise TaskNotCancelled(f"{task_id} already runs, so it is skipped no more; cancel it")
+    waits = InboxItem.objects.filter(session=row.session_id, kind=CANCEL_TASK, state="queued")
+    asked = None if client_id else waits.filter(payload__subject=row.pk, payload__task=task_id).first()
+    if asked is not None:
+        return Cancelled(task, asked, changed=False)
+    item, created = services.command_submit(row.session_id, CANCEL_TASK, client_id, payload, by=by, request_id=request_id)
+    return Cancelled(task, item, created)
+
+
+def _cancel_at_once(opened: Door, live: LiveGraph, payload: dict[str, Any], by: str, client_id: str) -> bool:
+    """Under the session's lock: False where the task waits no more, because something else came first."""
+    node = live.nodes.get(payload["task"])
+    if node is None or node.row["state"] not in WAITING:
+        return False
+    opened.turn.transition(TASK, "task", node.row, "cancel", reason=payload["reason"], **live.end_fields(opened.turn))
+    live.ended(opened.turn, node)
+    if client_id:
+        services.record_done(opened, CANCEL_TASK, client_id, payload, by, {"changed": True, AT_ONCE: True})
+    return True
+
+
+def _cancelled_before(known: InboxItem, payload: dict[str, Any], by: str) -> Cancelled:
+    services.check_same(known, CANCEL_TASK, by, payload)
+    task = Task.objects.get(constellation=payload["subject"], task_id=payload["task"])
+    return Cancelled(task, None if (known.result or {}).get(AT_ONCE) else known, changed=False)
+
+
+def _task(row: Constellation, task_id: str) -> Task:
+    found = row.tasks.filter(task_id=task_id).first()
+    if found is None:
+        hint = did_you_mean(task_id, row.tasks.order_by("id").values_list("task_id", flat=True)[:MAX_COMPARED])
+        raise NoSuchTask(f"{row} has no task {task_id}{hint}")
+    return found
 
 
 # What goes through an inbox

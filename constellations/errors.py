@@ -125,6 +125,13 @@ class NotRetried(ConstellationsError):
     status = 409
 
 
+class TaskNotCancelled(ConstellationsError):
+    """The task has ended otherwise, or runs where only one that waits is to be skipped."""
+
+    code = "task_not_cancelled"
+    status = 409
+
+
 class NotReopened(ConstellationsError):
     """The constellation cannot go on as an interaction of its own."""
 
@@ -150,6 +157,13 @@ class NoSuchConstellation(ConstellationsError):
     """There is no constellation {id}."""
 
     code = "no_such_constellation"
+    status = 404
+
+
+class NoSuchTask(ConstellationsError):
+    """The constellation has no task {task_id}."""
+
+    code = "no_such_task"
     status = 404
 
 

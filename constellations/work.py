@@ -322,6 +322,18 @@ class ConstellationWork:
         row["accepted"] = accepted
         return True
 
+    def cancel_task(self, turn: Turn, item: Fields) -> bool:
+        """Somebody cancels one task; its attempt, if it runs, is fenced now and interrupted once that is durable."""
+        node = None if self.live is None else self.live.nodes.get(item["payload"]["task"])
+        if self.live is None or node is None or node.ended:
+            return False
+        turn.by = f"agent:{self.agent['id']}"
+        self.live.settle_dirty(turn)
+        if node.ended:  # an edit that had come before has skipped it
+            return False
+        self.ends.cancel(turn, node, item["payload"]["reason"], by=item["by"])
+        return True
+
     # --- the engine's side
 
     def settled(self, batch: Batch) -> list[Call]:

@@ -249,6 +249,11 @@ class ActorPart:
         work = self._work_meant(item)
         self._done(turn, item, changed=work is not None and work.restart(turn, _reason(item)))
 
+    def cancel_task(self, turn: Turn, item: Fields) -> None:
+        """End one task of what is worked on; everything else goes on."""
+        work = self._work_meant(item)
+        self._done(turn, item, changed=work is not None and work.cancel_task(turn, item))
+
     def _open_work(self) -> Work | None:
         """The work in hand, unless an earlier command of the same turn has ended it."""
         work = self.drive.work
@@ -319,6 +324,7 @@ COMMANDS: dict[str, Callable[[ActorPart, Turn, Fields], None]] = {
     "go_on": ActorPart.go_on,
     "stop": ActorPart.stop,
     "restart": ActorPart.restart,
+    "cancel_task": ActorPart.cancel_task,
 }
 
 

@@ -57,6 +57,10 @@ class Work(Protocol):
         """A person says "go on anyway" to an agent that seems to be stuck; False when there is no such agent."""
         ...
 
+    def cancel_task(self, turn: Turn, item: Fields) -> bool:
+        """End the one task that the request names; False when it has ended already."""
+        ...
+
     def end(self, turn: Turn, reason: str) -> None:
         """Cancel everything that is open."""
 

@@ -63,7 +63,7 @@ class Actor(models.Model):
 class InboxItem(models.Model):
     """What a session was asked: an interaction or a command to its actor, once per id of the client's choosing."""
 
-    KINDS = ("interaction", "pause", "resume", "cancel", "ping", "shutdown", "go_on", "stop", "restart", "retry")
+    KINDS = ("interaction", "pause", "resume", "cancel", "ping", "shutdown", "go_on", "stop", "restart", "retry", "cancel_task")
     STATES = ("queued", "running", "done", "refused")
 
     id = models.BigIntegerField(primary_key=True)

@@ -1,4 +1,4 @@
-"""Pause, resume, cancel, restart and retry of constellations, and retry of tasks, as actions of the admin."""
+"""Pause, resume, cancel, restart and retry of constellations, and cancel, skip and retry of tasks, as actions of the admin."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from constellations.admin.confirming import NAMED, Question, ask, is_confirmed, 
 from constellations.admin.editing import author_of
 from constellations.admin.shown import is_open
 from constellations.commands import (
+    WAITING,
+    Cancelled,
     Retried,
     constellation_cancel,
     constellation_pause,
     constellation_restart,
     constellation_resume,
     constellation_retry,
+    task_cancel,
+    task_skip,
 )
 from constellations.drafts import is_skipped
 from constellations.machines import CONSTELLATION
@@ -82,6 +86,40 @@ def retry_tasks(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpRespons
     return HttpResponseRedirect(_page(chosen[0])) if "back" in request.POST and len(chosen) == 1 else None
 
 
+@admin.action(description="Cancel task ...", permissions=["operate"])
+def cancel_tasks(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+    text = "What runs is interrupted, what waits never starts; what depends on them follows, everything else goes on."
+    return _end_tasks(modeladmin, request, rows, "Cancel", text, task_cancel)
+
+
+@admin.action(description="Skip task ...", permissions=["operate"])
+def skip_tasks(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+    text = "They never start; what depends on them follows. What runs already is left alone."
+    return _end_tasks(modeladmin, request, rows, "Skip", text, task_skip)
+
+
+def _end_tasks(
+    modeladmin, request: HttpRequest, rows: QuerySet, word: str, text: str, end: Callable[..., Cancelled]
+) -> HttpResponse | None:  # fmt: skip
+    """Each task by itself, after a page that asks for the reason: one that has ended meanwhile keeps no other."""
+    if not (is_confirmed(request) and reason_of(request)):
+        return ask(modeladmin, request, _question(word, f"{text} It needs a reason.", rows, request, "tasks"))
+    chosen = list(rows.order_by("id")[: AT_ONCE + 1])
+    if len(chosen) > AT_ONCE:
+        messages.error(request, f"At most {AT_ONCE} tasks at a time; nothing was done.")
+        return None
+    for task in chosen:
+        said = {"by": author_of(request), "reason": reason_of(request), "client_id": client_id_of(request, task)}
+        try:
+            found = end(task.constellation_id, task.task_id, **said)
+        except AgentsError as error:
+            messages.error(request, f"{task}: {error}")
+            continue
+        waits = "is being cancelled by its runner" if found.task.state == "RUNNING" else "cancelled"
+        messages.success(request, f"{task}: {waits if found.changed else 'has been asked for that, or was skipped, already'}.")
+    return HttpResponseRedirect(_page(chosen[0])) if "back" in request.POST and len(chosen) == 1 else None
+
+
 def _told(found: Retried) -> str:
     if not found.changed:
         return "has been asked for that already" if found.interaction else "nothing in it has failed"
@@ -136,7 +174,11 @@ def offered_of_task(task: Task) -> list[Any]:
     """The same for a task."""
     row = {"state": task.state, "reason": task.reason}
     may = task.state in ("FAILED", "CANCELLED") and not is_skipped(row) and task.constellation.state != "CANCELLED"
-    return [retry_tasks] if may else []
+    if may:
+        return [retry_tasks]
+    if not is_open(task.constellation):
+        return []
+    return [skip_tasks] if task.state in WAITING else [cancel_tasks] if task.state == "RUNNING" else []
 
 
 def buttons(actions: Iterable[Any]) -> list[tuple[str, str]]:
@@ -162,9 +204,9 @@ def _ask(request: HttpRequest, row: Constellation, command: Command) -> None:
         messages.error(request, f"{row}: {error}")
 
 
-def _question(word: str, text: str, rows: QuerySet, request: HttpRequest) -> Question:
+def _question(word: str, text: str, rows: QuerySet, request: HttpRequest, kind: str = "constellations") -> Question:
     named, total = list(rows[:NAMED]), rows.count()
-    title = f"{word} {named[0] if total == 1 else f'{total:,} constellations'}?"
+    title = f"{word} {named[0] if total == 1 else f'{total:,} {kind}'}?"
     back = _page(named[0]) if "back" in request.POST and total == 1 else request.get_full_path()
     return Question(title, text, [f"{row} ({row.state})" for row in named], total, back, danger=True)
 

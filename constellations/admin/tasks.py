@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from agents.admin import ReadOnlyAdmin
 from agents.admin_filters import SessionFilter, StateFilter
 from agents.pagination import LARGEST
-from constellations.admin.commanding import buttons, offered_of_task, retry_tasks
+from constellations.admin.commanding import buttons, cancel_tasks, offered_of_task, retry_tasks, skip_tasks
 from constellations.admin.removing import RemovingAdmin, remove
 from constellations.admin.sheets import Sheet
 from constellations.admin.shown import (
@@ -78,7 +78,7 @@ class IntoEditableFilter(EditableFilter):
 @admin.register(Task)
 class TaskAdmin(RemovingAdmin):
     change_form_template = "admin/constellations/task.html"
-    actions = (retry_tasks, remove)
+    actions = (retry_tasks, skip_tasks, cancel_tasks, remove)
     session_path = "constellation__session"
     numbers = ("id", "constellation_id")
     machines = ("task",)

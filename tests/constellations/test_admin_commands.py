@@ -147,3 +147,33 @@ def test_a_reason_that_is_too_long_is_told_on_the_page_that_asks(staff, engine, 
     assert "At most 2,000 characters, not 2,001" in page.content.decode()
     found.refresh_from_db()
     assert found.state == "COMPLETED"
+
+
+def test_one_running_task_is_cancelled_and_a_waiting_one_skipped_from_their_pages_with_a_reason(staff, engine, device):
+    told, offers = [], []
+
+    def end_both(made):
+        tasks = Constellation.objects.get(pk=made).tasks
+        running, waiting = tasks.get(task_id="a"), tasks.get(task_id="b")
+        offers.extend(staff.page(row).context["commands"] for row in (running, waiting))
+        for row, action in ((running, "cancel_tasks"), (waiting, "skip_tasks")):
+            assert "It needs a reason." in act(staff, row, action).content.decode()
+            assert "It needs a reason." in confirmed(staff, row, action).content.decode()
+            row.refresh_from_db()
+        assert (running.state, waiting.state) == ("RUNNING", "WAITING_DEPENDENCY")
+        told.extend(staff.told(confirmed(staff, running, "skip_tasks", reason="no", back="page")))
+        for _ in range(2):
+            told.extend(staff.told(confirmed(staff, waiting, "skip_tasks", once="w", reason="by hand", back="page")))
+            told.extend(staff.told(confirmed(staff, running, "cancel_tasks", once="r", reason="wrong data", back="page")))
+
+    commanded_while_it_runs(engine, end_both, "60")
+    assert offers == [[("cancel_tasks", "Cancel task ...")], [("skip_tasks", "Skip task ...")]]
+    assert told == [
+        "a: a already runs, so it is skipped no more; cancel it",
+        "b: cancelled.",
+        "a: is being cancelled by its runner.",
+        "b: has been asked for that, or was skipped, already.",
+        "a: has been asked for that, or was skipped, already.",
+    ]
+    reasons = dict(Constellation.objects.get().tasks.values_list("task_id", "reason"))
+    assert reasons == {"a": "cancelled by operator: wrong data", "b": "cancelled by operator: by hand"}
