@@ -194,8 +194,8 @@ TOOLS: dict[str, EditorTool] = {
         EditorTool(
             "build_constellation",
             "Build the graph: `tasks` and `dependencies`. With `clear` (the default) they replace whatever may still be "
-            "changed, and it is refused where a task that has started would go; without, they are added. Keys mean what "
-            "they mean in add_task and add_dependency.",
+            "changed, and what has started stays, listed or not; without, they are added. What has started and is listed "
+            "has to be listed as it is. Keys mean what they mean in add_task and add_dependency.",
             {
                 **an_object({"tasks": many(ref("task")), "dependencies": many(ref("dependency")), "clear": FLAG}),
                 "$defs": DEFS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from constellations import call_forms, conditions, forms
 from constellations.drafts import (
@@ -157,7 +157,10 @@ def _update_dependency(draft: Draft, values: Row) -> None:
 
 
 def _build_constellation(draft: Draft, values: Row) -> None:
-    """The tasks and dependencies given, in place of the editable part (clear) or in addition to it."""
+    """The tasks and dependencies given, in place of what may still change (clear) or in addition to it.
+
+    What has started stays, listed or not; where it is listed otherwise than it is, the refusal names the fields.
+    """
     listed = [entry["task"]["task_id"] for entry in values["tasks"]]
     if len(set(listed)) < len(listed):
         twice = next(task_id for task_id, count in Counter(listed).items() if count > 1)
@@ -192,15 +195,28 @@ def _listed_dependencies(values: Row) -> Iterator[tuple[str, Row]]:
         yield f"dependencies[{number}]", entry["dependency"]
 
 
-def _clear(draft: Draft, keep: set[str], kept_edges: set[tuple[str, str]]) -> None:
+def _clear(draft: Draft, listed: set[str], listed_edges: set[tuple[str, str]]) -> None:
+    """Removes what is not listed and may go; what has started stays as it is, and so does what led to it."""
+    stays = _started_and_before(draft)
     for key, row in list(draft.dependencies.items()):
-        if row is not None and (row["from"], row["to"]) not in kept_edges and _may_change(draft, row["to"]):
+        if row is None or (row["from"], row["to"]) in listed_edges:
+            continue
+        if row["to"] not in stays or (row["to"] in listed and _may_change(draft, row["to"])):
             draft.drop_dependency(key)
-    for task_id in [task_id for task_id, row in draft.tasks.items() if row is not None and task_id not in keep]:
-        if not _may_change(draft, task_id):
-            reason = why_not(draft.snapshot.tasks[task_id])
-            raise Refusal(f"{task_id} would go, and {reason}: list it as it is, or set clear to false", "tasks", conflict=True)
-        _remove_task(draft, {"task_id": task_id})
+    for task_id in [task_id for task_id, row in draft.tasks.items() if row is not None]:
+        if task_id not in listed and task_id not in stays:
+            _remove_task(draft, {"task_id": task_id})
+
+
+def _started_and_before(draft: Draft) -> set[str]:
+    """Tasks that have been attempted or have ended by themselves, and all that these waited for, however far back."""
+    found = {key for key, row in draft.snapshot.tasks.items() if not editable(row) or row.get("attempt", 0)}
+    todo = [key for key in found if key in draft.graph]
+    while todo:
+        above = [str(key) for key in draft.graph.upstream(todo.pop()) if key not in found]
+        found.update(above)
+        todo += above
+    return found
 
 
 def _may_change(draft: Draft, task_id: str) -> bool:
@@ -209,15 +225,41 @@ def _may_change(draft: Draft, task_id: str) -> bool:
 
 
 def _put_task(draft: Draft, row: Row) -> None:
-    if draft.tasks.get(row["task_id"]) is None:
+    there = draft.tasks.get(row["task_id"])
+    if there is None:
         _add_task(draft, {"task": row, "after": ()})
-    else:
-        fields = {key: value for key, value in row.items() if key != "task_id"}
-        _update_task(draft, {"task_id": row["task_id"], "fields": fields})
+        return
+    different = differences(there, row)
+    if different and not _may_change(draft, row["task_id"]):
+        _refuse_other(why_not(there), "it", [_word_of(key, row) for key in different])
+    fields = {key: value for key, value in row.items() if key != "task_id"}
+    _update_task(draft, {"task_id": row["task_id"], "fields": fields})
+
+
+def _word_of(key: str, row: Row) -> str:
+    """What a plan calls a field of a task."""
+    if key in ("tool", "arguments") and row["tool"] == forms.COMMAND:
+        return forms.COMMAND
+    return {"wanted_device": "device", "phases": "steps"}.get(key, key)
+
+
+def _refuse_other(why: str, which: str, names: list[str]) -> NoReturn:
+    named = ", ".join(dict.fromkeys(names))
+    raise Refusal(
+        f"{why}, and what is listed differs from {which} in {named}: list it as it is, or leave it out", names[0], conflict=True
+    )
 
 
 def _put_dependency(draft: Draft, row: Row) -> None:
     name = draft.edge(row["from"], row["to"])
+    if not _may_change(draft, row["to"]):
+        why = why_not(draft.snapshot.tasks[row["to"]])
+        if name is None:
+            raise Refusal(f"{why}, and it did not wait for {row['from']}: leave that out", "from", conflict=True)
+        if row["dependency_id"] == f"{row['from']}>{row['to']}":
+            row = {**row, "dependency_id": name}
+        if different := differences(draft.dependencies[name], row, DEPENDENCY_DEFAULTS):
+            _refuse_other(why, f"the dependency {name}", different)
     if name is not None and row["dependency_id"] in (name, f"{row['from']}>{row['to']}"):
         fields = {key: row[key] for key in ("type", "condition", "description")}
         _update_dependency(draft, {"which": {"dependency_id": name}, "fields": fields})

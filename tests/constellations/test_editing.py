@@ -22,6 +22,7 @@ DEVICES = {
     "gpu_server": {"type": "gpu", "capabilities": ["train", "fetch"], "state": "OFFLINE"},
 }
 
+FETCHED = {"from": "fetch", "to": "train", "condition": "x > 1"}
 IDLE = "is nothing, and a task needs something to do: give it another command, a tool or steps"
 
 
@@ -459,15 +460,32 @@ def test_the_same_edge_under_a_name_of_its_own_is_there_already():
         ),
         (("build_constellation", {"tasks": [{"task_id": "x", "tool": "noop"}] * 2}), "tasks", "the task x is there twice", 400),
         (
-            ("build_constellation", {"tasks": [{"task_id": "x", "tool": "noop"}]}),
-            "tasks",
-            "fetch would go, and fetch has ended (COMPLETED): list it as it is, or set clear to false",
+            ("build_constellation", {"clear": False, "tasks": [{"task_id": "train", "tool": "noop", "timeout": 9}]}),
+            "tasks[0].timeout",
+            "train already runs, and what is listed differs from it in timeout: list it as it is, or leave it out",
             409,
         ),
         (
-            ("build_constellation", {"clear": False, "tasks": [{"task_id": "train", "tool": "noop", "timeout": 9}]}),
-            "tasks[0].task_id",
-            "train already runs",
+            ("build_constellation", {"tasks": [{"task_id": "fetch", "command": "ls", "device": "laptop"}]}),
+            "tasks[0].device",
+            "fetch has ended (COMPLETED), and what is listed differs from it in device, command: "
+            "list it as it is, or leave it out",
+            409,
+        ),
+        (
+            ("build_constellation", {"tasks": [{"task_id": "x", "tool": "noop"}], "dependencies": [FETCHED]}),
+            "dependencies[0].type",
+            "train already runs, and what is listed differs from the dependency fetch>train in type, condition: "
+            "list it as it is, or leave it out",
+            409,
+        ),
+        (
+            (
+                "build_constellation",
+                {"tasks": [{"task_id": "x", "tool": "noop"}], "dependencies": [{"from": "x", "to": "train"}]},
+            ),
+            "dependencies[0].from",
+            "train already runs, and it did not wait for x: leave that out",
             409,
         ),
         (
@@ -757,6 +775,25 @@ def test_building_keeps_the_dependencies_into_what_has_started():
     )
     assert changes.removed_tasks == ["evaluate", "deploy"]
     assert changes.removed_dependencies == ["train>evaluate", "evaluate>deploy"]
+
+
+def test_building_keeps_what_has_started_though_it_is_not_listed():
+    changes = edit(ended(), ("build_constellation", {"tasks": [{"task_id": "report", "tool": "noop", "after": "train"}]}))
+    assert [row["task_id"] for row in changes.added_tasks] == ["report"]
+    assert changes.removed_tasks == ["evaluate", "deploy"]
+    assert changes.removed_dependencies == ["train>evaluate", "evaluate>deploy"]
+
+
+def test_building_keeps_what_has_been_tried_and_what_led_to_something_that_has_started():
+    """`b` was skipped and `c`, which waited only for its end, ran; `d` waits for its second attempt."""
+    tasks = [
+        task_row("a", "FAILED"), task_row("b", "SKIPPED"), task_row("c", "COMPLETED"), task_row("d", "PENDING", attempt=1),
+        task_row("e"),
+    ]  # fmt: skip
+    edges = [dependency_row("a>b"), dependency_row("b>c", type="COMPLETION_ONLY"), dependency_row("c>d"), dependency_row("d>e")]
+    changes = edit(snapshot_of(tasks, edges), ("build_constellation", {"tasks": [{"task_id": "x", "tool": "noop"}]}))
+    assert changes.removed_tasks == ["e"]
+    assert changes.removed_dependencies == ["d>e"]
 
 
 def test_building_without_clearing_merges():
