@@ -33,7 +33,7 @@ FORK_EVENTS = 500_000
 """Events of a stream that a fork reads at most."""
 KEPT = ("COMPLETED", "FAILED")
 """States that a fork takes over: what had ended by itself."""
-CARRIED = ("state", "reason", "result", "error", "accepted", "started_at", "ended_at", "untold")
+CARRIED = ("state", "reason", "result", "error", "error_kind", "accepted", "started_at", "ended_at", "untold")
 GRAPH = ("constellation", "task", "dependency")
 
 Rows = dict[str, dict[int, Fields]]

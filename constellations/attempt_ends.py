@@ -11,6 +11,7 @@ from agents.tables import Fields
 from agents.transient import pause
 from agents.turns import Turn
 from constellations.dispatch import Start
+from constellations.error_kinds import EXIT_CODE
 from constellations.graph_rows import Node
 from constellations.live import REASON_LENGTH, LiveGraph
 from constellations.lost import ASKS
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 LONGEST_BACKOFF_S = 3600.0
 OVERDUE = "deadline"
 """Event of the task's table, and reason, of a task whose deadline has passed."""
+KIND_LENGTH = 20
+"""Characters of the kind of an error."""
 AGENT_EVENT = {"completed": "finish", "failed": "fail", "timeout": "fail", "cancelled": "cancel", "lost": "error"}
 """How a device agent takes the end of its attempt."""
 
@@ -50,7 +53,7 @@ class AttemptEnds:
         if outcome.outcome == "completed":
             fields = {} if outcome.result is None else {"result": outcome.result}
             if node.row["error"]:
-                fields["error"] = ""
+                fields |= {"error": "", "error_kind": ""}
             turn.transition(TASK, "task", node.row, "succeed", also=also, **live.end_fields(turn), **fields)
         elif outcome.outcome == "lost" and not outcome.reason:
             self._lost(turn, node, also, outcome)
@@ -72,13 +75,13 @@ class AttemptEnds:
         if made >= node.row["max_attempts"] or outcome.reason:  # stuck or refused: the same again would end the same
             turn.transition(
                 TASK, "task", node.row, "fail", {"attempts_left": False}, outcome.reason or outcome.outcome, also=also,
-                error=outcome.error, **self._live.end_fields(turn),
+                error=outcome.error, error_kind=_kind_of(outcome), **self._live.end_fields(turn),
             )  # fmt: skip
             return
         at = now + pause(made, node.row["id"], node.row["backoff"], LONGEST_BACKOFF_S)
         turn.transition(
             TASK, "task", node.row, "fail", {"attempts_left": True}, outcome.outcome, also=also,
-            error=outcome.error, retry_at=to_iso(at), device_id=None,
+            error=outcome.error, error_kind=_kind_of(outcome), retry_at=to_iso(at), device_id=None,
         )  # fmt: skip
         self._work.wake_for_retry(at, node)
 
@@ -154,6 +157,11 @@ class AttemptEnds:
         turn.transition(TASK, "task", node.row, event, also=also, **fields)
         if start is not None:
             self._carry_out(turn, start.attempt)
+
+
+def _kind_of(outcome: Outcome) -> str:
+    """What kind of fault an attempt has ended by, or that its command said so by its exit code."""
+    return outcome.error_kind[:KIND_LENGTH] or (EXIT_CODE if outcome.exit_code else "")
 
 
 EFFECTS = {"free_slot": AttemptEnds._give_slot_back, "kill": AttemptEnds._kill}

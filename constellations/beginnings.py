@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agents.errors import AgentsError
-from agents.tables import TABLES
+from agents.tables import TABLES, Fields
 from agents.turns import Turn
 from constellations.adoption import Forked, Reopened, Wishes, fill
 from constellations.edits import Wanted, edit_row
 from constellations.live import LiveGraph
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
+from constellations.operations import deed_of
 from constellations.planner import Prepared
 from constellations.retrying import begin_again
 
@@ -89,10 +90,16 @@ def _new(work: ConstellationWork, turn: Turn, **fields: Any) -> LiveGraph:
         "agent_id": work.agent["id"], "created_at": turn.at, "entered_at": turn.at,
     }  # fmt: skip
     if before:
-        fields |= {"replaces_id": before["id"], "added": before["added"]}
+        fields |= {"replaces_id": before["id"], "added": before["added"], "fired": _restarted_by(before)}
     work.constellation = TABLES["constellation"].whole(fields)
     turn.record("constellation_created", mode=CREATION, add={"constellation": [fields]})
     return LiveGraph(work.constellation, work.wait_or_ready)
+
+
+def _restarted_by(before: Fields) -> Fields:
+    """How often rules that begin the run once more have done so: `times` counts over all the beginnings of an interaction."""
+    names = {rule["name"] for rule in before["rules"] if deed_of(rule) == "restart"}
+    return {name: count for name, count in before["fired"].items() if name in names}
 
 
 def _start(work: ConstellationWork, turn: Turn) -> None:

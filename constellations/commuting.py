@@ -22,7 +22,8 @@ class Reach:
     """What an edit writes - tasks, dependencies by id and by ends - and what it builds on.
 
     came_or_went  tasks that it adds or removes      tied      tasks at the ends of dependencies that it leaves
-    needs         tasks that have to be there        whatever  it replaces all that may change, so nothing commutes with it
+    needs         tasks that have to be there        copied    tasks whose dependencies it gives to others
+    whatever      it replaces all that may change, so nothing commutes with it
     """
 
     tasks: set[str] = field(default_factory=set)
@@ -32,6 +33,7 @@ class Reach:
     came_or_went: set[str] = field(default_factory=set)
     tied: set[str] = field(default_factory=set)
     needs: set[str] = field(default_factory=set)
+    copied: set[str] = field(default_factory=set)
     whatever: bool = False
 
 
@@ -41,6 +43,7 @@ def clashes(ours: Reach, theirs: Reach) -> list[str]:
         return sorted(theirs.tasks | theirs.dependencies)
     found = (ours.tasks & theirs.tasks) | (ours.dependencies & theirs.dependencies)
     found |= {">".join(ends) for ends in ours.ends & theirs.ends}
+    found |= {">".join(ends) for ends in theirs.ends if ends[1] in ours.copied}
     return sorted(found | (ours.removed & theirs.tied) | (ours.needs & theirs.came_or_went))
 
 
@@ -81,7 +84,11 @@ def are_readable(written: Sequence[Any]) -> bool:
 def _task(found: Reach, values: Row) -> None:
     task_id = values["task"]["task_id"]
     found.tasks.add(task_id)
-    for upstream in values["after"]:
+    if source := values.get("copy", ""):
+        found.tasks.add(source)
+        found.needs.add(source)
+        found.copied |= {source} if values["after"] is None else set()
+    for upstream in values["after"] or ():
         _edge(found, (upstream, task_id))
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from simpleeval import EvalWithCompoundTypes, InvalidExpression
@@ -39,14 +40,15 @@ def check(text: str) -> None:
     _parsed(text)
 
 
-def evaluate(text: str, result: Result, results: Results) -> bool:
+def evaluate(text: str, result: Result, results: Results, beside: Mapping[str, Any] = MappingProxyType({})) -> bool:
     """Whether the condition holds for a task's `result`; `results` has every task's by task_id.
 
-    Raises ConditionUnknown when that cannot be said: a name is missing, or the calculation fails. A value that is not
-    true or false counts as Python counts it: 0, "", [], {} and null are false.
+    `beside` are names that count where the result has no key of that name. Raises ConditionUnknown when that cannot be said:
+    a name is missing, or the calculation fails. A value that is not true or false counts as Python counts it: 0, "", [], {}
+    and null are false.
     """
     try:
-        return bool(_Evaluator(text, result, results).eval(text, _parsed(text)))
+        return bool(_Evaluator(text, result, results, beside).eval(text, _parsed(text)))
     except ConditionRejected as error:
         raise ConditionUnknown(str(error)) from error
     except IndexError as error:
@@ -59,7 +61,12 @@ def evaluate(text: str, result: Result, results: Results) -> bool:
 
 def tasks_read(text: str) -> set[str]:
     """The ids in `results['...']` and `results.name`; raises ConditionRejected."""
-    return {_key(node) for node in ast.walk(_parsed(text)) if _reads_results(node)}
+    return {_key(node) for node in parts(text) if _reads_results(node)}
+
+
+def parts(text: str) -> Iterator[ast.AST]:
+    """The names, values and operations of a condition; raises ConditionRejected."""
+    return ast.walk(_parsed(text))
 
 
 def calculates(text: str) -> bool:
@@ -321,9 +328,9 @@ class _Evaluator(EvalWithCompoundTypes):
     operators = OPERATORS
     functions = FUNCTIONS
 
-    def __init__(self, text: str, result: Result, results: Results):
+    def __init__(self, text: str, result: Result, results: Results, beside: Mapping[str, Any]):
         self.expr = text
-        self.result, self.results = result, results
+        self.result, self.results, self.beside = result, results, beside
 
     def _eval(self, node):
         return HANDLERS[type(node)](self, node)
@@ -336,6 +343,8 @@ class _Evaluator(EvalWithCompoundTypes):
             return self.results
         if isinstance(self.result, Mapping) and name in self.result:
             return self.result[name]
+        if name in self.beside:
+            return self.beside[name]
         if name in LITERALS:
             return LITERALS[name]
         raise ConditionUnknown(f"`{name}` is missing: {_keys_of(self.result)}", name)

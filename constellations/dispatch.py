@@ -11,6 +11,7 @@ from agents.acting.member import new_loop
 from agents.machines import DEVICE_AGENT
 from agents.tables import Fields
 from agents.turns import Batch, Draft, Turn, Want
+from constellations.fitting import fits
 from constellations.forms import IN_WORDS
 from constellations.machines import TASK
 
@@ -89,10 +90,11 @@ class Dispatch:
 
     def _device_for(self, task: Fields) -> int | None:
         """The named device if it takes work; else of those that fit the least loaded."""
-        fits = [row for row in self._work.drive.devices.values() if row["state"] == "ONLINE" and suits(row, task)]
-        if not fits:
+        rows = self._work.drive.devices.values()
+        fitting = [row for row in rows if row["state"] == "ONLINE" and fits(row["name"], row, task)]
+        if not fitting:
             return None
-        return min(fits, key=lambda row: (self._load(row), row["name"]))["id"]
+        return min(fitting, key=lambda row: (self._load(row), row["name"]))["id"]
 
     def _load(self, device: Fields) -> float:
         waiting = len(self._ready.get(device["id"], ()))
@@ -273,12 +275,3 @@ class Dispatch:
         """The session wants nothing any more: its places, and what was granted to it, go to the next."""
         for device in self._queued:
             turn.wants[device] = Want()
-
-
-def suits(device: Fields, task: Fields) -> bool:
-    """Whether a device is the one named, or has the type and the capabilities asked for."""
-    if task["wanted_device"]:
-        return device["name"] == task["wanted_device"]
-    if task["device_type"] and device["type"] != task["device_type"]:
-        return False
-    return set(task["capabilities"]) <= set(device["capabilities"])

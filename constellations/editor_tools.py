@@ -128,6 +128,7 @@ TASK_KEYS: dict[str, Schema] = {
     "wanted_device": said("Same as device.", TEXT),
     "device_type": TEXT,
     "capabilities": said("Its device has to have.", TEXTS),
+    "not_device": said("Devices it must not run on.", TEXTS),
     "command": said("Argument list to run, no shell; or a line of plain words.", COMMAND),
     "shell": said("`sh -c` runs the command, which is one text.", FLAG),
     "tool": TEXT,
@@ -144,6 +145,7 @@ TASK_KEYS: dict[str, Schema] = {
     "progress": said("How patient the detection of being stuck is.", PROGRESS),
     "on_lost": one_of(forms.ON_LOST),
 }
+COPY = {"copy": said("A task of which it is a copy; what else is given is otherwise.", IDENT)}
 AFTER = {"after": said("Tasks that have to be completed before it.", many(IDENT))}
 SHORT: dict[str, Schema] = {"steps": many(OBJECT), "phases": many(OBJECT), "policies": many(OBJECT), "progress": OBJECT}
 """Parts of a task that only build_constellation spells out: half of a task's schema, for what few tasks have."""
@@ -203,9 +205,10 @@ TOOLS: dict[str, EditorTool] = {
         ),
         EditorTool(
             "add_task",
-            "Add a task. It needs a task_id, and one of command, tool (with arguments) and steps; `after` ties it to tasks "
-            f"that have to be completed first. {SPELT_OUT}",
-            an_object({**TASK_KEYS, **SHORT, **AFTER}, "task_id"),
+            "Add a task. It needs a task_id, and one of command, tool (with arguments), steps and copy; `after` ties it to "
+            "tasks that have to be completed first. `copy` makes another one like a task that is there, also one that has "
+            f"failed; it waits for the same tasks unless after is given. {SPELT_OUT}",
+            an_object({**TASK_KEYS, **SHORT, **COPY, **AFTER}, "task_id"),
         ),
         EditorTool(
             "remove_task",

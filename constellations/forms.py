@@ -45,6 +45,7 @@ TASK_DEFAULTS: Row = {
     "wanted_device": "",
     "device_type": "",
     "capabilities": [],
+    "not_device": [],
     "tool": "command",
     "arguments": {},
     "priority": 1,
@@ -84,6 +85,11 @@ def priority(value: Any) -> int:
     return PRIORITIES.index(one_of(PRIORITIES)(value))
 
 
+def device_names(value: Any) -> list[str]:
+    """Names, each once; one that is empty, as `{device}` is for a task that was on none, names nothing."""
+    return list(dict.fromkeys(filter(None, one_or_more(text(MAX_WORD))(value))))
+
+
 # Tasks
 
 TASK_READERS: dict[str, Reader] = {
@@ -95,6 +101,7 @@ TASK_READERS: dict[str, Reader] = {
     "wanted_device": text(MAX_WORD),
     "device_type": text(MAX_WORD),
     "capabilities": list_of(text(MAX_WORD)),
+    "not_device": device_names,
     "command": call_forms.command,
     "shell": flag,
     "tool": text(MAX_WORD),
@@ -121,7 +128,15 @@ def task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Findi
     """
     fields, findings = read_fields(value, ADD_READERS)
     after = fields.pop("after", [])
-    fresh: Row = {"tips": [], "capabilities": [], "arguments": {}, "phases": [], "policies": [], "progress": {}}
+    fresh: Row = {
+        "tips": [],
+        "capabilities": [],
+        "not_device": [],
+        "arguments": {},
+        "phases": [],
+        "policies": [],
+        "progress": {},
+    }
     row = {**TASK_DEFAULTS, **fresh, **(_in_words(fields, findings) if in_words else _normal_task(fields, findings))}
     if isinstance(value, Mapping):
         if value.get("task_id") is None:
@@ -153,6 +168,23 @@ def task_fields(value: Any) -> tuple[str, Row, list[Finding]]:
     return task_id, row, findings
 
 
+COPY_READERS = ADD_READERS | {"copy": identifier(MAX_ID)}
+
+
+def copied_task(value: Mapping) -> tuple[Row, list[Finding]]:
+    """What a task is that is a copy of another one: {task: its id, copy: of which, fields: what is otherwise, after, findings}.
+
+    `fields` are in normal form (null: the default); `after` is None where it waits for what the other one waits for.
+    """
+    fields, findings = read_fields(value, COPY_READERS)
+    source, after = fields.pop("copy", ""), fields.pop("after", None)
+    task_id, row, found = task_fields({key: given for key, given in value.items() if key not in ("copy", "after")})
+    findings += [each for each in found if each not in findings]
+    if "name" in row and value.get("name") is None:
+        del row["name"]
+    return {"task": {"task_id": task_id}, "copy": source, "fields": row, "after": after}, findings
+
+
 ALIASES = {"device": "wanted_device", "steps": "phases"}
 
 
@@ -172,6 +204,8 @@ def _normal_task(fields: Row, findings: list[Finding], is_whole: bool = True) ->
         if row.get("wanted_device", row["device"]) != row["device"]:
             findings.append((("device",), "device and wanted_device are the same thing, and differ here"))
         row["wanted_device"] = row.pop("device")
+    if row.get("wanted_device") and row["wanted_device"] in row.get("not_device", ()):
+        findings.append((("not_device",), f"the task is to run on {row['wanted_device']}, and here it must not"))
     if "steps" in row or row.get("phases"):
         return _in_steps(row, findings)
     findings += call_forms.call(row, "task", is_whole)

@@ -10,6 +10,7 @@ from typing import Any
 
 from constellations.drafts import Snapshot, normal_dependency, normal_task
 from constellations.errors import UndoRefused
+from constellations.forms import TASK_DEFAULTS
 from constellations.values import Row
 
 CALL = ("tool", "arguments", "phases")
@@ -24,7 +25,7 @@ def inverse(before: Mapping[str, Row], after: Mapping[str, Row], snapshot: Snaps
 
     Raises UndoRefused, naming everything that was changed again since.
     """
-    tasks = list(_undone(before["tasks"], after["tasks"], snapshot.tasks, normal_task))
+    tasks = list(_undone(_whole(before["tasks"]), _whole(after["tasks"]), snapshot.tasks, normal_task))
     dependencies = list(_undone(before["dependencies"], after["dependencies"], snapshot.dependencies, normal_dependency))
     if faults := [*_faults("task", tasks), *_faults("dependency", dependencies), *_tied(tasks, after, snapshot)]:
         more = f"; and {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
@@ -35,6 +36,11 @@ def inverse(before: Mapping[str, Row], after: Mapping[str, Row], snapshot: Snaps
     operations += [_op("remove_task", task_id=name) for name, old, _ in tasks if old is None]
     operations += [_task(old, new) for _, old, new in tasks if old is not None]
     return operations + [_dependency(old, new) for _, old, new in dependencies if old is not None]
+
+
+def _whole(rows: Mapping[str, Row | None]) -> Row:
+    """Rows as tasks have them today: an edit that was made before a task had a field says nothing of it."""
+    return {name: None if row is None else {**TASK_DEFAULTS, **row} for name, row in rows.items()}
 
 
 def _undone(before: Row, after: Row, rows: Mapping[str, Row], normal: Any) -> Iterator[tuple[str, Row | None, Row | None]]:

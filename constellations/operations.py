@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 from constellations import forms
 from constellations.call_forms import MAX_PROSE
 from constellations.documents import MAX_DEPTH
+from constellations.error_kinds import ERROR, slips_in
 from constellations.forms import MAX_NAME
 from constellations.values import (
     MAX_ID,
     MAX_ITEMS,
     SHOWN,
     Finding,
+    Misfit,
     Path,
     Reader,
     Row,
@@ -44,8 +46,11 @@ condition_failed is a task_skipped: one that a condition skipped which could not
 
 MAX_TIMES = 1_000
 """How often a rule may fire."""
-ENDED_TASK = "{task}"
-"""In the texts of a rule's operations: the id of the task that ended. An id has no character that a shell takes for its own."""
+ENDED_TASK, ITS_DEVICE = "{task}", "{device}"
+"""In the texts of a rule's operations: the id of the task that ended, and the name of the device that it was on last (empty:
+none). An id has no character that a shell takes for its own."""
+DEEDS = ("edit", "finish", "fail", "restart")
+"""What a rule may do: change the graph, end the run and be content with what there is, end it badly, begin it once more."""
 
 FORMS = (("op", "parameters"), ("tool", "parameters"), ("function", "arguments"))
 """What an operation written in full calls its name and its parameters: ours, the seeds' and UFO Galaxy's."""
@@ -119,6 +124,12 @@ def read(value: Any) -> Operation:
 
 
 def _add_task(value: Any) -> tuple[Row, list[Finding]]:
+    if isinstance(value, Mapping) and value.get("copy") is not None:
+        return forms.copied_task(value)
+    return _new_task(value)
+
+
+def _new_task(value: Any) -> tuple[Row, list[Finding]]:
     row, after, findings = forms.task(value, in_words=True)
     return {"task": row, "after": after}, findings
 
@@ -167,7 +178,7 @@ def _build_constellation(value: Any) -> tuple[Row, list[Finding]]:
     fields, findings = read_fields(value, readers)
     tasks: list[Row] = []
     dependencies: list[Row] = []
-    for part, read_one, rows in (("tasks", _add_task, tasks), ("dependencies", _add_dependency, dependencies)):
+    for part, read_one, rows in (("tasks", _new_task, tasks), ("dependencies", _add_dependency, dependencies)):
         for number, given in enumerate(fields.get(part, [])):
             row, found = read_one(given)
             rows.append(row)
@@ -198,12 +209,29 @@ READERS: dict[str, Callable[[Any], tuple[Row, list[Finding]]]] = {
 
 # Replan rules
 
+
+def _is_on(value: Any) -> bool:
+    if not flag(value):
+        raise Misfit("false does nothing; leave it out")
+    return True
+
+
+def _reason(value: Any) -> str:
+    """Why a run is called a failure."""
+    if not text(MAX_PROSE)(value):
+        raise Misfit("is empty; it says why the run is called a failure")
+    return value
+
+
 RULE_READERS: dict[str, Reader] = {
     "name": text(MAX_NAME),
     "when": mapping,
     "times": whole(1, MAX_TIMES),
     "reason": text(MAX_PROSE),
     "edit": list_within(MAX_ITEMS),
+    "finish": _is_on,
+    "fail": _reason,
+    "restart": _is_on,
 }
 WHEN_READERS: dict[str, Reader] = {
     "event": one_of(EVENTS),
@@ -215,8 +243,9 @@ WHEN_READERS: dict[str, Reader] = {
 def rule(value: Any, number: int) -> tuple[Row, list[Finding]]:
     """A rule's normal form - name, when {event, task: ids, none for any; condition}, times, reason, edit - and findings.
 
-    `number` counts from 0 and names a rule without a name. Operations stay as they are written, each as op and parameters;
-    they are checked as they will be when the task of the longest id that the rule names has ended.
+    Beside an empty `edit` it has the one of finish, fail and restart that it does. `number` counts from 0 and names a rule
+    without a name. Operations stay as they are written, each as op and parameters; they are checked as they will be when the
+    task of the longest id that the rule names has ended.
     """
     fields, findings = read_fields(value, RULE_READERS)
     when, found = read_fields(fields.get("when", {}), WHEN_READERS)
@@ -227,11 +256,13 @@ def rule(value: Any, number: int) -> tuple[Row, list[Finding]]:
         "times": fields.get("times", 1),
         "reason": fields.get("reason", ""),
         "edit": [],
+        **{deed: fields[deed] for deed in DEEDS[1:] if deed in fields},
     }
     findings += _missing_of_rule(value, when, findings)
+    findings += [(("when", "condition"), said) for said in _slips_of(row["when"])]
     longest = max(row["when"]["task"], key=len, default="task")
     for place, each in enumerate(fields.get("edit", [])):
-        operation = read(filled(each, longest))
+        operation = read(filled(each, longest, "device"))
         findings += under(("edit", place, *operation.place), [*operation.findings, *_in_words(operation)])
         row["edit"].append({"op": operation.op, "parameters": written(each).parameters})
     return row, findings
@@ -247,13 +278,24 @@ def _in_words(operation: Operation) -> list[Finding]:
     return [((*path, "tool"), forms.NEEDS_DOING) for path, row in found if row.get("tool") == forms.IN_WORDS]
 
 
-def filled(value: Any, task_id: str, depth: int = MAX_DEPTH) -> Any:
-    """What is written in a rule's edit, with the id of the task that ended in the place of ENDED_TASK."""
+def _slips_of(when: Row) -> list[str]:
+    """A task that failed has no result, so what its rule calls an error is one."""
+    about_errors = when["event"] == "task_failed" and ERROR in when["condition"]
+    return list(slips_in(when["condition"])) if about_errors else []
+
+
+def deed_of(rule: Mapping[str, Any]) -> str:
+    """Which of DEEDS a rule in normal form does."""
+    return next((deed for deed in DEEDS[1:] if rule.get(deed)), DEEDS[0])
+
+
+def filled(value: Any, task_id: str, device: str = "", depth: int = MAX_DEPTH) -> Any:
+    """What is written in a rule, with the task that ended in the place of ENDED_TASK and its device in that of ITS_DEVICE."""
     if isinstance(value, str):
-        return value.replace(ENDED_TASK, task_id)
+        return value.replace(ENDED_TASK, task_id).replace(ITS_DEVICE, device)
     if isinstance(value, Mapping) and depth:
-        return {key: filled(inner, task_id, depth - 1) for key, inner in value.items()}
-    return [filled(inner, task_id, depth - 1) for inner in value] if isinstance(value, list) and depth else value
+        return {key: filled(inner, task_id, device, depth - 1) for key, inner in value.items()}
+    return [filled(inner, task_id, device, depth - 1) for inner in value] if isinstance(value, list) and depth else value
 
 
 def _missing_of_rule(value: Any, when: Row, findings: list[Finding]) -> list[Finding]:
@@ -262,6 +304,9 @@ def _missing_of_rule(value: Any, when: Row, findings: list[Finding]) -> list[Fin
     missing: list[Finding] = []
     if "event" not in when and not any(path[:1] == ("when",) for path, _ in findings):
         missing.append((("when",), f"a rule needs an event: one of {', '.join(EVENTS)}"))
-    if not value.get("edit") and not any(path == ("edit",) for path, _ in findings):
-        missing.append((("edit",), "a rule needs operations to apply"))
+    does = [deed for deed in DEEDS if value.get(deed) not in (None, [])]
+    if len(does) > 1:
+        missing.append(((does[1],), f"a rule does one thing, and here are {' and '.join(does)}; make a rule of each"))
+    if not does and not any(path == ("edit",) for path, _ in findings):
+        missing.append((("edit",), "a rule needs something to do: operations to apply (edit), or finish, fail or restart"))
     return missing

@@ -6,6 +6,7 @@ through the editor.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,26 +68,28 @@ def known_devices() -> dict[str, Fields]:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What the planner wants to change after tasks have ended."""
+    """What the planner wants after tasks have ended: to change the graph, or what else a rule `does` (operations.DEEDS)."""
 
     rule: str
     operations: list[Fields]
     reason: str
+    does: str
 
 
-def propose(live: LiveGraph) -> tuple[list[Proposal], list[str]]:
+def propose(live: LiveGraph, devices: Mapping[int, Fields]) -> tuple[list[Proposal], list[str]]:
     """Editing mode: proposals for the tasks whose ends it has not been told yet, and notes on broken conditions."""
-    ended = [
-        {
-            "task_id": node.key, "state": node.row["state"], "reason": node.row["reason"],
-            "condition_failed": node.row["condition_failed"], "result": node.row["result"], "error": node.row["error"],
-        }
-        for node in live.news.values()
-    ]  # fmt: skip
+    ended = [ended_task(node.row, devices) for node in live.news.values()]
     if not live.constellation["rules"]:
         return [], []
     firings, notes = rules.match(live.constellation["rules"], live.constellation["fired"], ended, live.results)
-    return [Proposal(firing.rule, firing.operations, firing.reason) for firing in firings], notes
+    return [Proposal(firing.rule, firing.operations, firing.reason, firing.does) for firing in firings], notes
+
+
+def ended_task(row: Fields, devices: Mapping[int, Fields]) -> Fields:
+    """A task that has ended, as rules look at it; `devices` are the rows of all by their ids."""
+    names = ("task_id", "state", "reason", "condition_failed", "result", "error", "error_kind")
+    device = devices.get(row["device_id"], {}) if row["device_id"] is not None else {}
+    return {**{name: row[name] for name in names}, "device": device.get("name", "")}
 
 
 def summary(live: LiveGraph, started: float, now: float) -> dict[str, Any]:

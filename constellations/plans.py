@@ -242,6 +242,18 @@ def _strangers(plan: Plan, edges: _Edges, away: set[str]) -> Iterator[Finding]:
             if task_id not in known:
                 yield (*path, "task"), f"there is no task {task_id}{hint(task_id)}"
         yield from _unknown_reads(rule["when"]["condition"], known, (*path, "condition"), hint)
+        for place, source in _copied_by(rule):
+            if source not in known:
+                yield ("replan", number, "edit", place, "add_task", "copy"), f"there is no task {source}{hint(source)}"
+
+
+def _copied_by(rule: Row) -> Iterator[tuple[int, str]]:
+    """(place in the rule's edit, id of a task that is copied there); what any task may be is not among them."""
+    for place, operation in enumerate(rule["edit"]):
+        source = operation["parameters"].get("copy") if isinstance(operation["parameters"], dict) else None
+        if operation["op"] == "add_task" and isinstance(source, str):
+            ended = rule["when"]["task"] or ([] if operations.ENDED_TASK in source else [""])
+            yield from ((place, named) for named in dict.fromkeys(operations.filled(source, task_id) for task_id in ended))
 
 
 def _unknown_reads(condition: str, known: set[str], path: Path, hint: Hints) -> Iterator[Finding]:

@@ -17,11 +17,11 @@ from agents.turns import Turn
 from constellations import editing, edits
 from constellations.crews import calls_of, rule_of, script_of
 from constellations.edits import Wanted, edit_row
+from constellations.fitting import fits
 from constellations.graph_reads import graph_copied
 from constellations.live import LiveGraph
 from constellations.machines.task import ENDED
 from constellations.planner import known_devices
-from constellations.steps import fits
 
 PREVIEW = "preview"
 """Author of an edit that is not made."""
@@ -111,8 +111,6 @@ def asks(task: Fields, devices: Mapping[str, Fields], rules: Sequence[Rule]) -> 
     if task["confirm"] or any(call["confirm"] for call in calls):
         return True
     own = [rule_of(row) for row in task["policies"]]
-    names = [
-        name for name, row in devices.items() if (name == task["wanted_device"] if task["wanted_device"] else fits(row, task))
-    ]
+    names = [name for name, row in devices.items() if fits(name, row, task)]
     found = ((call["tool"], target_of(call["tool"], call["arguments"])) for call in calls)
     return any(judge(rules, own, tool, target, name).decision == "ask" for tool, target in found for name in names)

@@ -25,12 +25,13 @@ SO_FAR = "SELECT count(*) FROM agents_transition WHERE subject_id = %s AND event
 
 
 class Replanning:
-    """`failure` names the limit that was reached, if one was."""
+    """`failure` names the limit that was reached, if one was; `ending` is the rule that ends the run or begins it once more."""
 
     def __init__(self, work: ConstellationWork):
         self._work = work
         self._sessions = 0
         self.failure = ""
+        self.ending: planner.Proposal | None = None
 
     def load(self) -> None:
         self._sessions = store().execute(cursor(), SO_FAR, (self._work.agent["id"],)).fetchone()[0]
@@ -39,7 +40,7 @@ class Replanning:
         """One editing session over all ends that wait; it edits if any rule of the plan answers to them."""
         work = self._work
         assert work.live is not None
-        proposals, notes = planner.propose(work.live)
+        proposals, notes = planner.propose(work.live, work.drive.devices)
         self._record_taken(turn, work.live.take_news())
         for note in notes:
             turn.record("condition_unknown", message=note)
@@ -50,6 +51,10 @@ class Replanning:
             return
         self._sessions += 1
         for proposal in proposals:
+            if proposal.does != "edit":
+                self._count(proposal)
+                self.ending = proposal
+                break  # nothing is left to be changed for the others
             self._apply(turn, proposal)
         turn.transition(
             CONSTELLATION_AGENT, "agent", work.agent, "edited", reason="; ".join(p.rule for p in proposals)[:500],
@@ -68,9 +73,7 @@ class Replanning:
     def _apply(self, turn: Turn, proposal: planner.Proposal) -> None:
         work = self._work
         assert work.live is not None
-        fired = work.constellation["fired"]
-        count = fired.get(proposal.rule, 0) + 1
-        work.constellation["fired"] = {**fired, proposal.rule: count}
+        count = self._count(proposal)
         target = InTurn(work.live, turn, {row["name"]: row for row in work.drive.devices.values()})
         commands, edit_id = commands_of(proposal.operations), f"{PLANNERS}{proposal.rule}:{count}"
         try:
@@ -82,3 +85,10 @@ class Replanning:
             turn.record("edit_refused", rule=proposal.rule, message=str(error), problems=error.problems)
             return
         work.set_deadlines(entry["task"] for entry in done.diff if "task" in entry and entry["change"] != "removed")
+
+    def _count(self, proposal: planner.Proposal) -> int:
+        """How often the rule has fired now."""
+        fired = self._work.constellation["fired"]
+        count = fired.get(proposal.rule, 0) + 1
+        self._work.constellation["fired"] = {**fired, proposal.rule: count}
+        return count

@@ -81,6 +81,7 @@ def _step(live: LiveGraph, turn: Turn, node: Node, reason: str) -> tuple[Fields,
     fields: Fields = {
         "attempts_before": node.row["attempt"],
         "error": "",
+        "error_kind": "",
         "ended_at": None,
         "retry_at": None,
         "device_id": None,

@@ -8,8 +8,9 @@ from typing import Any
 
 from constellations.conditions import evaluate
 from constellations.drafts import is_skipped
+from constellations.error_kinds import ERROR, error_of
 from constellations.errors import ConditionUnknown
-from constellations.operations import filled
+from constellations.operations import deed_of, filled
 
 Ended = Mapping[str, Any]
 
@@ -20,7 +21,8 @@ SINGLE_EVENTS = {"COMPLETED": "task_completed", "FAILED": "task_failed"}
 class Firing:
     """A rule that applies because `task_id` ended. `index` is the rule's place in the plan, from 0.
 
-    Its operations name that task where they are written with `{task}`.
+    `does` is one of operations.DEEDS. Its operations, and the reason for which it calls the run a failure, name that task where
+    they are written with `{task}`, and its device where they are written with `{device}`.
     """
 
     rule: str
@@ -28,6 +30,7 @@ class Firing:
     task_id: str
     reason: str
     operations: list[dict[str, Any]]
+    does: str = "edit"
 
 
 def match(
@@ -37,8 +40,8 @@ def match(
 
     Firings come in the order in which the tasks ended, then that of the rules. A condition that is neither true nor false
     does not fire; it is in the second list, as a sentence.
-    `fired` counts earlier firings by the rule's name and is not changed. An ended task has task_id, state, reason, result, and
-    condition_failed where it was skipped.
+    `fired` counts earlier firings by the rule's name and is not changed. An ended task has task_id, state, reason, result,
+    error, error_kind, the name of its device, and condition_failed where it was skipped.
     """
     firings: list[Firing] = []
     notes: list[str] = []
@@ -71,9 +74,11 @@ def _events(task: Ended) -> tuple[str, ...]:
 
 
 def _holds(condition: str, task: Ended, results: Mapping[str, Any]) -> bool:
-    return not condition or evaluate(condition, task["result"], results)
+    beside = {ERROR: error_of(task)} if ERROR in condition else {}
+    return not condition or evaluate(condition, task["result"], results, beside)
 
 
 def _firing(index: int, rule: Mapping[str, Any], task: Ended) -> Firing:
-    reason = rule.get("reason") or f"{rule['name']}: {task['task_id']} is {task['state']}"
-    return Firing(rule["name"], index, task["task_id"], reason, filled(list(rule["edit"]), task["task_id"]))
+    ended = task["task_id"], task.get("device", "")
+    reason = filled(rule.get("fail", ""), *ended) or rule.get("reason") or f"{rule['name']}: {ended[0]} is {task['state']}"
+    return Firing(rule["name"], index, ended[0], reason, filled(list(rule["edit"]), *ended), deed_of(rule))

@@ -126,6 +126,7 @@ class TaskDetail(TaskRow):
     description = serializers.CharField()
     tips = serializers.ListField(child=serializers.CharField())
     capabilities = serializers.ListField(child=serializers.CharField())
+    not_device = serializers.ListField(child=serializers.CharField(), help_text="Devices it must not run on.")
     arguments = serializers.DictField()
     phases = serializers.JSONField(help_text="Of a task in steps: [{description, expected_duration, steps}].")
     policies = serializers.JSONField(help_text="Of its own.")
@@ -138,7 +139,8 @@ class TaskDetail(TaskRow):
 
     class Meta(TaskRow.Meta):
         fields = (
-            *TaskRow.Meta.fields, "description", "tips", "device_type", "capabilities", "tool", "arguments", "timeout",
+            *TaskRow.Meta.fields, "error_kind", "description", "tips", "device_type", "capabilities", "not_device", "tool",
+            "arguments", "timeout",
             "deadline", "max_attempts", "backoff", "confirm", "phases", "policies", "settings", "on_lost", "version",
             "incoming", "attempts", "output", "progress", "approvals",
         )  # fmt: skip

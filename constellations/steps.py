@@ -12,7 +12,6 @@ from typing import Any, NoReturn
 
 from constellations import call_forms, conditions, forms
 from constellations.drafts import (
-    Device,
     Devices,
     Draft,
     Refusal,
@@ -22,13 +21,15 @@ from constellations.drafts import (
     normal_task,
     why_not,
 )
+from constellations.fitting import DEVICE_FIELDS, fits, wish_of
 from constellations.forms import DEPENDENCY_DEFAULTS
 from constellations.values import Finding, Row, did_you_mean, key_text
 
-DEVICE_FIELDS = ("wanted_device", "device_type", "capabilities")
-
 
 def _add_task(draft: Draft, values: Row) -> None:
+    if "copy" in values:
+        _copy_task(draft, values)
+        return
     row = values["task"]
     there = draft.tasks.get(row["task_id"])
     if there is not None and (different := differences(there, row)):
@@ -39,6 +40,24 @@ def _add_task(draft: Draft, values: Row) -> None:
         _check_devices(draft, row)
         draft.put_task(row)
     _add_after(draft, values)
+
+
+def _copy_task(draft: Draft, values: Row) -> None:
+    """Another task like one that is there, whatever has become of that one, with what the operation says otherwise.
+
+    Without `after` it waits for what the other one waits for. A deadline counts from the constellation's beginning and may be
+    over, so it is not copied; a name is, unless it is but the task's id.
+    """
+    source, task_id = draft.task(values["copy"], "copy"), values["task"]["task_id"]
+    name = task_id if source["name"] == source["task_id"] else source["name"]
+    row = _with_fields({**normal_task(source), "task_id": task_id, "name": name, "deadline": None}, values["fields"])
+    _add_task(draft, {"task": row, "after": values["after"] or ()})
+    if values["after"] is not None:
+        return
+    for upstream in draft.graph.upstream(values["copy"]):
+        line = draft.dependencies[_known(draft.edge(str(upstream), values["copy"]))]
+        own = {"dependency_id": f"{upstream}>{task_id}", "to": task_id}
+        _add_dependency(draft, {"dependency": {**normal_dependency(line), **own}}, {"to": "copy"})
 
 
 def _add_after(draft: Draft, values: Row) -> None:
@@ -69,20 +88,33 @@ def _known(dependency_id: str | None) -> str:
 
 
 def _update_task(draft: Draft, values: Row) -> None:
-    task_id, fields = values["task_id"], dict(values["fields"])
+    task_id = values["task_id"]
     row = draft.task(task_id, "task_id")
-    if fields.get("tool", row["tool"]) != row["tool"]:
-        fields.setdefault("arguments", {})
-    new = normal_task(row) | fields
+    new = _with_fields(normal_task(row), values["fields"])
     different = differences(row, new)
     if not different:
         return
     draft.require_editable(task_id, "task_id")
     if new["tool"] == forms.IN_WORDS != row["tool"] and not draft.in_words:
         raise Refusal(forms.NEEDS_DOING, "tool")
+    if any(key in DEVICE_FIELDS for key in different):
+        _check_devices(draft, new)
+    draft.put_task(new)
+
+
+def _with_fields(row: Row, fields: Row) -> Row:
+    """A task with other fields; what it does is then still whole. Another tool has arguments of its own, and a device that it
+    is not to run on is no longer the one that it asks for.
+    """
+    new = row | fields
+    if new["tool"] != row["tool"] and "arguments" not in fields:
+        new["arguments"] = {}
+    if "wanted_device" not in fields and new["wanted_device"] in fields.get("not_device", ()):
+        new["wanted_device"] = ""
     if new["tool"] == forms.IN_WORDS and new["arguments"]:
         raise Refusal(
-            f"{task_id} is in words alone, and has no arguments; give them with a tool, or give it a command", "arguments"
+            f"{row['task_id']} is in words alone, and has no arguments; give them with a tool, or give it a command",
+            "arguments",
         )
     if new["tool"] == forms.COMMAND and not new["arguments"].get("argv"):
         raise Refusal("a command needs its argument list; give it as command", "command")
@@ -90,12 +122,11 @@ def _update_task(draft: Draft, values: Row) -> None:
         raise Refusal("a task in steps needs steps; or give it a command or a tool", "steps")
     if new["tool"] == forms.STEPS and new["arguments"]:
         raise Refusal("a task in steps has no arguments of its own; each of its steps has", "arguments")
-    if new["tool"] not in (forms.STEPS, forms.IN_WORDS) and ("tool" in different or "arguments" in different):
+    is_called_otherwise = (new["tool"], new["arguments"]) != (row["tool"], row["arguments"])
+    if new["tool"] not in (forms.STEPS, forms.IN_WORDS) and is_called_otherwise:
         for path, message in call_forms.taken("task", new["tool"], new["arguments"]):
             raise Refusal(message, key_text(path))
-    if any(key in DEVICE_FIELDS for key in different):
-        _check_devices(draft, new)
-    draft.put_task(new)
+    return new
 
 
 def _add_dependency(draft: Draft, values: Row, fields: Mapping[str, str] | None = None) -> None:
@@ -273,8 +304,12 @@ def _put_dependency(draft: Draft, row: Row) -> None:
 
 
 def _check_devices(draft: Draft, row: Row) -> None:
+    """Every device named exists, and some device fits what is asked for."""
     if wrong := _unknown_device(row, draft.devices):
         raise Refusal(wrong[1], wrong[0])
+    if row["wanted_device"] in row["not_device"]:
+        said = f"{row['task_id']} is to run on {row['wanted_device']}, and not_device says that it must not"
+        raise Refusal(said, "device")
 
 
 def unknown_devices(tasks: Iterable[Row], devices: Devices) -> list[Finding]:
@@ -284,28 +319,17 @@ def unknown_devices(tasks: Iterable[Row], devices: Devices) -> list[Finding]:
 
 
 def _unknown_device(row: Row, devices: Devices) -> tuple[str, str] | None:
-    """(key, message) unless the device named exists, and some device fits what is asked for."""
-    wanted = row["wanted_device"]
-    if wanted and wanted not in devices:
-        return "device", f"there is no device {wanted}; {_devices_there(devices)}"
-    asked = " and ".join(filter(None, (_asked_type(row), _asked_capabilities(row))))
-    if asked and not any(fits(device, row) for device in devices.values()):
-        return "device_type" if row["device_type"] else "capabilities", f"no device has {asked}; {_devices_there(devices)}"
+    """(key, message) unless the devices named exist, and some device fits what is asked for."""
+    named = [("device", row["wanted_device"])] if row["wanted_device"] else []
+    for key, name in [*named, *(("not_device", name) for name in row["not_device"])]:
+        if name not in devices:
+            return key, f"there is no device {name}; {_devices_there(devices)}"
+    anywhere = {**row, "wanted_device": ""}
+    asked = wish_of(anywhere)
+    if asked and not any(fits(name, device, anywhere) for name, device in devices.items()):
+        key = next(key for key in ("device_type", "capabilities", "not_device") if row[key])
+        return key, f"no device has {asked}; {_devices_there(devices)}"
     return None
-
-
-def fits(device: Device, task: Mapping[str, Any]) -> bool:
-    """Whether a device has the type and capabilities that a task asks for, if it asks for any."""
-    right_type = not task["device_type"] or device["type"] == task["device_type"]
-    return right_type and set(task["capabilities"]) <= set(device["capabilities"])
-
-
-def _asked_type(row: Row) -> str:
-    return f"the type {row['device_type']}" if row["device_type"] else ""
-
-
-def _asked_capabilities(row: Row) -> str:
-    return f"the capabilities {', '.join(row['capabilities'])}" if row["capabilities"] else ""
 
 
 def _devices_there(devices: Devices) -> str:

@@ -13,8 +13,9 @@ from agents.machines import ACTOR
 from agents.models import Actor, Device, Runner
 from agents.tables import Fields
 from constellations import conditions
-from constellations.dispatch import SESSION_LIMIT, suits
+from constellations.dispatch import SESSION_LIMIT
 from constellations.drafts import is_skipped
+from constellations.fitting import DEVICE_FIELDS, fits, wish_of
 from constellations.forms import IN_WORDS
 from constellations.graph_rows import Edge, Node, verdict
 from constellations.models import Attempt, Dependency, Task
@@ -163,11 +164,11 @@ def _no_runner(task: Task) -> Fields | None:
 
 
 def _device(task: Task) -> Fields | None:
-    wanted = {"wanted_device": task.wanted_device, "device_type": task.device_type, "capabilities": task.capabilities}
+    wanted = {name: getattr(task, name) for name in DEVICE_FIELDS}
     fields = ("name", "type", "capabilities", "state", "used", "max_concurrent", "queued")
-    fitting = [row for row in Device.objects.order_by("name").values(*fields) if suits(row, wanted)]
+    fitting = [row for row in Device.objects.order_by("name").values(*fields) if fits(row["name"], row, wanted)]
     if not fitting:
-        return told("no_device", f"no device {_wish(task)}", **wanted)
+        return told("no_device", f"no device {_wish(wanted)}", **wanted)
     online = [row for row in fitting if row["state"] == "ONLINE"]
     if not online:
         return _away(fitting)
@@ -176,12 +177,10 @@ def _device(task: Task) -> Fields | None:
     return None
 
 
-def _wish(task: Task) -> str:
-    if task.wanted_device:
-        return f"is called {task.wanted_device}"
-    asked = [f"the type {task.device_type}"] if task.device_type else []
-    asked += [f"the capabilities {', '.join(task.capabilities)}"] if task.capabilities else []
-    return f"has {' and '.join(asked)}" if asked else "is there"
+def _wish(wanted: Fields) -> str:
+    if wanted["wanted_device"]:
+        return f"is called {wanted['wanted_device']}"
+    return f"has {asked}" if (asked := wish_of(wanted)) else "is there"
 
 
 def _away(rows: list[Fields]) -> Fields:

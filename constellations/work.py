@@ -20,9 +20,10 @@ from constellations.crews import Crews
 from constellations.dispatch import Dispatch, Start
 from constellations.graph_rows import Node
 from constellations.limits import RESTARTS
-from constellations.live import LiveGraph
+from constellations.live import REASON_LENGTH, LiveGraph
 from constellations.lost import ASKS, LostTasks
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT, TASK
+from constellations.machines.constellation import GIVEN_UP
 from constellations.machines.task import OPEN
 from constellations.proposals import Proposals
 from constellations.replanning import Replanning
@@ -180,6 +181,8 @@ class ConstellationWork:
         if self.replanning.failure:
             self._give_up(turn)
             return False
+        if self.replanning.ending and self._follow_rule(turn, now):
+            return False
         more = self.dispatch.offer(turn, left, draining=self.drive.draining, paused=paused)
         self._look_at = None if paused else self._next_look(now)
         if not (self.live.open or self.live.news or paused) and self.drive.may_decide_of_all():
@@ -238,16 +241,41 @@ class ConstellationWork:
 
     # --- ending
 
-    def _close(self, turn: Turn, now: float) -> None:
-        """Every task has ended and the planner has no more edits."""
+    def _close(self, turn: Turn, now: float, reason: str = "", *, given_up: bool = False) -> None:
+        """Every task has ended and the planner has no more edits, or a rule (for a reason) says that this is the end."""
         assert self.live is not None
-        judged = verdict([node.row for node in self.live.nodes.values()])
+        judged = GIVEN_UP if given_up else verdict([node.row for node in self.live.nodes.values()])
         result = planner.summary(self.live, from_iso(self.constellation["created_at"]), now)
+        if reason:
+            result["summary"] += f"; {reason}"
         state = turn.transition(
-            CONSTELLATION, "constellation", self.constellation, "close", {"verdict": judged}, result=result, ended_at=turn.at
-        )
-        turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "failed" if state == "FAILED" else "finished")
+            CONSTELLATION, "constellation", self.constellation, "close", {"verdict": judged}, reason, result=result,
+            ended_at=turn.at,
+        )  # fmt: skip
+        turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "failed" if state == "FAILED" else "finished", reason=reason)
         self._finish(turn, OUTCOME_OF[state], result)
+
+    def _follow_rule(self, turn: Turn, now: float) -> bool:
+        """A rule ends the run, or begins it once more; False where it cannot begin once more, and goes on as it is."""
+        ending, self.replanning.ending = self.replanning.ending, None
+        assert ending is not None
+        if ending.does == "restart":
+            return self._restart_by_rule(turn, ending)
+        if self.constellation["state"] == "PAUSED":  # nothing in it will start any more
+            turn.transition(CONSTELLATION, "constellation", self.constellation, "resume", reason=ending.reason)
+        self._cancel_open(turn, ending.reason)
+        self._close(turn, now, ending.reason, given_up=ending.does == "fail")
+        return True
+
+    def _restart_by_rule(self, turn: Turn, ending: planner.Proposal) -> bool:
+        if adoption.REOPEN in self.interaction["payload"]:
+            said = "the constellation was reopened, so there is no request to plan anew"
+            turn.record("edit_refused", rule=ending.rule, message=said, problems=[])
+            return False
+        if not self.restart(turn, ending.reason):
+            self.replanning.failure = f"limit reached: {RESTARTS} restarts"
+            self._give_up(turn)
+        return True
 
     def _give_up(self, turn: Turn) -> None:
         self._end_everything(turn, self.replanning.failure)
@@ -283,14 +311,19 @@ class ConstellationWork:
 
     def _end_everything(self, turn: Turn, reason: str) -> None:
         """Open tasks are cancelled, what runs is interrupted, the constellation is CANCELLED."""
+        self._cancel_open(turn, reason)
+        turn.transition(CONSTELLATION, "constellation", self.constellation, "cancel", reason=reason, ended_at=turn.at)
+
+    def _cancel_open(self, turn: Turn, reason: str) -> None:
+        """Open tasks are cancelled, what runs is interrupted."""
         assert self.live is not None
         running = {start.node.key for start in self.attempts.values()}
         for start in list(self.attempts.values()):
             self.ends.cancel(turn, start.node, reason, with_all=True)
         waiting = [n for n in self.live.nodes.values() if n.row["state"] in OPEN and n.key not in running]
-        steps = [turn.step(TASK, node.row, "cancel", reason="cancelled", ended_at=turn.at) for node in waiting]
+        told = f"cancelled: {reason}"[:REASON_LENGTH]
+        steps = [turn.step(TASK, node.row, "cancel", reason=told, ended_at=turn.at) for node in waiting]
         turn.record_steps("tasks_cancelled", "task", steps)
-        turn.transition(CONSTELLATION, "constellation", self.constellation, "cancel", reason=reason, ended_at=turn.at)
 
     # --- commands
 

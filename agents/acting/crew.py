@@ -122,7 +122,7 @@ class Crew:
             return Outcome("completed", result=dict(self.blackboard) if is_whole else said.result, exit_code=said.exit_code)
         if said.reason or (member.script.plain and said.outcome not in ("", "completed")):
             return said
-        return Outcome("failed", error=member.agent["reason"], exit_code=said.exit_code)
+        return Outcome("failed", error=member.agent["reason"], exit_code=said.exit_code, error_kind=said.error_kind)
 
     def _close(self, turn: Turn, member: Member, ended_well: bool, reason: str) -> None:
         """What an agent leaves open ends with it."""

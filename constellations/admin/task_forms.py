@@ -12,9 +12,9 @@ from constellations.admin.fields import Json, Lines, Prose, Words, spread
 from constellations.admin.looks import LOOKS, state_of
 from constellations.admin.row_forms import RowForm
 from constellations.call_forms import COMMAND
+from constellations.fitting import DEVICE_FIELDS
 from constellations.forms import ON_LOST, PRIORITIES, TASK_DEFAULTS
 from constellations.guard_forms import DECISIONS, SETTING_READERS
-from constellations.steps import DEVICE_FIELDS
 from constellations.values import Row
 
 CALL = ("command", "shell", "tool", "arguments")
@@ -25,7 +25,10 @@ SAME = ("name", "description", "priority", "timeout", "deadline", "max_attempts"
 """Fields of the form that are columns."""
 GIVEN_AS_JSON = ("phases", "policies", "progress")
 """Columns that are written as JSON."""
-RARE = ("deadline", "backoff", "confirm", "on_lost", "device_type", "capabilities", "tips", "phases", "policies", "progress")
+RARE = (
+    "deadline", "backoff", "confirm", "on_lost", "device_type", "capabilities", "not_device", "tips", "phases", "policies",
+    "progress",
+)  # fmt: skip
 """Fields that are only on a task's own page."""
 POLICIES_HELP = (
     f"Of its calls; they only tighten the installation's: JSON, [{{tool, pattern, decision}}], to {', '.join(DECISIONS)}."
@@ -60,6 +63,7 @@ class TaskForm(RowForm):
     on_lost = forms.ChoiceField(choices=[(word, word) for word in ON_LOST], help_text="When nobody knows how an attempt ended.")
     device_type = forms.CharField(required=False)
     capabilities = Words(required=False, help_text="Separated by commas.")
+    not_device = Words(required=False, label="Not on", help_text="Devices it must not run on, separated by commas.")
     tips = Lines(required=False, help_text="One a line.")
     phases = Json(
         list, required=False, label="Steps", help_text="Instead of a command or a tool: JSON, [{description, steps}]."
@@ -89,7 +93,8 @@ class TaskForm(RowForm):
         shown = {name: row[name] for name in ("task_id", *SAME, *DEVICE_FIELDS)}
         shown |= {name: int(value) for name, value in shown.items() if isinstance(value, float) and value.is_integer()}
         shown["device"] = row["wanted_device"]
-        shown["capabilities"], shown["tips"] = ", ".join(row["capabilities"]), "\n".join(row["tips"])
+        shown |= {name: ", ".join(row[name]) for name in ("capabilities", "not_device")}
+        shown["tips"] = "\n".join(row["tips"])
         return {**shown, **_call_of(row), **{name: spread(row[name]) if row[name] else "" for name in GIVEN_AS_JSON}}
 
     def said(self) -> Row:

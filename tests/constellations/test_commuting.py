@@ -41,6 +41,9 @@ def clash(theirs, *ours):
         ([("remove_task", {"task_id": "fetch"})], [link("train>deploy", condition="results['fetch'] > 1")], ["fetch"]),
         ([add("x")], [("update_dependency", {"dependency_id": "fetch>train", "condition": "results.x > 1"})], ["x"]),
         ([link("fetch>deploy")], [("remove_dependency", {"from": "fetch", "to": "deploy"})], ["fetch>deploy"]),
+        ([link("fetch>deploy")], [("add_task", {"task_id": "x", "copy": "deploy"})], ["fetch>deploy"]),
+        ([link("fetch>deploy")], [("add_task", {"task_id": "x", "copy": "deploy", "after": "train"})], []),
+        ([("update_task", {"task_id": "fetch", "timeout": 1})], [("add_task", {"task_id": "x", "copy": "fetch"})], ["fetch"]),
         ([link("fetch>deploy", dependency_id="d")], [add("deploy", after=["fetch"])], ["fetch>deploy"]),
     ],
 )

@@ -393,6 +393,7 @@ def test_without_a_runner_nothing_runs(rest, digits):
         ({"wanted_device": "pi"}, {}, "no_device", "no device is called pi"),
         ({"device_type": "gpu", "capabilities": ["train"]}, {}, "no_device",
          "no device has the type gpu and the capabilities train"),
+        ({"not_device": ["laptop"]}, {}, "no_device", "no device has another name than laptop"),
     ],
 )  # fmt: skip
 def test_a_device_that_takes_nothing_is_told(rest, digits, runner, task, device, kind, text):

@@ -132,6 +132,8 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
      "give them with a tool, or give it a command"),
     (lambda: refused(("remove_task", {"task_id": "a"}), tasks=(task_row("a"),)),
      "nothing would be left; a constellation has at least one task"),
+    (lambda: refused(("update_task", {"task_id": "a", "device": "laptop"}), tasks=(task_row("a", not_device=["laptop"]),)),
+     "operation 1 (update_task), device: a is to run on laptop, and not_device says that it must not"),
     (lambda: refused(("remove_task", {"task_id": "a"}), tasks=SKIPPED,
                      dependencies=(dependency_row("a>b", type="UNCONDITIONAL"),)),
      "operation 1 (remove_task), task_id: a cannot go: b waited for it, and b already runs"),

@@ -115,6 +115,43 @@ def test_an_added_task_is_in_normal_form():
     assert changes.diff == [{"change": "added", "task": "again"}]
 
 
+def test_a_copy_is_like_its_task_whatever_became_of_that_and_waits_for_the_same():
+    snapshot = digits(fetch="COMPLETED", train="FAILED")
+    snapshot.tasks["train"].update(wanted_device="gpu_server", deadline=60, timeout=5, tips=["slow"], name="Train it")
+    again = {"task_id": "again", "copy": "train", "not_device": "gpu_server", "timeout": None}
+    changes = edit(snapshot, ("add_task", again))
+    (row,) = changes.added_tasks
+    assert row == {
+        **TASK_DEFAULTS, "task_id": "again", "name": "Train it", "tool": "noop", "tips": ["slow"], "not_device": ["gpu_server"],
+    }  # fmt: skip
+    assert [line["dependency_id"] for line in changes.added_dependencies] == ["fetch>again"]
+    (condition,) = edit(digits(), ("add_task", {"task_id": "x", "copy": "deploy"})).added_dependencies
+    assert (condition["from"], condition["type"], condition["condition"]) == ("evaluate", "CONDITIONAL", "accuracy > 0.95")
+
+
+def test_a_copy_may_wait_for_something_else_and_do_something_else():
+    written = {"task_id": "x", "copy": "train", "after": ["evaluate"], "command": "ls", "name": "Look"}
+    changes = edit(digits(), ("add_task", written), ("add_task", {"task_id": "y", "copy": "x", "after": []}))
+    assert [row["arguments"] for row in changes.added_tasks] == [{"argv": ["ls"]}] * 2
+    assert [row["name"] for row in changes.added_tasks] == ["Look", "Look"]
+    assert [line["dependency_id"] for line in changes.added_dependencies] == ["evaluate>x"]
+
+
+def test_the_same_copy_twice_is_one():
+    copied = ("add_task", {"task_id": "x", "copy": "train"})
+    assert edit(digits(), copied, copied) == edit(digits(), copied)
+    assert not edit(digits(), ("add_task", {"task_id": "train", "copy": "train"}))
+
+
+def test_a_task_that_must_not_run_where_it_was_to_run_may_run_anywhere_else():
+    snapshot = snapshot_of([task_row("a", wanted_device="laptop")], [])
+    changes = edit(snapshot, ("update_task", {"task_id": "a", "not_device": ["laptop"]}))
+    assert changes.updated_tasks == {"a": {"wanted_device": "", "not_device": ["laptop"]}}
+    excluded = snapshot_of([task_row("a", not_device=["laptop"])], [])
+    refused = refusal(excluded, ("update_task", {"task_id": "a", "device": "laptop"}))
+    assert str(refused).endswith("device: a is to run on laptop, and not_device says that it must not")
+
+
 def test_the_examples_replan_rule_does_what_it_says():
     """Add a retraining, its evaluation and a deployment on the same condition; the skipped deployment goes."""
     snapshot = digits(fetch="COMPLETED", train="COMPLETED", evaluate="COMPLETED", deploy="SKIPPED")
@@ -357,6 +394,34 @@ def test_the_same_edge_under_a_name_of_its_own_is_there_already():
             add("x", device_type="pc", capabilities=["train"]),
             "device_type",
             "no device has the type pc and the capabilities train; there are gpu_server, laptop",
+            400,
+        ),
+        (add("x", not_device="pi"), "not_device", "there is no device pi; there are gpu_server, laptop", 400),
+        (
+            add("x", not_device=["laptop", "gpu_server"]),
+            "not_device",
+            "no device has another name than laptop, gpu_server; there are gpu_server, laptop",
+            400,
+        ),
+        (
+            add("x", device_type="pc", not_device="laptop"),
+            "device_type",
+            "no device has the type pc and another name than laptop; there are gpu_server, laptop",
+            400,
+        ),
+        (
+            add("x", device="laptop", not_device="laptop"),
+            "not_device",
+            "the task is to run on laptop, and here it must not",
+            400,
+        ),
+        (("add_task", {"task_id": "x", "copy": "trian"}), "copy", "there is no task trian; did you mean train?", 400),
+        (("add_task", {"copy": "train"}), "", "which task? task_id is missing", 400),
+        (("add_task", {"task_id": "x", "copy": "train", "tol": 1}), "tol", "there is no key tol here; did you mean tool?", 400),
+        (
+            ("add_task", {"task_id": "evaluate", "copy": "train", "timeout": 5}),
+            "task_id",
+            "there is a task evaluate already, and it differs in timeout",
             400,
         ),
         (

@@ -67,6 +67,7 @@ def test_every_field_of_a_task_is_read():
             device: gpu_server
             device_type: gpu
             capabilities: [train]
+            not_device: [laptop, laptop, ""]
             command: [python, train.py, --epochs, 30, --rate, 0.5]
             priority: CRITICAL
             timeout: 60
@@ -86,6 +87,7 @@ def test_every_field_of_a_task_is_read():
         "wanted_device": "gpu_server",
         "device_type": "gpu",
         "capabilities": ["train"],
+        "not_device": ["laptop"],
         "tool": "command",
         "arguments": {"argv": ["python", "train.py", "--epochs", "30", "--rate", "0.5"]},
         "priority": 3,
@@ -351,6 +353,7 @@ def test_lines_of_json_are_named_too():
         ("tool: noop, arguments: [1]", "arguments", "must be an object (key: value), not a list"),
         ("tool: ''", "tool", "is empty: give the task a command or a tool"),
         ("tool: noop, device: x, wanted_device: y", "device", "device and wanted_device are the same thing, and differ here"),
+        ("tool: noop, device: x, not_device: [y, x]", "not_device", "the task is to run on x, and here it must not"),
         ("command: []", "command", NO_PROGRAM),
         ("command: ''", "command", NO_PROGRAM),
         ("command: ['', x]", "command", NO_PROGRAM),
@@ -487,8 +490,16 @@ def test_two_tasks_depend_on_each_other_once():
             ".when.condition",
             "it reads the result of q, and there is no such task; there is a",
         ),
-        ("{when: {event: task_ended}, edit: []}", ".edit", "a rule needs operations to apply"),
-        ("{when: {event: task_ended}}", ".edit", "a rule needs operations to apply"),
+        (
+            "{when: {event: task_ended}, edit: []}",
+            ".edit",
+            "a rule needs something to do: operations to apply (edit), or finish, fail or restart",
+        ),
+        (
+            "{when: {event: task_ended}}",
+            ".edit",
+            "a rule needs something to do: operations to apply (edit), or finish, fail or restart",
+        ),
         ("{when: {event: task_ended}, edit: {remove_task: {task_id: a}}}", ".edit", "must be a list, not an object"),
         (
             "{when: {event: task_ended}, times: 0, edit: [{remove_task: {task_id: a}}]}",
@@ -535,6 +546,39 @@ def test_two_tasks_depend_on_each_other_once():
             "{when: {event: task_ended}, edit: [{add_dependency: {from: a, to: '{tasks}'}}]}",
             ".edit[0].add_dependency.to",
             "'{tasks}' is not an id: letters, digits and _ - . : / make one",
+        ),
+        ("{when: {event: task_failed}, finish: false}", ".finish", "false does nothing; leave it out"),
+        ("{when: {event: task_failed}, restart: 1}", ".restart", "must be true or false, not the number 1"),
+        ("{when: {event: task_failed}, fail: ''}", ".fail", "is empty; it says why the run is called a failure"),
+        (
+            "{when: {event: task_failed}, finish: true, fail: no good}",
+            ".fail",
+            "a rule does one thing, and here are finish and fail; make a rule of each",
+        ),
+        (
+            "{when: {event: task_failed, condition: error.kint == 'timeout'}, finish: true}",
+            ".when.condition",
+            "an error has no kint; did you mean kind?",
+        ),
+        (
+            """{when: {event: task_failed, condition: "error.kind in ['lost', 'timout']"}, finish: true}""",
+            ".when.condition",
+            "there is no kind of error 'timout'; did you mean timeout?",
+        ),
+        (
+            "{when: {event: task_failed}, edit: [{add_task: {task_id: b, copy: '{task}', tol: noop}}]}",
+            ".edit[0].add_task.tol",
+            "there is no key tol here; did you mean tool?",
+        ),
+        (
+            "{when: {event: task_failed}, edit: [{add_task: {copy: '{task}'}}]}",
+            ".edit[0].add_task",
+            "which task? task_id is missing",
+        ),
+        (
+            "{when: {event: task_failed, task: a}, edit: [{add_task: {task_id: b, copy: aa}}]}",
+            ".edit[0].add_task.copy",
+            "there is no task aa; did you mean a?",
         ),
         ("3", "", "must be an object (key: value), not the number 3"),
     ],
@@ -818,7 +862,9 @@ def test_every_device_that_is_not_there_is_named_with_its_line():
                   task_id: b
                   device_type: phone
               - op: build_constellation
-                parameters: {clear: false, tasks: [{task_id: e, command: [ls], device: "{device}"}, {task_id: f, tool: x, device: x}]}
+                parameters:
+                  clear: false
+                  tasks: [{task_id: e, command: [ls], device: "{device}"}, {task_id: f, tool: x, device: x}]
         """
     there = "there are laptop"
     with pytest.raises(PlanRejected) as refused:
@@ -839,5 +885,5 @@ def test_every_device_that_is_not_there_is_named_with_its_line():
     assert found == [
         (16, "replan[0].edit[0].add_task.device", f"there is no device cloud; {there}"),
         (19, "replan[0].edit[1].update_task.device_type", f"no device has the type phone; {there}"),
-        (21, "replan[0].edit[2].parameters.tasks[1].device", f"there is no device x; {there}"),
+        (23, "replan[0].edit[2].parameters.tasks[1].device", f"there is no device x; {there}"),
     ]

@@ -14,7 +14,9 @@ def rule(name: str = "r", event: str = "task_ended", task=(), condition: str = "
 
 
 def ended(task_id: str, state: str = "COMPLETED", result=None, reason: str = "") -> dict:
-    return {"task_id": task_id, "state": state, "reason": reason, "result": result, "error": ""}
+    return {
+        "task_id": task_id, "state": state, "reason": reason, "result": result, "error": "", "error_kind": "", "device": "pi",
+    }  # fmt: skip
 
 
 def fired_by(rules, *tasks, fired=None, results=None) -> list[tuple[str, str]]:
@@ -140,3 +142,40 @@ def test_without_rules_nothing_is_looked_at():
         yield
 
     assert match([], {}, tasks(), {}) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("task", "kind", "text"),
+    [
+        ({"reason": "failed", "error_kind": "exit_code", "error": "exit code 3: no"}, "exit_code", "exit code 3: no"),
+        ({"reason": "failed", "error_kind": "missing", "error": "command not found: x"}, "missing", "command not found: x"),
+        ({"reason": "failed", "error_kind": "of its own", "error": "no"}, "failed", "no"),
+        ({"reason": "timeout", "error_kind": "timeout", "error": "stopped after 1 s"}, "timeout", "stopped after 1 s"),
+        ({"reason": "stuck:repeat", "error_kind": "stuck", "error": "again and again"}, "stuck", "again and again"),
+        ({"reason": "lost", "error_kind": "exit_code", "error": ""}, "lost", "lost"),
+        ({"reason": "deadline", "error": ""}, "deadline", "deadline"),
+        ({"state": "CANCELLED", "reason": "cancelled by ada: no", "error": "exit code 3"}, "", ""),
+        ({"state": "COMPLETED"}, "", ""),
+    ],
+)
+def test_a_condition_reads_the_kind_and_the_text_of_an_error(task, kind, text):
+    condition = f"error.kind == '{kind}' and error.text == '{text}'"
+    assert fired_by([rule(condition=condition)], {**ended("a", "FAILED"), **task}) == [("r", "a")]
+
+
+def test_a_key_of_the_result_that_is_called_error_is_the_results():
+    assert fired_by([rule(condition="error < 0.1")], ended("a", result={"error": 0.05})) == [("r", "a")]
+
+
+def test_operations_name_the_device_of_the_task_that_ended():
+    copied = {"task_id": "{task}_again", "copy": "{task}", "not_device": ["{device}"]}
+    (firing,), _ = match([rule(edit=[{"op": "add_task", "parameters": copied}])], {}, [ended("a", "FAILED")], {})
+    assert firing.operations[0]["parameters"] == {"task_id": "a_again", "copy": "a", "not_device": ["pi"]}
+
+
+def test_a_rule_that_ends_the_run_says_why():
+    told = {"finish": {"finish": True}, "fail": {"fail": "{task} broke on {device}"}, "restart": {"restart": True}}
+    for does, fields in told.items():
+        (firing,), _ = match([rule(edit=[], **fields)], {}, [ended("a")], {})
+        assert (firing.does, firing.operations) == (does, [])
+        assert firing.reason == ("a broke on pi" if does == "fail" else "r: a is COMPLETED")

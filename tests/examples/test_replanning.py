@@ -34,12 +34,14 @@ def edits(constellation: Constellation) -> list[tuple[str, str, int, int]]:
     return list(Edit.objects.order_by("version").values_list("edit_id", "author", "based_on", "version"))
 
 
-def assert_as_written(constellation: Constellation, **rules: str) -> None:
+def assert_as_written(constellation: Constellation, device: str = "", **rules: str) -> None:
     """The edits are those of these rules, with the plan's reasons and operations; each names the task that ended."""
     written = {rule["name"]: rule for rule in constellation.rules}
     made = Edit.objects.order_by("version")
     assert [edit.reason for edit in made] == [written[name]["reason"] for name in rules]
-    assert [edit.operations for edit in made] == [filled(written[name]["edit"], task_id) for name, task_id in rules.items()]
+    assert [edit.operations for edit in made] == [
+        filled(written[name]["edit"], task_id, device) for name, task_id in rules.items()
+    ]
 
 
 def change(edit_id: str) -> set[tuple[str, str]]:
@@ -96,7 +98,7 @@ def test_work_moves_to_another_device_and_what_waited_for_it_with_it(carried_out
     assert found.tasks.get(task_id="match").error == "exit code 1: join: stations.csv: No such file or directory"
     assert found.tasks.get(task_id="report").result == {"coast": 10.0, "hills": 11.0, "plain": 12.0}
     assert edits(found) == [("rule:elsewhere:1", "planner", 1, 2)]
-    assert_as_written(found, elsewhere="match")
+    assert_as_written(found, device="gpu_server", elsewhere="match")
     assert change("rule:elsewhere:1") == {
         ("added", "match_elsewhere"), ("added", "collect>match_elsewhere"), ("added", "deliver>match_elsewhere"),
         ("removed", "match>report"), ("added", "match_elsewhere>report"),
