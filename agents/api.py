@@ -121,7 +121,9 @@ class SessionViews(mixins.ListModelMixin, Api):
         if payload:
             services.check_payload(payload)
         with writing():
-            made = services.session_create(request.user, body["title"], by=actor_name(request))
+            made = services.session_create(
+                request.user, body["title"], by=actor_name(request), parent=body.get("parent")
+            )  # fmt: skip
             if payload:
                 interaction = self._submit(made.pk, "interaction", body.get("client_id", ""), payload)[0].pk
         return Response({**self._detail(self.get_queryset().get(pk=made.pk)), "interaction": interaction}, status=201)
@@ -235,7 +237,9 @@ class TokenViews(mixins.ListModelMixin, mixins.DestroyModelMixin, Api):
         if self.get_queryset().count() >= TOKENS:
             raise TooManyTokens(f"a user has at most {TOKENS} tokens; revoke one first")
         lifetime = timedelta(days=body["days"])
-        token, text = services.token_create(request.user, body["name"], scopes, lifetime, by=actor_name(request))
+        token, text = services.token_create(
+            request.user, body["name"], scopes, lifetime, by=actor_name(request), session=body.get("session")
+        )
         return Response({**forms.TokenRow(token).data, "token": text}, status=201)
 
     def perform_destroy(self, instance: Token) -> None:

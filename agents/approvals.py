@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from agents import ids
+from agents import ancestry, ids
 from agents.acting.policies import action_digest
 from agents.clock import to_datetime
 from agents.errors import AgentsError, NoSuchSession
@@ -145,9 +145,10 @@ def _effect_of(row: Approval, decision: str) -> Effect | None:
 
 
 def _check_author(row: Approval, by: str) -> None:
-    """Raise OwnProposal where `by` is who proposed it."""
+    """Raise OwnProposal where `by` is who proposed it, OwnApproval where a token has another part in what was asked for."""
     if row.action.get("author") == by:
         raise OwnProposal(f"approval {row.pk} is a proposal of {by}, and somebody else decides it")
+    ancestry.refuse_own_approval(row, by)
 
 
 def _row(approval_id: int) -> Approval:

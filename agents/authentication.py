@@ -15,6 +15,7 @@ from knox.crypto import hash_token
 from rest_framework import authentication
 from rest_framework.exceptions import AuthenticationFailed
 
+from agents import ancestry
 from agents.models import Token
 from agents.storage import not_waiting
 
@@ -33,6 +34,10 @@ def token_of(text: str) -> Token:
         raise AuthenticationFailed("there is no such token", code="invalid_token")
     if not is_valid(found):
         raise AuthenticationFailed("the token has expired or its user is inactive", code="expired_token")
+    if found.session_id is not None and ancestry.has_ended(found.session_id):
+        raise AuthenticationFailed(
+            f"the token was issued for session {found.session_id}, which has ended", code="session_ended"
+        )  # fmt: skip
     note_use(found)
     return found
 

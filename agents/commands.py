@@ -37,5 +37,5 @@ def _before_the_first(session: int, kind: str) -> bool:
 
 def _ended(actor: Actor, kind: str) -> bool:
     if kind == "cancel":
-        return False
+        return InboxItem.objects.filter(session_id=actor.session_id, kind="interaction", state="queued").exists()
     raise ActorEnded(f"the actor of session {actor.session_id} is {actor.state}; a new interaction starts another")

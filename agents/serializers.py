@@ -77,6 +77,14 @@ class ClientId(serializers.RegexField):
         return super().to_internal_value(data)
 
 
+class Parent(Whole):
+    """The session that a new one is started from."""
+
+    def __init__(self) -> None:
+        text = "A session that this token started: the new one is its child, and is cancelled with it. Only of a token."
+        super().__init__(min_value=1, max_value=LARGEST, required=False, help_text=text)
+
+
 class AuthorName(serializers.CharField):
     """Who the author of a row is, as people call them: one look for all rows of an answer (agents.authors)."""
 
@@ -110,6 +118,7 @@ class SessionBody(Asking):
     also = {**Body.also, "oneOf": [*ASKED, NOT_ASKED]}
 
     title = Text(max_length=200, required=False, allow_blank=True, default="")
+    parent = Parent()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "plan" in attrs and "request" in attrs:
@@ -178,6 +187,9 @@ class TokenBody(Body):
     name = Text(max_length=80, allow_blank=True, default="")
     scopes = serializers.ListField(child=serializers.ChoiceField(SCOPES), min_length=1, max_length=len(SCOPES))
     days = Whole(min_value=1, max_value=TOKEN_DAYS, default=90, help_text="Until it expires.")
+    session = Whole(
+        min_value=1, max_value=LARGEST, required=False, help_text="It is for who works inside this one, and ends with it."
+    )  # fmt: skip
 
 
 class Accepted(serializers.Serializer):
@@ -246,10 +258,14 @@ class SessionRow(serializers.ModelSerializer):
     owner = serializers.IntegerField(source="owner_id")
     owner_name = serializers.CharField(source="owner.username")
     state = serializers.CharField(source="actor_state", allow_null=True, help_text="Of its latest actor.")
+    token = serializers.CharField(source="token_key", help_text="Key of the token that started it; empty: a person did.")
+    parent = serializers.IntegerField(source="parent_id", allow_null=True, help_text="The session it was started from.")
 
     class Meta:
         model = Session
-        fields: tuple[str, ...] = ("id", "owner", "owner_name", "title", "created_at", "state")
+        fields: tuple[str, ...] = (
+            "id", "owner", "owner_name", "title", "created_at", "state", "token", "parent", "depth",
+        )  # fmt: skip
 
 
 class SessionDetail(SessionRow):
@@ -293,10 +309,11 @@ class DeviceRow(serializers.ModelSerializer):
 class TokenRow(serializers.ModelSerializer):
     id = serializers.CharField(source="token_key")
     scopes = serializers.ListField(child=serializers.ChoiceField(SCOPES))
+    session = serializers.IntegerField(source="session_id", allow_null=True, help_text="The one it was issued for.")
 
     class Meta:
         model = Token
-        fields: tuple[str, ...] = ("id", "name", "scopes", "created", "expiry", "last_used")
+        fields: tuple[str, ...] = ("id", "name", "scopes", "created", "expiry", "last_used", "session")
 
 
 class FreshToken(TokenRow):

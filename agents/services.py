@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
 
-from agents import jobs
+from agents import ancestry, jobs
 from agents.devices import recipes as cookbook
 from agents.devices.limits import Limits
 from agents.devices.readings import Pressure
 from agents.engine.leases import LEASE_S
 from agents.engine.registry import handler
-from agents.errors import ActorEnded, AgentsError, Conflict, InboxFull
+from agents.errors import ActorEnded, AgentsError, Conflict, InboxFull, NoSuchSession
 from agents.machines import ACTOR, DEVICE_AGENT
 from agents.models import Actor, Agent, Device, InboxItem, Lease, Runner, Session, Token
 from agents.records import Door, door, new_stream, system_stream
@@ -39,14 +40,28 @@ class DeviceRejected(AgentsError):
     code = "device_rejected"
 
 
-def session_create(owner, title: str = "", *, by: str) -> Session:
-    """A new session of `owner`, with nobody at work in it yet."""
-    with writing():
+class TokenRejected(AgentsError):
+    """Whoever asks may not make such a token."""
+
+    code = "token_rejected"
+    status = 403
+
+
+def session_create(owner, title: str = "", *, by: str, parent: int | None = None) -> Session:
+    """A new session of `owner`, with nobody at work in it yet.
+
+    Where `by` is a token, the session has its key, and perhaps a parent: the session that the token was issued for, else
+    `parent`, one that the token started itself. The parent's stream tells of it. Raises NotYourChild, TooDeep, ParentEnded.
+    """
+    with ancestry.beginning(by, parent) as line:
         stream = new_stream("session")
         with door(stream, by) as opened:
-            row = {"id": stream, "owner_id": owner.pk, "title": title, "created_at": opened.turn.at}
+            row = {"id": stream, "owner_id": owner.pk, "title": title, "created_at": opened.turn.at, **line}
             opened.turn.record("session_created", add={"session": [row]})
         Lease.objects.create(stream_id=stream)
+        if line["parent_id"] is not None:
+            with door(line["parent_id"], by) as opened:
+                opened.turn.record("child_created", session_id=stream, title=title)
     return Session.objects.get(pk=stream)
 
 
@@ -60,22 +75,36 @@ def command_submit(
 ) -> tuple[InboxItem, bool]:
     """Put a request into the session's inbox: (the row, whether it is new). The same client_id again is the same request.
 
-    `checked`: the caller has asked `check_payload` already, outside a transaction of its own. Raises NoSuchSession,
-    InboxFull, ActorEnded, Conflict where the client_id is that of another request, and for interactions PayloadRejected.
+    A cancel or a stop tells the sessions that were started from this one to end too, in the same transaction. `checked`: the
+    caller has asked `check_payload` already, outside a transaction of its own. Raises NoSuchSession, InboxFull, ActorEnded,
+    Conflict where the client_id is that of another request, and for interactions PayloadRejected and TooManyOpen.
     """
     if kind == "interaction" and not checked:
         check_payload(payload)
     client_id = client_id or secrets.token_hex(8)
-    with door(session_id, by, request_id) as opened:
+    room = ancestry.room_for_request(session_id, by) if kind == "interaction" else nullcontext(lambda: None)
+    with room as check_room, door(session_id, by, request_id) as opened:
         found = asked_as(session_id, client_id)
         if found is not None:
             check_same(found, kind, by, payload)
             return found, False
         _accept(session_id, kind)
+        check_room()
         row = _inbox_row(opened, kind, client_id, payload, by)
         opened.turn.record("command_received", add={"inbox": [row]})
+        if kind in ancestry.CANCELS:
+            _cancel_descendants(opened, row["id"], by)
     wake_a_runner()
     return InboxItem.objects.get(pk=row["id"]), True
+
+
+def _cancel_descendants(parent: Door, command: int, by: str) -> None:
+    """Tell what was started from the session to end with it; its stream is locked, so nothing more is started meanwhile."""
+    for session in ancestry.live_descendants(parent.stream):
+        with door(session, by, parent.request_id) as opened:
+            payload = {"reason": ancestry.PARENT_CANCELLED, "parent": parent.stream}
+            row = _inbox_row(opened, "cancel", f"parent:{command}", payload, by)
+            opened.turn.record("command_received", add={"inbox": [row]})
 
 
 def record_done(opened: Door, kind: str, client_id: str, payload: dict[str, Any], by: str, result: dict[str, Any]) -> None:
@@ -112,7 +141,8 @@ def _accept(session_id: int, kind: str) -> None:
         raise InboxFull(f"{INBOX_LIMIT} requests wait in session {session_id} already")
     if kind in TO_LIVE_ACTORS:
         actor = Actor.objects.filter(session_id=session_id).order_by("-epoch").first()
-        if actor is not None and ACTOR.is_terminal(actor.state):
+        cancels_what_waits = kind == "cancel" and not ancestry.has_ended(session_id)
+        if actor is not None and ACTOR.is_terminal(actor.state) and not cancels_what_waits:
             raise ActorEnded(f"the actor of session {session_id} is {actor.state}; a new interaction starts another")
 
 
@@ -196,11 +226,26 @@ def _check_limits(name: str, limits: Any) -> None:
         raise DeviceRejected(f"device {name}: limits.{error}") from error
 
 
-def token_create(user, name: str, scopes: Iterable[str], lifetime: timedelta, *, by: str) -> tuple[Token, str]:
-    """A new API token of `user`: (its row, its text). The text is nowhere stored and cannot be shown again."""
+def token_create(
+    user, name: str, scopes: Iterable[str], lifetime: timedelta, *, by: str, session: int | None = None
+) -> tuple[Token, str]:  # fmt: skip
+    """A new API token of `user`: (its row, its text). The text is nowhere stored and cannot be shown again.
+
+    With `session`, one that the user may see, it is for whoever works inside that session: see `agents.ancestry`. Raises
+    NoSuchSession, and TokenRejected where `by` is such a token itself.
+    """
+    if session is not None and not Session.objects.visible_to(user).filter(pk=session).exists():
+        raise NoSuchSession(f"there is no session {session}, or it is not one that {user.get_username()} may see")
+    if key := ancestry.key_of(by):
+        issued_for = Token.objects.filter(token_key=key).values_list("session_id", flat=True).first()
+        if issued_for is not None:
+            raise TokenRejected(f"this token was issued for session {issued_for}, and such a token makes no others")
     with door(system_stream(), by) as opened:
-        token, text = Token.objects.create(user, expiry=lifetime, name=name, scopes=sorted(set(scopes)))
-        opened.turn.record("token_created", user_id=user.pk, token_key=token.token_key, name=name, scopes=token.scopes)
+        token, text = Token.objects.create(
+            user, expiry=lifetime, name=name, scopes=sorted(set(scopes)), session_id=session
+        )  # fmt: skip
+        told = {"user_id": user.pk, "token_key": token.token_key, "name": name, "scopes": token.scopes}
+        opened.turn.record("token_created", **told, session_id=session)
     return token, text
 
 

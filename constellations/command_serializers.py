@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from agents.ids import CAPACITY
-from agents.serializers import REASON_LENGTH, Body, ClientId, Text, Whole
+from agents.serializers import REASON_LENGTH, Body, ClientId, Parent, Text, Whole
 from constellations.commands import TITLE_LENGTH
 from constellations.edit_serializers import Operation
 from constellations.editing import MAX_OPERATIONS
@@ -51,6 +51,7 @@ class ReopenBody(Said):
 class ForkBody(ReopenBody):
     seq = Whole(min_value=1, max_value=CAPACITY, required=False, help_text="The event after which; left out: the last.")
     title = Text(max_length=TITLE_LENGTH, required=False, allow_blank=True)
+    parent = Parent()
 
 
 class CommandTaken(serializers.Serializer):

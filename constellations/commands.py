@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from agents import ids, replay, services
+from agents import ancestry, ids, replay, services
 from agents.authors import names_of
 from agents.errors import Conflict, NoSuchSession, PayloadRejected
 from agents.models import InboxItem, Session
@@ -307,13 +307,14 @@ def _reopen(
 
 def constellation_fork(
     constellation_id: int, owner: Any, *, seq: int | None = None, operations: Sequence[Any] = (), retry: Sequence[str] = (),
-    title: str = "", by: str, reason: str = "", client_id: str = "", request_id: str = "",
+    title: str = "", parent: int | None = None, by: str, reason: str = "", client_id: str = "", request_id: str = "",
 ) -> tuple[Session, InboxItem, bool]:  # fmt: skip
     """A session of `owner` that goes on from the graph as it was after event `seq` of its stream; None: as it is.
 
     (The session, its interaction, whether they are new: the same `client_id` again is the same fork.) What was COMPLETED or
     FAILED then stays so, with its results; everything else begins again. Raises NotForked, NotRetried, EditRefused, and then
-    nothing is made; Conflict where the client_id is that of another fork.
+    nothing is made; Conflict where the client_id is that of another fork. A fork by a token has an ancestry, as every session
+    that it starts (`services.session_create`, which says what `parent` is and what is raised).
     """
     row = _row(constellation_id)
     at = replay.head(row.session_id) if seq is None else seq
@@ -322,10 +323,13 @@ def constellation_fork(
         return _forked_before(known, asked, by)
     payload = {"request": f"Fork {row} at {at}{_in_words(asked)}", adoption.FORK: asked}
     services.check_payload(payload)
-    with _door(constellation_id, by, request_id):  # so that of two alike the second finds the first
+    with (
+        ancestry.beginning(by, parent, beside=[row.session_id]),
+        _door(constellation_id, by, request_id),  # so that of two alike the second finds the first
+    ):
         if (known := _forked_as(row, owner, client_id)) is not None:
             return _forked_before(known, asked, by)
-        session = services.session_create(owner, (title or f"Fork of {row}")[:TITLE_LENGTH], by=by)
+        session = services.session_create(owner, (title or f"Fork of {row}")[:TITLE_LENGTH], by=by, parent=parent)
         item, _ = services.command_submit(
             session.pk, "interaction", client_id, payload, by=by, request_id=request_id, checked=True
         )

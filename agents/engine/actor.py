@@ -202,8 +202,10 @@ class ActorPart:
         """End the actor and everything it works on; what is queued behind it is cancelled with it."""
         actor, reason = self.row(), _reason(item) or "user_cancelled"
         if actor is None:
-            self._done(turn, item, changed=False)
-            return
+            if not any(each["kind"] == "interaction" and each["id"] < item["id"] for each in self.drive.inbox("queued")):
+                self._done(turn, item, changed=False)
+                return
+            actor = self._spawn(turn)  # asked for something, and told to end before anybody took it up
         work = self._open_work()
         if work is not None:
             work.end(turn, reason)

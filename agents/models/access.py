@@ -3,6 +3,8 @@
 from django.db import models
 from knox.models import AbstractAuthToken
 
+from agents.models.acting import Session
+
 SCOPES = ("read", "operate", "edit", "approve", "admin")
 
 
@@ -11,11 +13,15 @@ def all_scopes() -> list[str]:
 
 
 class Token(AbstractAuthToken):
-    """A knox token with a name, scopes and the time it was last used."""
+    """A knox token with a name, scopes, the time it was last used, and perhaps the session inside which it is used."""
 
     name = models.CharField(max_length=80, blank=True)
     scopes = models.JSONField(default=all_scopes)
     last_used = models.DateTimeField(null=True)
+    session = models.ForeignKey(
+        Session, null=True, on_delete=models.CASCADE, related_name="tokens",
+        help_text="What it starts is a child of this one, and it is good for as long as somebody is at work there.",
+    )  # fmt: skip
 
     class Meta:
         ordering = ("-created",)

@@ -24,6 +24,13 @@ class Session(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="agent_sessions")
     title = models.CharField(max_length=200, blank=True)
     created_at = models.DateTimeField()
+    token_key = models.CharField(
+        max_length=25, blank=True, db_index=True, help_text="Key of the token that started it, also when that is revoked."
+    )
+    parent = models.ForeignKey(
+        "self", null=True, on_delete=models.CASCADE, related_name="children", help_text="The session it was started from."
+    )
+    depth = models.SmallIntegerField(default=0, help_text="Sessions above it.")
 
     objects = SessionQuerySet.as_manager()
 
@@ -82,6 +89,7 @@ class InboxItem(models.Model):
     class Meta:
         ordering = ("id",)
         constraints = [models.UniqueConstraint(fields=("session", "client_id"), name="inbox_item_once")]
+        indexes = [models.Index(fields=("state",), name="inbox_state")]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.client_id} {self.state}"

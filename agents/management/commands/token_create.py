@@ -6,6 +6,7 @@ from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agents import services
+from agents.errors import NoSuchSession
 from agents.models.access import SCOPES
 from agents.serializers import TOKEN_DAYS
 
@@ -19,6 +20,8 @@ class Command(BaseCommand):
         parser.add_argument("--scope", action="append", choices=SCOPES, help="may be given several times; default: read")
         parser.add_argument("--days", type=int, default=90, help=f"until it expires, at most {TOKEN_DAYS}")
 
+        parser.add_argument("--session", type=int, help="it is for who works inside this session, and ends with it")
+
     def handle(self, *args, **options) -> str:
         user = get_user_model().objects.filter(username=options["username"]).first()
         if user is None:
@@ -27,5 +30,10 @@ class Command(BaseCommand):
             raise CommandError(f"--days must be from 1 to {TOKEN_DAYS}")
         scopes = sorted(set(options["scope"] or ["read"]))
         lifetime = timedelta(days=options["days"])
-        _, text = services.token_create(user, options["name"], scopes, lifetime, by="system")
+        try:
+            _, text = services.token_create(
+                user, options["name"], scopes, lifetime, by="system", session=options["session"]
+            )  # fmt: skip
+        except NoSuchSession as error:
+            raise CommandError(str(error)) from error
         return text

@@ -1,0 +1,281 @@
+"""Whose child a session is: what a token starts stays bounded, ends with its parent, and is not the token's to approve.
+
+A session keeps the key of the token that started it, also after that token is revoked, and the session that it was started
+from. A token that was issued for a session starts children of that session; any other token may name a session that it
+started itself as the parent. What a person starts has no parent and is bounded by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import partial
+
+from django.db.models import Q, QuerySet
+
+from agents import storage
+from agents.errors import AgentsError
+from agents.machines import ACTOR
+from agents.models import Actor, Approval, InboxItem, Session, Token
+from agents.tables import Fields
+
+DEPTH = 2
+"""Sessions below the first of a line: a child and a grandchild."""
+OPEN_OF_TOKEN = 256
+"""Sessions that descend from one token and have a request that has not ended."""
+OPEN_OF_PARENT = 16
+"""The same of the children of one session."""
+PARENT_CANCELLED = "parent cancelled"
+"""Why a session ends whose parent was cancelled."""
+CANCELS = ("cancel", "stop")
+"""Commands that end what a session works on, and with it what was started from there."""
+WAITS = ("queued", "running")
+"""States of a request that has not ended."""
+TOKEN = "token:"
+"""Begins the name of an author that is a token."""
+
+
+class NotYourChild(AgentsError):
+    """The session may not be named as the parent."""
+
+    code = "not_your_child"
+    status = 403
+
+
+class TooDeep(AgentsError):
+    """The parent is as deep as a session may be."""
+
+    code = "too_deep"
+    status = 409
+
+
+class TooManyOpen(AgentsError):
+    """As much is at work already as one token, or one session, may have started."""
+
+    code = "too_many_open"
+    status = 409
+
+
+class ParentEnded(AgentsError):
+    """A child would not end with its parent any more."""
+
+    code = "parent_ended"
+    status = 409
+
+
+class OwnApproval(AgentsError):
+    """Who has a part in what was asked for does not decide it."""
+
+    code = "own_approval"
+    status = 403
+
+
+# What a token starts
+
+
+def key_of(author: str) -> str:
+    """The key of the token that the author is; empty for everybody else."""
+    return author.removeprefix(TOKEN) if author.startswith(TOKEN) else ""
+
+
+@contextmanager
+def beginning(by: str, parent: int | None, beside: Iterable[int] = ()) -> Iterator[Fields]:
+    """The ancestry of a session that `by` is about to create: {"token_key", "parent_id", "depth"}; for a person all empty.
+
+    A transaction, in which the parent cannot end and nobody else counts the token's sessions. `beside` are streams that the
+    caller is going to lock: all are locked here, in order of their ids, so that two callers never wait for each other. Raises
+    NotYourChild, TooDeep, ParentEnded.
+    """
+    key = key_of(by)
+    with storage.writing():
+        token = Token.objects.filter(token_key=key).first() if key else None
+        parent = _parent_of(token, parent)
+        _hold_tokens({key, *_keys([] if parent is None else _line(parent))})
+        _hold_streams([*beside, *([] if parent is None else [parent])])
+        depth = 0 if parent is None else _depth_below(parent)
+        yield {"token_key": key, "parent_id": parent, "depth": depth}
+
+
+def _parent_of(token: Token | None, wanted: int | None) -> int | None:
+    """The session that the new one is a child of."""
+    if token is not None and token.session_id is not None:
+        if wanted not in (None, token.session_id):
+            raise NotYourChild(
+                f"this token was issued for session {token.session_id}, and what it starts is a child of that one; "
+                f"leave parent out"
+            )
+        return token.session_id
+    if wanted is None:
+        return None
+    if token is None or not Session.objects.filter(pk=wanted, token_key=token.token_key).exists():
+        raise NotYourChild(
+            f"session {wanted} cannot be the parent: a token names a session that it started itself, or leaves parent out"
+        )
+    return wanted
+
+
+def _depth_below(parent: int) -> int:
+    """The depth of a child of `parent`, whose stream is locked."""
+    depth = Session.objects.values_list("depth", flat=True).get(pk=parent) + 1
+    if depth > DEPTH:
+        raise TooDeep(
+            f"session {parent} is {DEPTH} deep already, so nothing can be started below it; do the work in that session"
+        )
+    told_to_end = InboxItem.objects.filter(session_id=parent, kind__in=CANCELS, state__in=WAITS)
+    if told_to_end.exists() or has_ended(parent):
+        raise ParentEnded(f"session {parent} has ended or is being cancelled, so nothing can be started from it")
+    return depth
+
+
+def has_ended(session: int) -> bool:
+    """Whether the session's latest actor has ended, and no request waits that would start another."""
+    latest = Actor.objects.filter(session_id=session).order_by("-epoch").values_list("state", flat=True).first()
+    return latest is not None and ACTOR.is_terminal(latest) and not _waiting_in(session).exists()
+
+
+def _waiting_in(session: int) -> QuerySet[InboxItem]:
+    return InboxItem.objects.filter(session_id=session, kind="interaction", state__in=WAITS)
+
+
+@contextmanager
+def room_for_request(session: int, by: str) -> Iterator[Callable[[], None]]:
+    """A transaction in which nobody else counts; the function that it gives raises TooManyOpen where there is no room.
+
+    Only what a token asks of a session that a token started is counted, and a session that is at work already counts once.
+    """
+    line = _line(session) if key_of(by) else []
+    if not line or not (line[0].token_key or line[0].parent_id):
+        yield lambda: None
+        return
+    keys = _keys(line)
+    with storage.writing():
+        _hold_tokens(keys)
+        _hold_streams([] if line[0].parent_id is None else [line[0].parent_id])
+        yield partial(_check_room, line[0], keys)
+
+
+def _check_room(session: Session, keys: Iterable[str]) -> None:
+    if _waiting_in(session.pk).exists():
+        return
+    children = InboxItem.objects.filter(session__parent=session.parent_id) if session.parent_id is not None else None
+    if children is not None and _at_work(children) >= OPEN_OF_PARENT:
+        raise TooManyOpen(
+            f"{OPEN_OF_PARENT} sessions that were started from session {session.parent_id} are at work, which is as many as "
+            f"may be; wait until one of them ends, or cancel one"
+        )
+    for key in keys:
+        if _at_work(InboxItem.objects.filter(_descends_from(key))) >= OPEN_OF_TOKEN:
+            raise TooManyOpen(
+                f"{OPEN_OF_TOKEN} sessions that descend from token {key} are at work, which is as many as may be; wait until "
+                f"one of them ends, or cancel one"
+            )
+
+
+def _at_work(items: QuerySet[InboxItem]) -> int:
+    """How many sessions have a request among these that has not ended."""
+    found = items.filter(kind="interaction", state__in=WAITS)
+    return found.order_by().values("session_id").distinct().count()
+
+
+def _descends_from(key: str) -> Q:
+    """Requests in sessions that the token started, or that were started from one of these."""
+    places = ("session", "session__parent", "session__parent__parent")
+    conditions = [Q(**{f"{place}__token_key": key}) for place in places]
+    return conditions[0] | conditions[1] | conditions[2]
+
+
+def _hold_tokens(keys: Iterable[str]) -> None:
+    """Until the transaction ends nobody else counts what they started. One that was revoked starts nothing any more."""
+    wanted = [key for key in keys if key]
+    if wanted:
+        list(Token.objects.filter(token_key__in=wanted).order_by("pk").select_for_update().values_list("pk"))
+
+
+def _hold_streams(streams: Iterable[int]) -> None:
+    wanted = sorted(set(streams))
+    if wanted:
+        storage.store().lock(storage.cursor(), wanted, wait=True)
+
+
+# What ends with its parent
+
+
+def live_descendants(session: int) -> list[int]:
+    """Sessions below this one in which somebody works or is about to, by their ids: a child is always younger."""
+    below = Session.objects.filter(Q(parent=session) | Q(parent__parent=session)).order_by("pk")
+    lives = Q(pk__in=Actor.objects.exclude(state__in=sorted(ACTOR.terminal)).values("session_id"))
+    waits = Q(pk__in=InboxItem.objects.filter(kind="interaction", state__in=WAITS).values("session_id"))
+    return list(below.filter(lives | waits).values_list("pk", flat=True))
+
+
+# What a token does not decide
+
+
+def refuse_own_approval(row: Approval, by: str) -> None:
+    """Raise OwnApproval where the author is a token with a part in what was asked for.
+
+    That is a token that started the work in which it was asked, or something that this work descends from; one that was
+    issued for a session of the same family; and one from which the author of a proposed edit descends. People decide
+    everything that they see, and a call-back is nobody's decision: whoever is outside brings it.
+    """
+    key = key_of(by)
+    if not key or row.kind == "callback":
+        return
+    part = _part_of(key, row)
+    if part:
+        raise OwnApproval(f"approval {row.pk} was asked for {part}; a person decides it, or a token that has no part in it")
+
+
+def _part_of(key: str, row: Approval) -> str:
+    """What part the token has in what was asked for, in words; empty where it has none."""
+    line = _line(row.session_id)
+    own = Token.objects.filter(token_key=key).values_list("session_id", flat=True).first()
+    if own is not None and _line(own)[-1].pk == line[-1].pk:
+        return f"in session {row.session_id}, and this token was issued for session {own} of the same family"
+    for session in line:
+        if session.token_key == key:
+            where = "" if session.pk == row.session_id else f", which descends from session {session.pk},"
+            return f"in session {row.session_id}{where} that this token started"
+    author = str(row.action.get("author", "")) if row.kind == "edit" else ""
+    if author:
+        return _part_of_author(key, author)
+    moment = row.asked_at
+    for session in line:
+        if _asked_by(session.pk, moment) == TOKEN + key:
+            return f"by work in session {session.pk} that this token started"
+        moment = session.created_at
+    return ""
+
+
+def _part_of_author(key: str, author: str) -> str:
+    """The same of the author of a proposal. Of a token that was revoked nobody knows any more what it descended from."""
+    proposer = key_of(author)
+    if not proposer:
+        return ""
+    token = Token.objects.filter(token_key=proposer).first()
+    if token is None:
+        return f"by token {proposer}, which has been revoked"
+    keys = [] if token.session_id is None else _keys(_line(token.session_id))
+    return f"by token {proposer}, which descends from this one" if key in keys else ""
+
+
+def _asked_by(session: int, moment: datetime) -> str:
+    """Who asked for what the session worked on then: it works on one request after the other."""
+    items = InboxItem.objects.filter(session_id=session, kind="interaction", started_at__lte=moment)
+    return items.order_by("-started_at", "-pk").values_list("by", flat=True).first() or ""
+
+
+def _keys(line: Iterable[Session]) -> list[str]:
+    """Of the tokens that started these sessions."""
+    return sorted({session.token_key for session in line if session.token_key})
+
+
+def _line(session: int) -> list[Session]:
+    """The session, the one it was started from, and so on up to the first; nothing where there is no such session."""
+    line = list(Session.objects.select_related("parent__parent").filter(pk=session))
+    if not line:
+        return []
+    while (above := line[-1].parent) is not None:
+        line.append(above)
+    return line
