@@ -118,6 +118,10 @@ class ConstellationStatistics(serializers.Serializer):
     dependencies = serializers.IntegerField()
     critical_path = serializers.ListField(child=serializers.CharField(), help_text="task_ids of the longest chain.")
     critical_path_length = serializers.IntegerField()
+    slowest_path = serializers.ListField(
+        child=serializers.CharField(), help_text="task_ids of the chain whose attempts have taken longest together."
+    )  # fmt: skip
+    slowest_path_s = serializers.FloatField()
     layers = serializers.IntegerField()
     max_width = serializers.IntegerField(help_text="Of the widest layer.")
     parallelism_ratio = serializers.FloatField(help_text="Tasks by the length of the critical path; 1.0 is a chain.")

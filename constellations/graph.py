@@ -9,9 +9,9 @@ thousand descendants then costs one step, not a thousand.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from constellations.analysis import cycle_in
 from constellations.errors import CycleFound
 
 SPACING = 1 << 60
@@ -19,18 +19,6 @@ SPACING = 1 << 60
 
 Key = Hashable
 Edge = tuple[Key, Key]
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """Shape of a graph. Lengths are in tasks; `parallelism` is work / critical path (1.0 is a chain)."""
-
-    total: int
-    dependencies: int
-    layers: int
-    max_width: int
-    critical_path: int
-    parallelism: float
 
 
 class Graph:
@@ -135,20 +123,7 @@ class Graph:
         del self._down[upstream][downstream]
         del self._up[downstream][upstream]
 
-    # Analysis
-
-    def layers(self) -> list[list[Key]]:
-        """Tasks by the longest path that leads to them: layer 0 waits for nothing."""
-        depth: dict[Key, int] = {}
-        layers: list[list[Key]] = []
-        for key in self.topological_order():
-            above = self._up[key]
-            level = 1 + max(map(depth.__getitem__, above)) if above else 0
-            depth[key] = level
-            if level == len(layers):
-                layers.append([])
-            layers[level].append(key)
-        return layers
+    # Analysis: what the engine asks for; whoever only looks asks constellations.analysis
 
     def remaining_path(self) -> dict[Key, int]:
         """For every task the longest path from it to an end, in tasks and with itself: an end has 1."""
@@ -157,32 +132,6 @@ class Graph:
             below = self._down[key]
             remaining[key] = 1 + max(map(remaining.__getitem__, below)) if below else 1
         return remaining
-
-    def critical_path(self, weights: Mapping[Key, float] | None = None) -> tuple[list[Key], float]:
-        """The heaviest path and its weight (seconds, say). Without `weights` every task weighs 1; one left out weighs 0."""
-        reach: dict[Key, float] = {}
-        before: dict[Key, Key] = {}
-        for key in self.topological_order():
-            above = self._up[key]
-            reach[key] = 1 if weights is None else weights.get(key, 0)
-            if above:
-                before[key] = max(above, key=reach.__getitem__)
-                reach[key] += reach[before[key]]
-        if not reach:
-            return [], 0
-        last = max(reach, key=reach.__getitem__)
-        return _walk(before, last)[::-1], reach[last]
-
-    def statistics(self) -> Statistics:
-        widths = [len(layer) for layer in self.layers()]
-        return Statistics(
-            total=len(self),
-            dependencies=sum(map(len, self._down.values())),
-            layers=len(widths),
-            max_width=max(widths, default=0),
-            critical_path=len(widths),
-            parallelism=len(self) / len(widths) if widths else 0.0,
-        )
 
     # The order
 
@@ -203,20 +152,10 @@ class Graph:
                 if not waits[other]:
                     order.append(other)
         if len(order) < len(waits):
-            raise CycleFound(self._find_cycle({key for key, count in waits.items() if count}))
+            stuck = [key for key, count in waits.items() if count]
+            among = ((key, other) for key in stuck for other in self._down[key])
+            raise CycleFound(_from_first(cycle_in(stuck, among), self._up))
         return order
-
-    def _find_cycle(self, stuck: set[Key]) -> list[Key]:
-        """A cycle among tasks of which each waits for another of them."""
-        key = next(key for key in self._up if key in stuck)
-        seen: dict[Key, int] = {}
-        trail: list[Key] = []
-        while key not in seen:
-            seen[key] = len(trail)
-            trail.append(key)
-            key = next(other for other in self._up[key] if other in stuck)
-        cycle = [*trail[seen[key] :], key]
-        return _from_first(cycle[::-1], self._up)
 
     def _make_room(self, upstream: Key, downstream: Key) -> None:
         """Labels such that upstream < downstream; raises CycleFound before anything has changed."""

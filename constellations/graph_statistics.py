@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import Count, F, Sum
+from django.db.models import Count, Sum
 from django.utils import timezone
 
 from agents.machines import MACHINES
 from agents.models import Transition
-from constellations.graph import Graph
+from constellations import analysis
 from constellations.machines import CONSTELLATION, TASK
 from constellations.machines.constellation import CLOSED
 from constellations.models import Attempt, Constellation, Dependency, Task
@@ -20,19 +20,22 @@ from constellations.task_progress import same_stream
 ROWS = 200_000
 """Tasks, and dependencies, of a graph whose shape is computed."""
 PATH = 1_000
-"""Tasks of the critical path that are named, from its first."""
+"""Tasks of a path that are named, from its first."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """What statistics are made of: {task's key: task_id}, (upstream, downstream) keys, tasks by state, seconds."""
+    """What statistics are made of: {task's key: task_id}, (upstream, downstream) keys, tasks by state, seconds.
+
+    `work` has the seconds of all attempts of a task, by its key.
+    """
 
     version: int
     nodes: dict[int, str]
     lines: list[tuple[int, int]]
     counts: dict[str, int]
+    work: dict[int, float]
     wall_s: float
-    work_s: float
     waiting_s: float
 
 
@@ -43,29 +46,34 @@ def figures_of(constellation: Constellation) -> Figures:
     nodes = dict(tasks.order_by("id").values_list("pk", "task_id")[: ROWS + 1])
     lines = list(edges.values_list("upstream_id", "downstream_id")[: ROWS + 1])
     counts = dict(tasks.order_by().values_list("state").annotate(Count("pk")))
-    times = _wall(constellation), _work(constellation), _waiting(constellation)
-    return Figures(constellation.version, nodes, lines, counts, *times)
+    times = _wall(constellation), _waiting(constellation)
+    return Figures(constellation.version, nodes, lines, counts, _work(constellation), *times)
 
 
 def statistics_of(figures: Figures) -> dict[str, Any]:
     """See constellations.edit_serializers.ConstellationStatistics; times are in seconds."""
     nodes, lines, counts = figures.nodes, figures.lines, figures.counts
     truncated = len(nodes) > ROWS or len(lines) > ROWS
-    graph = Graph() if truncated else Graph.build(nodes, lines)
-    shape = graph.statistics()
+    graph = analysis.digraph(() if truncated else nodes, () if truncated else lines)
+    layers = analysis.layers(graph)
+    order = [key for layer in layers for key in layer]
+    longest = analysis.longest_path(graph, order)
+    slowest, slowest_s = analysis.heaviest_path(graph, figures.work, order)
     return {
         "version": figures.version,
         "total": sum(counts.values()),
         "by_state": {state: counts.get(state, 0) for state in MACHINES[TASK.name].states},
         "dependencies": len(lines),
-        "critical_path": [nodes[key] for key in graph.critical_path()[0][:PATH] if isinstance(key, int)],
-        "critical_path_length": shape.critical_path,
-        "layers": shape.layers,
-        "max_width": shape.max_width,
-        "parallelism_ratio": round(shape.parallelism, 3),
+        "critical_path": [nodes[key] for key in longest[:PATH]],
+        "critical_path_length": len(longest),
+        "slowest_path": [nodes[key] for key in slowest[:PATH]],
+        "slowest_path_s": round(slowest_s, 6),
+        "layers": len(layers),
+        "max_width": max(map(len, layers), default=0),
+        "parallelism_ratio": round(len(graph) / len(longest), 3) if longest else 0.0,
         "truncated": truncated,
         "wall_s": figures.wall_s,
-        "work_s": figures.work_s,
+        "work_s": round(sum(figures.work.values()), 6),
         "waiting_s": figures.waiting_s,
     }
 
@@ -82,13 +90,13 @@ def _wall(constellation: Constellation) -> float:
     return _seconds(span - timedelta(seconds=closed))
 
 
-def _work(constellation: Constellation) -> float:
-    """Seconds of all attempts; those that run until now."""
+def _work(constellation: Constellation) -> dict[int, float]:
+    """Seconds of all attempts of each task that has begun, by its key; of those that run until now."""
     attempts = same_stream(Attempt.objects.filter(task__constellation=constellation), constellation.pk).order_by()
-    done = attempts.filter(ended_at__isnull=False).aggregate(s=Sum(F("ended_at") - F("started_at")))["s"]
-    now = timezone.now()
-    running = attempts.filter(ended_at__isnull=True).values_list("started_at", flat=True)
-    return _seconds((done or timedelta()) + sum((now - at for at in running), timedelta()))
+    now, found = timezone.now(), dict[int, float]()
+    for task, begin, end in attempts.values_list("task_id", "started_at", "ended_at"):
+        found[task] = found.get(task, 0.0) + _seconds((end or now) - begin)
+    return found
 
 
 def _waiting(constellation: Constellation) -> float:

@@ -14,7 +14,7 @@ from agents.policies import POLICIES
 from agents.replay import consistent_read
 from agents.tables import Fields
 from agents.turns import Turn
-from constellations import editing, edits
+from constellations import analysis, editing, edits
 from constellations.crews import calls_of, rule_of, script_of
 from constellations.edits import Wanted, edit_row
 from constellations.fitting import fits
@@ -68,7 +68,7 @@ def preview(
 
 def critical_path(live: LiveGraph) -> list[str]:
     """The longest chain of tasks, first to last."""
-    return [str(key) for key in live.graph.critical_path()[0]]
+    return [str(key) for key in analysis.longest_path(analysis.digraph(live.graph, live.graph.edges()))]
 
 
 def _apply(live: LiveGraph, operations: Sequence[Any], changes: editing.Changes) -> None:

@@ -13,8 +13,8 @@ from django.urls import reverse
 from constellations.admin.layering import Place, places
 from constellations.admin.looks import LOOKS, state_of
 from constellations.admin.shown import dependencies_of, tasks_of
+from constellations.analysis import digraph, layers
 from constellations.drafts import SKIPPED
-from constellations.graph import Graph
 from constellations.models import Constellation
 
 DRAWN = 80
@@ -84,7 +84,7 @@ def draw(constellation: Constellation) -> Picture:
     columns = ("upstream_id", "downstream_id", "dependency_id", "type", "condition")
     edges = list(found.values_list(*columns)[: LINES + 1])
     ends = [edge[:2] for edge in edges[:LINES]]
-    at, bends = places(Graph.build(tasks, ends).layers(), ends)
+    at, bends = places(layers(digraph(tasks, ends)), ends)
     return Picture(
         width=max((column * COLUMN + WIDTH for column, _ in at.values()), default=0) + 2 * MARGIN,
         height=max((_y(row) for _, row in [*at.values(), *chain(*bends.values())]), default=0) + HEIGHT // 2 + MARGIN,

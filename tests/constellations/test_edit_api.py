@@ -265,6 +265,14 @@ def test_statistics_tell_the_shape_and_the_times(rest, digits):
     assert found["wall_s"] > 0
     assert found["waiting_s"] > 0
     assert found["work_s"] == 0
+    assert (found["slowest_path"], found["slowest_path_s"]) == ([], 0)
+
+
+def test_statistics_name_the_chain_that_took_longest_beside_the_one_with_most_tasks(rest, engine, device):
+    tasks = [noop("a"), noop("b", after=["a"]), {"task_id": "alone", "command": ["sleep", "0.3"]}]
+    found = rest.get(path(engine.carry_out({"tasks": tasks}), "statistics")).json()
+    assert (found["critical_path"], found["slowest_path"]) == (["a", "b"], ["alone"])
+    assert 0.3 <= found["slowest_path_s"] <= found["work_s"]
 
 
 # Why
