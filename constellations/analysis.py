@@ -7,7 +7,7 @@ This is for whoever looks at a graph: statistics, previews, drawings, errors. Wh
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from networkx import DiGraph
@@ -28,14 +28,14 @@ def digraph(keys: Iterable[Key], edges: Iterable[Edge]) -> DiGraph:
     return graph
 
 
-def layers(graph: DiGraph) -> list[list[Key]]:
+def layers(graph: DiGraph) -> list[list[Any]]:
     """Tasks by the longest path that leads to them: layer 0 waits for nothing."""
     import networkx
 
     return [list(layer) for layer in networkx.topological_generations(graph)]
 
 
-def longest_path(graph: DiGraph, order: Sequence[Key] | None = None) -> list[Key]:
+def longest_path(graph: DiGraph, order: Sequence[Any] | None = None) -> list[Any]:
     """The longest chain of tasks, first to last. Whoever knows a topological order of the graph saves computing it."""
     import networkx
 
@@ -43,8 +43,8 @@ def longest_path(graph: DiGraph, order: Sequence[Key] | None = None) -> list[Key
 
 
 def heaviest_path(
-    graph: DiGraph, weights: Mapping[Key, float], order: Sequence[Key] | None = None
-) -> tuple[list[Key], float]:  # fmt: skip
+    graph: DiGraph, weights: Mapping[Any, float], order: Sequence[Any] | None = None
+) -> tuple[list[Any], float]:  # fmt: skip
     """The chain whose tasks weigh most together (seconds, say), first to last, and its weight.
 
     A task that is left out weighs 0; where nothing weighs anything there is no such chain.

@@ -4,6 +4,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
 from frontend import agent_views, approval_views, machine_views, views
+from frontend.login_limits import LoginForm
 
 app_name = "frontend"
 urlpatterns = [
@@ -15,7 +16,11 @@ urlpatterns = [
     path("approvals/places/", approval_views.places, name="approvals-places"),
     path("machines/", machine_views.machines, name="machines"),
     path("machines/<str:name>/", machine_views.machine, name="machine"),
-    path("login/", LoginView.as_view(template_name="frontend/login.html", redirect_authenticated_user=True), name="login"),
+    path(
+        "login/",
+        LoginView.as_view(template_name="frontend/login.html", authentication_form=LoginForm, redirect_authenticated_user=True),
+        name="login",
+    ),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("login/link/<str:token>/", views.login_link, name="login-link"),
 ]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core.cache import caches
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.utils.module_loading import import_string
+from redis.exceptions import RedisError
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]", "::1", "testserver"}
 SECRET_LENGTH = 32
@@ -117,6 +120,23 @@ def exposure(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
 
 def insecure(key: str) -> bool:
     return len(key) < SECRET_LENGTH or len(set(key)) < 10 or key.startswith("django-insecure-")
+
+
+@register(Tags.caches)
+def redis(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """Redis is optional, so one that is gone is only a warning; an address that is none is a mistake."""
+    if not settings.REDIS_URL:
+        return []
+    place = urlsplit(settings.REDIS_URL)
+    try:
+        caches["default"].get("check")
+    except ValueError as error:
+        hint = "Set REDIS_URL to an address such as redis://127.0.0.1:6379/0, or unset it."
+        return [Error(f"REDIS_URL is no address of a Redis: {error}", hint=hint, id="orrery.E021")]
+    except RedisError as error:
+        hint = "Start Redis there, or unset REDIS_URL: until then attempts to log in are not counted."
+        return [Warning(f"the Redis at {place.hostname} does not answer: {error}", hint=hint, id="orrery.W022")]
+    return []
 
 
 @register()

@@ -113,8 +113,17 @@ def _database(url: str) -> dict:
 
 DATABASES = {"default": _database(DATABASE_URL)}
 REDIS_URL = os.environ.get("REDIS_URL", "")
-"""Reserved: Redis is optional and nothing needs it."""
-
+"""Optional: the cache, which several web servers then share. Without it each has its own, in memory."""
+REDIS_PATIENCE_S = 1
+"""Nobody waits longer for Redis."""
+CACHES: dict = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+if REDIS_URL:
+    CACHES["default"] = {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "orrery",
+        "OPTIONS": {"socket_connect_timeout": REDIS_PATIENCE_S, "socket_timeout": REDIS_PATIENCE_S},
+    }
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
@@ -170,7 +179,7 @@ REST_KNOX = {
 }
 
 CHANNEL_LAYERS: dict = {}
-"""None: the live view reads its streams, see agents.tail."""
+"""None, with Redis too: the live view reads its streams, see agents.tail."""
 
 HOOKS = {name: os.environ.get(f"ORRERY_{name.upper()}", "") for name in ("on_state_change", "on_stuck", "on_progress")}
 """Dotted paths of functions that are told, after the commit, of changes of state, of being stuck, of progress."""

@@ -6,10 +6,12 @@ from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
 from agents.problems import not_found, server_error
+from frontend.login_limits import AdminLoginForm
 from project.health import health
 
 admin.site.site_header = admin.site.site_title = "Orrery"
 admin.site.index_title = "Everything there is"
+admin.site.login_form = AdminLoginForm
 
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("frontend/orrery.svg"))),

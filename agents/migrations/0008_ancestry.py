@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='token',
             name='session',
-            field=models.ForeignKey(help_text='What it starts is a child of this one, and it is good for as long as somebody is at work there.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='tokens', to='agents.session'),
+            field=models.ForeignKey(help_text='What it starts is a child of this one, and it is good for as long as somebody is at work there.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='agents.session'),
         ),
         migrations.AddIndex(
             model_name='inboxitem',

@@ -19,7 +19,7 @@ class Token(AbstractAuthToken):
     scopes = models.JSONField(default=all_scopes)
     last_used = models.DateTimeField(null=True)
     session = models.ForeignKey(
-        Session, null=True, on_delete=models.CASCADE, related_name="tokens",
+        Session, null=True, on_delete=models.CASCADE, related_name="+",
         help_text="What it starts is a child of this one, and it is good for as long as somebody is at work there.",
     )  # fmt: skip
 

@@ -1,9 +1,15 @@
 """System checks refuse combinations of settings that lose work, and say what to do."""
 
 import copy
+import os
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
+from django.conf import settings
+from redis import Redis
+from redis.exceptions import RedisError
 
 from project import checks
 
@@ -116,3 +122,34 @@ def test_debug_on_an_exposed_host_is_refused(settings):
 def test_allowing_every_host_is_warned_about(settings):
     settings.ALLOWED_HOSTS = ["*"]
     assert ids(checks.exposure()) == ["orrery.W013"]
+
+
+def checked(**environment: str) -> str:
+    """What `manage.py check` says in a process of its own."""
+    env = {**os.environ, **environment}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"], cwd=settings.BASE_DIR, env=env, capture_output=True, text=True
+    )
+    return done.stdout + done.stderr
+
+
+def test_a_redis_that_does_not_answer_is_named_and_its_password_is_not():
+    said = checked(REDIS_URL="redis://:secret@127.0.0.1:1/0")
+    assert "orrery.W022" in said
+    assert "the Redis at 127.0.0.1 does not answer" in said
+    assert "unset REDIS_URL" in said
+    assert "secret" not in said
+
+
+def test_a_redis_url_that_is_no_address_is_refused():
+    said = checked(REDIS_URL="here")
+    assert "orrery.E021" in said
+    assert "Set REDIS_URL to an address such as redis://127.0.0.1:6379/0" in said
+
+
+def test_a_redis_that_answers_is_the_cache():
+    try:
+        Redis.from_url("redis://127.0.0.1:6379/9", socket_connect_timeout=1).ping()
+    except RedisError:
+        pytest.skip("no Redis at 127.0.0.1:6379")
+    assert "no issues" in checked(REDIS_URL="redis://127.0.0.1:6379/9")
