@@ -132,7 +132,7 @@ class LiveGraph(GraphRows):
 
     def _revive(self, turn: Turn, node: Node) -> None:
         """An edit changed what had decided that `node` is skipped; what was skipped because of it is looked at too."""
-        marks = {name: False for name in ("untold", "condition_failed") if node.row[name]}
+        marks: Fields = {name: False for name in ("untold", "condition_failed") if node.row[name]}
         turn.transition(TASK, "task", node.row, "revive", {"skipped": True}, ended_at=None, **marks)
         self.open += 1
         self.note_news(node)

@@ -403,6 +403,6 @@ class ConstellationWork:
         return {key: key for key in self.attempts if key not in self.crews} | self.crews.bodies()
 
     def wake_at(self) -> float | None:
-        times = [self._timers[0][0]] if self._timers else []
-        times += [self._look_at, self.crews.wake_at(), self.lost.wake_at(), self.proposals.wake_at()]
+        times = [self._look_at, self.crews.wake_at(), self.lost.wake_at(), self.proposals.wake_at()]
+        times += [self._timers[0][0]] if self._timers else []
         return min((time for time in times if time is not None), default=None)
