@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from agents.tables import Fields
 
 
 def verdict(tasks: Sequence[Fields]) -> str:
     """One of `machines.constellation.VERDICTS`, of the rows of tasks that have all ended."""
-    if not any(True for _ in unwanted(tasks)):
+    if not unwanted(tasks):
         return "all_done"
     return "some_failed" if any(task["state"] == "COMPLETED" for task in tasks) else "none_completed"
 
 
-def unwanted(tasks: Sequence[Fields]) -> Iterable[Fields]:
+def unwanted(tasks: Sequence[Fields]) -> list[Fields]:
     """The tasks that ended as nobody wanted: they FAILED, or were skipped by a condition that could not be evaluated.
 
     What a false condition skipped, and what was cancelled or removed on purpose, counts as done.
     """
-    return (task for task in tasks if task["state"] == "FAILED" or (task["state"] == "CANCELLED" and task["condition_failed"]))
+    return [task for task in tasks if task["state"] == "FAILED" or (task["state"] == "CANCELLED" and task["condition_failed"])]
