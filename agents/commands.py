@@ -18,24 +18,36 @@ def changes(session: int, kind: str) -> bool:
     runner decides again, under its lease: this only keeps what cannot succeed out of the inbox.
     """
     actor = Actor.objects.filter(session_id=session).order_by("-epoch").first()
-    if actor is None:
-        return _before_the_first(session, kind)
-    if ACTOR.is_terminal(actor.state):
-        return _ended(actor, kind)
-    if actor.state == TARGETS.get(kind) or (kind == "pause" and actor.pausing):
+    if actor is None or ACTOR.is_terminal(actor.state):
+        return waits_for_an_actor(session) or _without_an_actor(session, actor, kind)
+    if InboxItem.objects.filter(session_id=session, state="queued", kind__in=EVENTS).exists():
+        return True  # what it answers depends on commands that nobody has taken up yet
+    if kind == "pause" and (actor.pausing or actor.state == TARGETS[kind]):
+        return _asked_since_the_pause(session)
+    if kind == "resume" and actor.pausing:
+        return True
+    if actor.state == TARGETS.get(kind):
         return False
     if kind in EVENTS:
         step(ACTOR, actor.state, EVENTS[kind])
     return True
 
 
-def _before_the_first(session: int, kind: str) -> bool:
-    if not InboxItem.objects.filter(session_id=session, kind="interaction", state="queued").exists():
+def waits_for_an_actor(session: int) -> bool:
+    """Whether the session, which has no live actor, has been asked for something that will start one: commands are for that."""
+    return InboxItem.objects.filter(session_id=session, kind="interaction", state="queued").exists()
+
+
+def _without_an_actor(session: int, ended: Actor | None, kind: str) -> bool:
+    if ended is None:
         raise ActorEnded(f"session {session} has no actor to {kind}; an interaction starts one")
-    return True
-
-
-def _ended(actor: Actor, kind: str) -> bool:
     if kind == "cancel":
-        return InboxItem.objects.filter(session_id=actor.session_id, kind="interaction", state="queued").exists()
-    raise ActorEnded(f"the actor of session {actor.session_id} is {actor.state}; a new interaction starts another")
+        return False
+    raise ActorEnded(f"the actor of session {session} is {ended.state}; a new interaction starts another")
+
+
+def _asked_since_the_pause(session: int) -> bool:
+    """Whether something waits that was asked after the last pause, and would end it."""
+    asked = InboxItem.objects.filter(session_id=session)
+    last = asked.filter(kind="pause").order_by("-id").values_list("id", flat=True).first() or 0
+    return asked.filter(kind="interaction", state="queued", id__gt=last).exists()

@@ -11,6 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from agents import ancestry, jobs
+from agents.commands import waits_for_an_actor
 from agents.devices import recipes as cookbook
 from agents.devices.limits import Limits
 from agents.devices.readings import Pressure
@@ -141,8 +142,7 @@ def _accept(session_id: int, kind: str) -> None:
         raise InboxFull(f"{INBOX_LIMIT} requests wait in session {session_id} already")
     if kind in TO_LIVE_ACTORS:
         actor = Actor.objects.filter(session_id=session_id).order_by("-epoch").first()
-        cancels_what_waits = kind == "cancel" and not ancestry.has_ended(session_id)
-        if actor is not None and ACTOR.is_terminal(actor.state) and not cancels_what_waits:
+        if actor is not None and ACTOR.is_terminal(actor.state) and not waits_for_an_actor(session_id):
             raise ActorEnded(f"the actor of session {session_id} is {actor.state}; a new interaction starts another")
 
 

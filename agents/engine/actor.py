@@ -48,8 +48,9 @@ class ActorPart:
     def _fault(self, turn: Turn, reason: str) -> None:
         """The actor itself is broken: it ends in Error, and what it worked on, or was about to, with it."""
         queued = self.drive.inbox("queued")
-        interaction = self.drive.interaction() or next((item for item in queued if item["kind"] == "interaction"), None)
         actor = self.row() or (self._spawn(turn) if queued else None)
+        held, asked = self._held_from(actor), self._queued()
+        interaction = self.drive.interaction() or (asked[0] if asked and not held else None)
         self.drive.fault = ""
         if self.drive.work is not None:
             self.drive.work.end(turn, "the agent broke")
@@ -59,8 +60,11 @@ class ActorPart:
             if item["kind"] != "interaction":
                 self._set_inbox(turn, "command_done", item, state="refused", outcome="failed", ended_at=turn.at)
         if actor is not None:
+            paused_for = actor["reason"]
             self._break(turn, actor, reason[:500])
             turn.record("stopped", reason=reason, partial_response="", terminal=True)
+            if held and self._queued():  # what a pause holds stays held, whatever becomes of the actor that held it
+                self._move(turn, self._spawn(turn), "Pause", reason=paused_for, held_from=held)
 
     def _break(self, turn: Turn, actor: Fields, reason: str) -> None:
         """While it works, the actor ends with its interaction; anywhere else the fault is its own."""
@@ -81,18 +85,35 @@ class ActorPart:
         if self.drive.work is not None:
             item = self.drive.work.interaction
             return item if self.drive.work.begins() and item["id"] not in self.drive.prepared else None
-        queued = [item for item in self.drive.inbox("queued") if item["kind"] == "interaction"]
-        return queued[0] if queued and queued[0]["id"] not in self.drive.prepared else None
+        queued = self._queued()
+        if not queued or self._is_held(queued):
+            return None
+        return queued[0] if queued[0]["id"] not in self.drive.prepared else None
+
+    def _queued(self) -> list[Fields]:
+        """The interactions that wait, oldest first."""
+        return [item for item in self.drive.inbox("queued") if item["kind"] == "interaction"]
+
+    def _held_from(self, actor: Fields | None) -> int:
+        """The request of the pause that holds back what was asked before it; 0 while none does."""
+        if actor is None or not (actor["pausing"] or actor["state"] == "paused"):
+            return 0
+        pauses = [item["id"] for item in self.drive.inbox("running") if item["kind"] == "pause"]
+        return max([actor["held_from"], *pauses])
+
+    def _is_held(self, queued: list[Fields]) -> bool:
+        """Whether the actor is paused and everything that waits was asked before that. Row ids grow in the order of asking."""
+        actor = self.row()
+        return actor is not None and actor["state"] == "paused" and queued[-1]["id"] < self._held_from(actor)
 
     def _dispatch(self, turn: Turn) -> None:
-        actor, drive = self.row(), self.drive
-        queued = [item for item in drive.inbox("queued") if item["kind"] == "interaction"]
-        if not queued:
+        actor, drive, queued = self.row(), self.drive, self._queued()
+        if not queued or self._is_held(queued):
             return
         if actor is None:
             actor = self._spawn(turn)
         if actor["state"] == "paused":
-            self._move(turn, actor, "ProcessInteraction", reason="a new interaction")
+            self._move(turn, actor, "ProcessInteraction", reason="a new interaction", held_from=0)
             if (work := self._open_work()) is not None:
                 self._move(turn, actor, "ProcessInteraction", reason="work left over")
                 work.resume(turn)
@@ -104,7 +125,7 @@ class ActorPart:
         epoch = max((row["epoch"] for row in self.drive.rows["actor"].values()), default=0) + 1
         row = {
             "id": turn.take(), "session_id": self.drive.stream, "epoch": epoch, "state": ACTOR.initial, "reason": "",
-            "pausing": False, "created_at": turn.at, "entered_at": turn.at, "active_at": turn.at,
+            "pausing": False, "held_from": 0, "created_at": turn.at, "entered_at": turn.at, "active_at": turn.at,
         }  # fmt: skip
         self.drive.rows["actor"] = {str(row["id"]): row}
         turn.record("actor_created", add={"actor": [dict(row)]})
@@ -151,12 +172,26 @@ class ActorPart:
 
     # --- commands
 
-    def pause(self, turn: Turn, item: Fields) -> None:
+    def _commanded(self, turn: Turn, item: Fields) -> Fields | None:
+        """The actor that a command is for: the live one, else the one that an earlier request waits for."""
         actor = self.row()
-        if actor is None or actor["state"] == "paused":
+        if actor is None and any(asked["id"] < item["id"] for asked in self._queued()):
+            return self._spawn(turn)
+        return actor
+
+    def pause(self, turn: Turn, item: Fields) -> None:
+        actor = self._commanded(turn, item)
+        if actor is None:
             self._done(turn, item, changed=False)
+        elif actor["state"] == "paused":
+            # What was asked since the first pause would have ended it: now it waits as well.
+            newer = any(actor["held_from"] < asked["id"] < item["id"] for asked in self._queued())
+            if newer:
+                turn.record("actor_held", by=item["by"], set={"actor": {str(actor["id"]): {"held_from": item["id"]}}})
+                actor["held_from"] = item["id"]
+            self._done(turn, item, changed=newer)
         elif actor["state"] == "idle":
-            self._move(turn, actor, "Pause", reason=_reason(item), by=item["by"])
+            self._move(turn, actor, "Pause", reason=_reason(item), by=item["by"], held_from=item["id"])
             self._done(turn, item)
         else:
             immediate = item["payload"].get("mode") == "immediate"
@@ -175,7 +210,7 @@ class ActorPart:
         items = [item for item in self.drive.inbox("running") if item["kind"] == "pause"]
         first = items[0] if items else None
         reason, by = (_reason(first), first["by"]) if first else ("", "")
-        self._move(turn, actor, "Pause", reason=reason, by=by, pausing=False)
+        self._move(turn, actor, "Pause", reason=reason, by=by, pausing=False, held_from=self._held_from(actor))
         for item in items:
             self._done(turn, item, changed=item is first)
         return False
@@ -183,7 +218,7 @@ class ActorPart:
     def resume(self, turn: Turn, item: Fields) -> None:
         actor = self.row()
         if actor is not None and actor["state"] == "paused":
-            self._move(turn, actor, "Resume", reason=_reason(item), by=item["by"])
+            self._move(turn, actor, "Resume", reason=_reason(item), by=item["by"], held_from=0)
             if (work := self._open_work()) is not None:
                 self._move(turn, actor, "ProcessInteraction", reason="work left over")
                 work.resume(turn)
@@ -200,7 +235,7 @@ class ActorPart:
 
     def cancel(self, turn: Turn, item: Fields) -> None:
         """End the actor and everything it works on; what is queued behind it is cancelled with it."""
-        actor, reason = self.row(), _reason(item) or "user_cancelled"
+        actor, reason = self._commanded(turn, item), _reason(item) or "user_cancelled"
         if actor is None:
             if not any(each["kind"] == "interaction" and each["id"] < item["id"] for each in self.drive.inbox("queued")):
                 self._done(turn, item, changed=False)
@@ -287,12 +322,14 @@ class ActorPart:
             if (work := self._open_work()) is not None:  # of a paused actor
                 work.end(turn, "inactivity")
                 self._end_interaction(turn, work.interaction, "cancelled", "inactivity")
+            for held in self._queued():
+                self._end_interaction(turn, held, "cancelled", "inactivity")
             self._move(turn, actor, "InactivityTimeout", reason="inactivity")
             turn.record("stopped", reason="inactivity", partial_response="", terminal=True)
 
     def _limit(self, actor: Fields) -> float | None:
         after = {"idle": IDLE_S, "paused": PAUSED_S}.get(actor["state"])
-        if after is None or self.drive.inbox("queued"):
+        if after is None or (actor["state"] == "idle" and self.drive.inbox("queued")):
             return None
         return max(from_iso(actor["active_at"]), from_iso(actor["entered_at"])) + after
 

@@ -16,7 +16,7 @@ ACTOR = register(
             Row("running", "InteractionComplete", "idle", guard={"success": True}),
             Row("running", "InteractionComplete", "error", guard={"success": False}, note="a fault of the agent itself"),
             Row("running", "Pause", "paused", note="cooperative: the tool call in flight ends first"),
-            Row("paused", "ProcessInteraction", "idle", note="the same interaction is dispatched again at once"),
+            Row("paused", "ProcessInteraction", "idle", note="only one sent after the pause; it is dispatched again at once"),
             Row("paused", "Resume", "idle", note="with work left over it goes on to running"),
             Row("paused", "InactivityTimeout", "completed", note="its own limit, 24 h"),
             Row(ANY, "Fault", "error", note="unrecoverable faults of the actor itself only"),

@@ -50,6 +50,9 @@ class Actor(models.Model):
     state = models.CharField(max_length=32, default=ACTOR.initial)
     reason = models.TextField(blank=True)
     pausing = models.BooleanField(default=False, help_text="A cooperative pause waits for the tool call in flight.")
+    held_from = models.BigIntegerField(
+        default=0, help_text="Request of the pause that holds it: only an interaction that was sent after it resumes."
+    )
     created_at = models.DateTimeField()
     entered_at = models.DateTimeField(help_text="When the present state was entered.")
     active_at = models.DateTimeField(help_text="Last command or step: what inactivity is counted from.")
