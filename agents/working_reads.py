@@ -7,6 +7,7 @@ from django.db.models.functions import Left
 from django.utils import timezone
 
 from agents import ids
+from agents.acting.script import DELEGATIONS
 from agents.machines import MACHINES
 from agents.models import Agent, Approval, Evidence, Loop, Transition
 
@@ -21,8 +22,6 @@ ERROR_LENGTH = 2_000
 RECENT_ACTIONS = 20
 FILES = 10_000
 """Files counted at most."""
-DEPTH = 3
-"""Levels of delegation below a host agent."""
 
 
 def time_per_state(subject: Agent | Loop, machine: str) -> dict[str, float]:
@@ -80,7 +79,7 @@ def approvals_of(agent: Agent) -> list[Approval]:
     return list(rows.order_by("-id")[:APPROVALS])[::-1]
 
 
-def below(agent: int, levels: int = DEPTH) -> list[int]:
+def below(agent: int, levels: int = DELEGATIONS) -> list[int]:
     """Ids of the agents that `agent` delegated to, and those in turn, in the order they began. A child is younger."""
     beyond = ids.row_range(ids.stream_of(agent))[1]
     wanted, path = Q(), "parent"

@@ -11,6 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+from agents.acting.script import DELEGATIONS
 from constellations import call_forms
 from constellations.call_forms import STEPS, prose
 from constellations.step_keys import (
@@ -34,8 +35,6 @@ __all__ = ["READERS", "STEPS", "phases"]
 
 MAX_PHASES = 100
 """Phases of a task."""
-MAX_DELEGATIONS = 3
-"""Agents that delegate to one another, the one that has the task not counted."""
 
 PHASE_READERS: dict[str, Reader] = {"description": prose, "expected_duration": above_zero, "steps": steps_there}
 READERS: dict[str, Reader] = {"steps": steps_there, "phases": list_of(lambda phase: phase, MAX_PHASES)}
@@ -163,7 +162,7 @@ class _Reading:
             fields["recover"] = self.steps((*path, "recover"), fields["recover"], depth, recovering=True)
 
     def _delegated(self, path: Path, written: Sequence[Any], depth: int) -> list[Row]:
-        if depth > MAX_DELEGATIONS:
-            self.find(path, f"agents would delegate {depth} deep; {MAX_DELEGATIONS} are allowed")
+        if depth > DELEGATIONS:
+            self.find(path, f"agents would delegate {depth} deep; {DELEGATIONS} are allowed")
             return []
         return self.steps(path, written, depth)

@@ -16,7 +16,7 @@ from agents.acting import asking
 from agents.acting.checking import remember
 from agents.acting.member import Member, Scene
 from agents.acting.recovery import ENDINGS
-from agents.acting.script import Script, Step, single
+from agents.acting.script import DELEGATIONS, Script, Step, single
 from agents.acting.states import STATES
 from agents.engine.tools import Call, Outcome
 from agents.errors import AgentsError
@@ -24,8 +24,6 @@ from agents.machines import DEVICE_AGENT
 from agents.tables import TABLES, Fields
 from agents.turns import Turn
 
-DEPTH = 3
-"""Agents of a crew, the host included."""
 BLACKBOARD_BYTES = 64_000
 NAME = 200
 """Characters of an agent's name."""
@@ -224,8 +222,8 @@ class Crew:
 
     def delegate(self, turn: Turn, member: Member, step: Step) -> None:
         """A child takes over; the agent waits until it has ended."""
-        if len(self.members) >= DEPTH:
-            raise AgentsError(f"delegation goes {DEPTH} agents deep at most")
+        if len(self.members) > DELEGATIONS:
+            raise AgentsError(f"agents would delegate {len(self.members)} deep; {DELEGATIONS} are allowed")
         row = {
             "id": turn.take(), "session_id": self.scene.stream, "interaction_id": self.scene.interaction,
             "parent_id": member.agent["id"], "machine": DEVICE_AGENT.name,

@@ -16,6 +16,8 @@ Step = Mapping[str, Any]
 Holds = Callable[[str, Any], bool]
 """Whether a condition holds for a JSON value; raises AgentsError when that cannot be said."""
 Course = Literal["next", "again", "phase_done", "done", "failed"]
+DELEGATIONS = 3
+"""App agents of one crew that work for one another, below the host that has the task: plans, crews and pages go by it."""
 
 
 @dataclass(frozen=True, slots=True)

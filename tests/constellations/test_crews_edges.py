@@ -8,10 +8,13 @@ import pytest
 from django.db import connections
 
 from agents import policies, services, storage
+from agents.acting.script import DELEGATIONS
 from agents.approvals import approval_decide
 from agents.engine.sessions import Sessions
 from agents.models import Agent, Approval, Event, Evidence, Loop, Output, PhaseRecord, Transition
 from agents.records import door
+from agents.working_reads import below
+from constellations.errors import PlanRejected
 from constellations.models import Attempt, Task
 from tests.conftest import TestRunner
 from tests.reliability.cluster import until
@@ -432,9 +435,16 @@ def test_a_person_lets_an_agent_go_on_and_nobody_forgets_it(engine, device):
 
 
 def test_agents_delegate_as_deep_as_plans_allow(engine, device):
-    inner = {"delegate": {"name": "second", "steps": [sh("echo 7", save="n")]}}
-    outer = {"delegate": {"name": "first", "steps": [inner]}}
-    assert engine.carry_out({"tasks": [steps(outer)]}).tasks.get().result == {"n": 7}
+    """And the same number bounds what a page shows of them."""
+    step = sh("echo 7", save="n")
+    for level in range(DELEGATIONS):
+        step = {"delegate": {"name": f"level {DELEGATIONS - level}", "steps": [step]}}
+    assert engine.carry_out({"tasks": [steps(step)]}).tasks.get().result == {"n": 7}
+    agents = list(Agent.objects.filter(machine="device_agent").order_by("id"))
+    assert [agent.state for agent in agents] == ["FINISH"] * (1 + DELEGATIONS)
+    assert below(agents[0].pk) == [agent.pk for agent in agents[1:]]
+    with pytest.raises(PlanRejected, match=f"agents would delegate {DELEGATIONS + 1} deep; {DELEGATIONS} are allowed"):
+        engine.submit({"tasks": [steps({"delegate": {"name": "one more", "steps": [step]}})]})
 
 
 def test_what_several_calls_print_is_one_text_without_gaps(engine, device):
