@@ -20,13 +20,13 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import commands, replay, services
+from agents import commands, history, replay, services
 from agents import serializers as forms
 from agents.errors import AgentsError, Conflict
 from agents.ids import CAPACITY
-from agents.machines import MACHINES, Machine
+from agents.machines import ACTOR, MACHINES, Machine
 from agents.models import Actor, Device, InboxItem, Session, Stream, Token
-from agents.pagination import parameter
+from agents.pagination import LARGEST, PAGE, optional, parameter
 from agents.parsers import StrictJson
 from agents.permissions import actor_name
 from agents.queries import ByAccept, KnownQuery
@@ -49,6 +49,14 @@ SINCE = OpenApiParameter(
     "since", {"type": "integer", "minimum": 0, "maximum": CAPACITY, "default": 0}, description="Events after this seq."
 )
 LIMIT = OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": EVENTS_LIMIT, "default": EVENTS_LIMIT})
+
+HISTORY_PAGE = [
+    OpenApiParameter("cursor", {"type": "integer", "minimum": 0, "maximum": LARGEST}, description="`next` of the page before."),
+    OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": history.PAGE_LIMIT, "default": PAGE}),
+]
+EPOCH = OpenApiParameter(
+    "epoch", {"type": "integer", "minimum": 1, "maximum": LARGEST}, description="Which of its actors; else the latest."
+)
 
 
 class TooManyTokens(AgentsError):
@@ -84,6 +92,13 @@ class Api(KnownQuery, viewsets.GenericViewSet):
         form = kind(data=self.request.data)
         form.is_valid(raise_exception=True)
         return form.validated_data
+
+
+def history_page(request: Request, row: Any, machine: str, about: history.About) -> Response:
+    """A page of what the machine of `row` went through; to be read inside `consistent_read`."""
+    cursor = parameter(request, "cursor", 0, 0, LARGEST)
+    limit = parameter(request, "limit", PAGE, 1, history.PAGE_LIMIT)
+    return Response(forms.History(history.page(row, machine, cursor, limit, about)).data)
 
 
 def request_id(request: Request) -> str:
@@ -152,7 +167,7 @@ class SessionViews(mixins.ListModelMixin, Api):
         session = self.only_id()
         if request.method == "POST":
             return self._submit_interaction(session)
-        rows = InboxItem.objects.filter(session_id=session, kind="interaction")
+        rows = InboxItem.objects.asked_in(session)
         return self.get_paginated_response(forms.InteractionRow(self.paginate_queryset(rows), many=True).data)
 
     def _submit_interaction(self, session: int) -> Response:
@@ -174,13 +189,25 @@ class SessionViews(mixins.ListModelMixin, Api):
         """Commands to a session's actor, such as pause and resume."""
         session, body = self.only_id(), self.body(forms.CommandBody)
         client_id, kind, seq = body.get("client_id", ""), body["kind"], head_of(session)
+        payload: dict[str, Any] = {name: body[name] for name in ("reason", "mode", *forms.GO_ON) if name in body}
         known = client_id and InboxItem.objects.filter(session_id=session, client_id=client_id).exists()
-        if not known and not commands.changes(session, kind):
+        if not known and not commands.changes(session, kind, payload):
             return Response({"session": session, "command": None, "changed": False, "seq": seq})
-        payload: dict[str, Any] = {name: body[name] for name in ("reason", *forms.GO_ON) if name in body}
         item, created = self._submit(session, kind, client_id, payload)
         answer = {"session": session, "command": item.pk, "changed": created, "seq": seq}
         return Response(answer, status=202 if created else 200)
+
+    @extend_schema(parameters=[EPOCH, *HISTORY_PAGE], responses=forms.History, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def transitions(self, request: Request, pk: str) -> Response:
+        """How one of its actors came to its state: every transition, oldest first, with its number."""
+        epoch = optional(request, "epoch", 1, LARGEST)
+        with replay.consistent_read():
+            actors = Actor.objects.filter(session=self.only_id()).order_by("-epoch")
+            actor = (actors if epoch is None else actors.filter(epoch=epoch)).first()
+            if actor is None:
+                raise NotFound("the session has had no such actor")
+            return history_page(request, actor, ACTOR.name, history.about_nothing)
 
     @extend_schema(parameters=[SINCE, LIMIT], responses=forms.Events, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
@@ -269,6 +296,7 @@ def table(machine: Machine) -> dict[str, Any]:
     return forms.MachineTable(
         {
             "name": machine.name, "initial": machine.initial, "terminal": sorted(machine.terminal),
+            "round_end": sorted(machine.round_end), "subtask_end": sorted(machine.subtask_end),
             "states": machine.states, "events": machine.events, "rows": machine.rows,
         }
     ).data  # fmt: skip

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from agents.errors import ActorEnded
 from agents.machines import ACTOR, step
 from agents.models import Actor, InboxItem
 
 EVENTS = {"pause": "Pause", "resume": "Resume", "cancel": "Cancel"}
 TARGETS = {"pause": "paused", "resume": "idle", "cancel": "cancelled"}
-"""The state a command asks for; `ping` and `go_on` ask for none."""
+"""The state a command asks for; the others ask for none."""
+IMMEDIATE = "immediate"
+"""The mode of a pause that cuts off what runs."""
 
 
-def changes(session: int, kind: str) -> bool:
+def changes(session: int, kind: str, payload: Mapping[str, Any]) -> bool:
     """Whether `kind` would change the session's latest actor; False: it is there already.
 
     Raises ActorEnded where there is nobody (left) to command, TransitionNotAllowed where its state does not take it. The
@@ -22,6 +27,8 @@ def changes(session: int, kind: str) -> bool:
         return waits_for_an_actor(session) or _without_an_actor(session, actor, kind)
     if InboxItem.objects.filter(session_id=session, state="queued", kind__in=EVENTS).exists():
         return True  # what it answers depends on commands that nobody has taken up yet
+    if kind == "pause" and actor.pausing and payload.get("mode") == IMMEDIATE:
+        return True  # what runs was to end first, and is now cut off
     if kind == "pause" and (actor.pausing or actor.state == TARGETS[kind]):
         return _asked_since_the_pause(session)
     if kind == "resume" and actor.pausing:

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from agents.authors import names_of
 from agents.devices import recipes as cookbook
-from agents.models import Actor, Device, InboxItem, Session, Token
+from agents.models import Actor, Device, InboxItem, Session, Token, Transition
 from agents.models.access import SCOPES
 from agents.pagination import LARGEST
 
@@ -25,7 +25,8 @@ TOKEN_DAYS = 365
 ASKED = ({"required": ["plan"]}, {"required": ["request"]})
 """What an interaction's body holds, as JSON schemas."""
 NOT_ASKED = {"not": {"anyOf": [*ASKED, {"required": ["client_id"]}]}}
-COMMANDS = ("pause", "resume", "cancel", "ping", "go_on")
+COMMANDS = ("pause", "resume", "cancel", "ping", "shutdown", "go_on")
+PAUSE_MODES = ("cooperative", "immediate")
 GO_ON = ("agent", "identity")
 """What go_on says, and no other command."""
 
@@ -142,6 +143,9 @@ class InteractionBody(Asking):
 class CommandBody(Body):
     kind = serializers.ChoiceField(COMMANDS)
     reason = Text(max_length=REASON_LENGTH, required=False, allow_blank=True, default="")
+    mode = serializers.ChoiceField(
+        PAUSE_MODES, required=False, help_text="Of pause: whether what runs may end first (else), or is cut off."
+    )
     client_id = ClientId()
     agent = Whole(min_value=1, max_value=LARGEST, required=False, help_text="Of go_on: the agent that was stuck.")
     identity = Text(
@@ -154,6 +158,8 @@ class CommandBody(Body):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["kind"] == "cancel" and not attrs["reason"]:
             raise serializers.ValidationError({"reason": "a cancel needs a reason"})
+        if "mode" in attrs and attrs["kind"] != "pause":
+            raise serializers.ValidationError({"mode": "only a pause has a mode"})
         wrong = [name for name in GO_ON if (name in attrs) != (attrs["kind"] == "go_on")]
         if wrong:
             raise serializers.ValidationError(dict.fromkeys(wrong, "go_on, and nothing else, names an agent and an identity"))
@@ -248,6 +254,31 @@ class SnapshotRow(serializers.Serializer):
     rows = serializers.DictField(child=serializers.DictField(), help_text="{table: {id: row}}")
 
 
+class TransitionRow(serializers.ModelSerializer):
+    """One step of a machine, as the state it led to was entered."""
+
+    step = serializers.IntegerField(help_text="1, 2, ... of this row's transitions.")
+    constellation_id = serializers.IntegerField(allow_null=True, help_text="What it was about; null of an actor.")
+
+    class Meta:
+        model = Transition
+        fields = ("step", "seq", "at", "by", "from_state", "to_state", "event", "reason", "spent", "constellation_id")
+
+
+@extend_schema_serializer(many=False)
+class History(serializers.Serializer):
+    """How the row of a machine came to its state: its transitions, oldest first."""
+
+    id = serializers.IntegerField()
+    machine = serializers.CharField()
+    state = serializers.CharField()
+    entered_at = serializers.DateTimeField()
+    time_per_state = serializers.DictField(child=serializers.FloatField(), help_text="Seconds, the present state included.")
+    choices = serializers.ListField(child=serializers.CharField(), help_text="Events its state takes.")
+    results = TransitionRow(many=True)
+    next = serializers.IntegerField(allow_null=True, help_text="Cursor of the next page.")
+
+
 class ActorRow(serializers.ModelSerializer):
     class Meta:
         model = Actor
@@ -285,12 +316,20 @@ class SessionMade(SessionDetail):
 
 
 class InteractionRow(serializers.ModelSerializer):
+    """What was asked, and what came of it; a long request or plan is cut."""
+
     session = serializers.IntegerField(source="session_id")
+    request = serializers.CharField(allow_null=True, source="request_start", help_text="Words; null where it was no request.")
+    plan = serializers.CharField(allow_null=True, source="plan_start", help_text="The plan's text; null where it was none.")
+    truncated = serializers.BooleanField(help_text="The request or the plan goes on.")
     result = serializers.JSONField(allow_null=True)
 
     class Meta:
         model = InboxItem
-        fields = ("id", "session", "client_id", "by", "state", "outcome", "result", "created_at", "started_at", "ended_at")
+        fields = (
+            "id", "session", "client_id", "by", "request", "plan", "truncated", "state", "outcome", "result", "created_at",
+            "started_at", "ended_at",
+        )  # fmt: skip
 
 
 class DeviceRow(serializers.ModelSerializer):
@@ -336,6 +375,8 @@ class MachineTable(serializers.Serializer):
     name = serializers.CharField()
     initial = serializers.CharField()
     terminal = serializers.ListField(child=serializers.CharField())
+    round_end = serializers.ListField(child=serializers.CharField(), help_text="States that end an interaction's round.")
+    subtask_end = serializers.ListField(child=serializers.CharField(), help_text="States that end a task.")
     states = serializers.ListField(child=serializers.CharField())
     events = serializers.ListField(child=serializers.CharField())
     rows = MachineStep(many=True)

@@ -8,17 +8,20 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins
 from rest_framework.decorators import action
+from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents import approvals, policies, working_reads
+from agents import approvals, history, policies, working_reads
 from agents import working_serializers as forms
-from agents.api import Api, request_id
+from agents.api import HISTORY_PAGE, Api, history_page, request_id
 from agents.errors import AgentsError
 from agents.filters import AgentFilter, ApprovalFilter
 from agents.machines import TOOL_LOOP
-from agents.models import Agent, Approval, Loop, Policy, Session, Transition
+from agents.models import Agent, Approval, Loop, Policy, Session
 from agents.permissions import actor_name
+from agents.replay import consistent_read
+from agents.serializers import History, TransitionRow
 
 TRANSITIONS = 1_000
 """The latest that a detail shows."""
@@ -52,17 +55,36 @@ class AgentViews(mixins.ListModelMixin, Api):
         rows = self.paginate_queryset(working_reads.evidence_of(self.get_object().pk))
         return self.get_paginated_response(forms.EvidenceRow(rows, many=True).data)
 
+    @extend_schema(responses=History, parameters=HISTORY_PAGE, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def transitions(self, request: Request, pk: str) -> Response:
+        """How an agent came to its state: every transition, oldest first, with its number and its constellation."""
+        with consistent_read():
+            agent = self.get_object()
+            return history_page(request, agent, agent.machine, history.about_agent(agent))
+
+    @extend_schema(responses=History, parameters=HISTORY_PAGE, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def loop_transitions(self, request: Request, pk: str) -> Response:
+        """The same of an agent's tool loop."""
+        with consistent_read():
+            agent = self.get_object()
+            loop = Loop.objects.filter(agent=agent.pk).first()
+            if loop is None:
+                raise NotFound("the agent has no tool loop")
+            return history_page(request, loop, TOOL_LOOP.name, history.about_agent(agent))
+
 
 def detail(agent: Agent) -> dict[str, Any]:
     """The agent, its history, and what there is of its work."""
-    history = Transition.objects.filter(subject_id=agent.pk).order_by("-id")[:TRANSITIONS]
+    steps = history.latest(agent.pk, TRANSITIONS, history.about_agent(agent))
     loop = Loop.objects.filter(agent=agent.pk).first()
     evidence = working_reads.latest_evidence(agent.pk) if loop is not None else []
     return {
         **forms.AgentRow(agent).data,
-        "transitions": forms.TransitionRow(history[::-1], many=True).data,
-        "time_per_state": working_reads.time_per_state(agent, agent.machine),
-        "choices": working_reads.choices_of(agent.machine, agent.state),
+        "transitions": TransitionRow(steps, many=True).data,
+        "time_per_state": history.time_per_state(agent, agent.machine),
+        "choices": history.choices_of(agent.machine, agent.state),
         "loop": None if loop is None else with_choices(loop),
         "phases": forms.PhaseRow(agent.phases.order_by("id")[: working_reads.PHASES], many=True).data,
         "evidence": forms.EvidenceRow(evidence, many=True).data,
@@ -76,7 +98,7 @@ def detail(agent: Agent) -> dict[str, Any]:
 def with_choices(loop: Loop) -> dict[str, Any]:
     """The row, its time in each state, and the events it takes."""
     machine = TOOL_LOOP.name
-    spent, choices = working_reads.time_per_state(loop, machine), working_reads.choices_of(machine, loop.state)
+    spent, choices = history.time_per_state(loop, machine), history.choices_of(machine, loop.state)
     return {**forms.LoopRow(loop).data, "time_per_state": spent, "choices": choices}
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from django.db.models import F, Q, QuerySet, Sum
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Left
-from django.utils import timezone
 
 from agents import ids
 from agents.acting.script import DELEGATIONS
-from agents.machines import MACHINES
-from agents.models import Agent, Approval, Evidence, Loop, Transition
+from agents.models import Agent, Approval, Evidence
 
 EVIDENCE_ROWS = 200
 APPROVALS = 100
@@ -22,23 +20,6 @@ ERROR_LENGTH = 2_000
 RECENT_ACTIONS = 20
 FILES = 10_000
 """Files counted at most."""
-
-
-def time_per_state(subject: Agent | Loop, machine: str) -> dict[str, float]:
-    """Seconds in each state it was in; in the present one until now, unless that is its end."""
-    history = Transition.objects.filter(subject_id=subject.pk)
-    spent = history.order_by().values_list("from_state").annotate(Sum("spent"))
-    found = {state: seconds or 0.0 for state, seconds in spent}
-    table = MACHINES.get(machine)
-    if table is None or not table.is_terminal(subject.state):
-        now = max(0.0, (timezone.now() - subject.entered_at).total_seconds())
-        found[subject.state] = found.get(subject.state, 0.0) + now
-    return found
-
-
-def choices_of(machine: str, state: str) -> list[str]:
-    """Events that `state` takes."""
-    return list(MACHINES[machine].choices(state)) if machine in MACHINES else []
 
 
 def evidence_of(agent: int) -> QuerySet[Evidence]:

@@ -8,10 +8,10 @@ from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from agents.approvals import ANSWER_LENGTH, REASON_LENGTH, STATES
-from agents.models import Agent, Approval, Evidence, Loop, PhaseRecord, Policy, Transition
+from agents.models import Agent, Approval, Evidence, Loop, PhaseRecord, Policy
 from agents.patterns import LENGTH as PATTERN_LENGTH
 from agents.policies import NAME_LENGTH, NOTE_LENGTH, ORDER_LIMIT
-from agents.serializers import AuthorName, Body, Text, Whole
+from agents.serializers import AuthorName, Body, Text, TransitionRow, Whole
 
 DIGEST_LENGTH = 64
 """Hexadecimal digits."""
@@ -29,12 +29,6 @@ class AgentRow(serializers.ModelSerializer):
             "id", "session", "interaction", "parent", "machine", "name", "platform", "device", "state", "reason",
             "created_at", "entered_at",
         )  # fmt: skip
-
-
-class TransitionRow(serializers.ModelSerializer):
-    class Meta:
-        model = Transition
-        fields = ("seq", "at", "by", "from_state", "to_state", "event", "reason", "spent")
 
 
 class LoopRow(serializers.ModelSerializer):

@@ -14,12 +14,13 @@ from rest_framework.exceptions import NotFound
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.api import request_id
+from agents.api import HISTORY_PAGE, history_page, request_id
 from agents.filters import IdFilter, SessionFilter, one_of
 from agents.models import Output, Session
 from agents.pagination import LARGEST, optional, parameter
 from agents.permissions import actor_name
 from agents.replay import consistent_read
+from agents.serializers import History
 from constellations import command_serializers as command_forms
 from constellations import edit_serializers as edit_forms
 from constellations import serializers as forms
@@ -102,6 +103,14 @@ class ConstellationViews(mixins.ListModelMixin, EditViews, CommandViews):
         found = statistics_of(figures)
         return Response(edit_forms.ConstellationStatistics(found).data, headers=etag(found["version"]))
 
+    @extend_schema(responses=History, parameters=HISTORY_PAGE, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def transitions(self, request: Request, pk: str) -> Response:
+        """How a constellation came to its state: every transition, oldest first, with its number."""
+        with consistent_read():
+            constellation = self.get_object()
+            return history_page(request, constellation, CONSTELLATION.name, lambda at: constellation.pk)
+
 
 def detail(constellation: Constellation) -> dict[str, Any]:
     """The row, its graph up to GRAPH_ROWS, and how many tasks are in which state; to be read inside `consistent_read`."""
@@ -149,6 +158,14 @@ class TaskViews(mixins.ListModelMixin, Versioned):
             task = self.get_object()
             found = {"id": task.pk, "task_id": task.task_id, "state": task.state, **why(task)}
         return Response(found)
+
+    @extend_schema(responses=History, parameters=HISTORY_PAGE, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def transitions(self, request: Request, pk: str) -> Response:
+        """How a task came to its state: every transition, oldest first, with its number and its constellation."""
+        with consistent_read():
+            task = self.get_object()
+            return history_page(request, task, TASK.name, lambda at: task.constellation_id)
 
     @extend_schema(
         request=command_forms.Said, responses={200: command_forms.RetryTaken, 202: command_forms.RetryTaken}, filters=False

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from agents.engine.drive import Drive
 from agents.engine.registry import register_handler
 from agents.errors import AgentsError
+from agents.models import Agent
 from agents.tables import Fields
 from constellations import adoption, planner
 from constellations.adoption import hand_down_files
+from constellations.subjects import subjects_of
 from constellations.work import ConstellationWork
 
 
@@ -36,6 +39,9 @@ class ConstellationHandler:
         work = ConstellationWork(drive, interaction)
         work.load()
         return work
+
+    def subjects(self, agent: Agent) -> list[tuple[datetime, int]]:
+        return subjects_of(agent)
 
 
 def _prepare(payload: Fields) -> Any:

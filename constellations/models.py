@@ -3,12 +3,14 @@
 from django.db import models
 
 from agents.models import Agent, Device, InboxItem, Session
-from agents.models.states import state_check
-from constellations.machines import CONSTELLATION, TASK
+from agents.models.states import agent_state_check, state_check
+from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT, TASK
 
 PRIORITIES = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 DEPENDENCY_TYPES = ("UNCONDITIONAL", "COMPLETION_ONLY", "SUCCESS_ONLY", "CONDITIONAL")
 ON_LOST = ("retry", "fail", "ask")
+
+Agent._meta.constraints.append(agent_state_check(CONSTELLATION_AGENT))
 
 
 def choices(values) -> list[tuple[str, str]]:

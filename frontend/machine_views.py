@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from agents.machines import Machine, Row
-from agents.models import Actor, Agent, Session
+from agents.models import Actor, Agent, Loop, Session
 from constellations.models import Constellation, Task
 from frontend import machine_words as words
 from frontend.machine_diagram import Diagram, Node, draw
@@ -91,9 +91,8 @@ def diagram_of(name: str) -> Diagram:
 
 def state_rows(machine: Machine, counted: dict[str, int]) -> list[StateRow]:
     """The states in the order of the diagram; `Any state` is none."""
-    ends, subtask_ends = words.round_end(machine), words.subtask_end(machine)
     return [
-        StateRow(node, counted.get(node.name, 0), node.name in ends, node.name in subtask_ends)
+        StateRow(node, counted.get(node.name, 0), node.name in machine.round_end, node.name in machine.subtask_end)
         for node in diagram_of(machine.name).nodes
         if node.kind != "any"
     ]
@@ -108,6 +107,8 @@ def counts(name: str, visible: QuerySet[Session]) -> dict[str, int]:
         rows = Task.objects.filter(constellation__session__in=visible)
     elif name == "constellation":
         rows = Constellation.objects.filter(session__in=visible)
+    elif name == "tool_loop":
+        rows = Loop.objects.filter(agent__session__in=visible)
     else:
         rows = Agent.objects.filter(machine=name, session__in=visible)
     return dict(rows.order_by().values_list("state").annotate(Count("id")))

@@ -63,13 +63,3 @@ def edges(machine: Machine) -> dict[tuple[str, str], list[tuple[str, str]]]:
     for row in machine.rows:
         found.setdefault((source_name(row), row.target), []).append(label(row))
     return found
-
-
-def round_end(machine: Machine) -> frozenset[str]:
-    """States in which the interaction is over as far as this machine goes: the terminal ones (machines, introduction)."""
-    return machine.terminal
-
-
-def subtask_end(machine: Machine) -> frozenset[str]:
-    """States in which the task is over as far as this machine goes: the terminal ones (machines, introduction)."""
-    return machine.terminal

@@ -57,7 +57,7 @@ def diagram(machine: Machine) -> Iterator[str]:
 
 
 def _states(machine: Machine) -> Iterator[str]:
-    marks = (frozenset({machine.initial}), machine.terminal, words.round_end(machine), words.subtask_end(machine))
+    marks = (frozenset({machine.initial}), machine.terminal, machine.round_end, machine.subtask_end)
     rows = ([f"`{state}`", *("yes" if state in marked else "" for marked in marks)] for state in machine.states)
     return _table(("state", "initial", "terminal", "round_end", "subtask_end"), rows)
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = Path(os.environ.get("ORRERY_STATE_DIR", BASE_DIR / "var")).resolve()
@@ -83,6 +84,25 @@ TEMPLATES = [
         },
     },
 ]
+
+
+def _seconds(name: str, default: float) -> float:
+    """A span of time from the environment."""
+    text = os.environ.get(name, "") or str(default)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < LONGEST_S:
+        raise ImproperlyConfigured(f"{name} must be a number of seconds above 0, such as {default:g}, not {text!r}")
+    return seconds
+
+
+LONGEST_S = 10 * 365 * 86_400.0
+IDLE_S = _seconds("ORRERY_IDLE_S", 600)
+"""Inactivity after which an idle actor completes."""
+PAUSED_S = _seconds("ORRERY_PAUSED_S", 24 * 3600)
+"""The same for a paused one."""
 
 DATABASE_URL = os.environ.get("DATABASE_URL", f"sqlite:///{STATE_DIR / 'orrery.sqlite3'}")
 POWER_SAFE = os.environ.get("ORRERY_POWER_SAFE") == "1"

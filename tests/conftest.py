@@ -90,8 +90,8 @@ class TestRunner(Runner):
 
     __test__ = False
 
-    def __init__(self, until=None):
-        super().__init__()
+    def __init__(self, until=None, **more):
+        super().__init__(**more)
         self._until = until or self._all_rest
         self._deadline = time.monotonic() + PATIENCE_S
         self.gave_up = False
@@ -125,9 +125,9 @@ class Engine:
         item, _ = services.command_submit(session.pk, "interaction", "", {"plan": text}, by=f"user:{self.owner.pk}")
         return session, item
 
-    def run(self, until=None) -> TestRunner:
+    def run(self, until=None, **more) -> TestRunner:
         """Run until everything rests (or `until` holds); fails the test when that takes too long."""
-        runner = TestRunner(until)
+        runner = TestRunner(until, **more)
         runner.run()
         assert not runner.gave_up, "the engine did not come to rest"
         return runner

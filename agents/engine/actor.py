@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
+
 from agents.clock import from_iso
 from agents.engine.registry import handler
 from agents.machines import ACTOR
@@ -15,10 +17,6 @@ if TYPE_CHECKING:
     from agents.engine.drive import Drive
     from agents.engine.registry import Work
 
-IDLE_S = 600.0
-"""Inactivity after which an idle actor completes."""
-PAUSED_S = 24 * 3600.0
-"""The same for a paused one."""
 DECISIONS_A_TURN = 64
 
 
@@ -328,7 +326,7 @@ class ActorPart:
             turn.record("stopped", reason="inactivity", partial_response="", terminal=True)
 
     def _limit(self, actor: Fields) -> float | None:
-        after = {"idle": IDLE_S, "paused": PAUSED_S}.get(actor["state"])
+        after = {"idle": settings.IDLE_S, "paused": settings.PAUSED_S}.get(actor["state"])
         if after is None or (actor["state"] == "idle" and self.drive.inbox("queued")):
             return None
         return max(from_iso(actor["active_at"]), from_iso(actor["entered_at"])) + after

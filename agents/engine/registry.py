@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from agents.engine.drive import Drive
     from agents.engine.tools import Call
+    from agents.models import Agent
     from agents.tables import Fields
     from agents.turns import Batch, Turn
 
@@ -93,6 +95,10 @@ class Handler(Protocol):
 
     def load(self, drive: Drive, interaction: Fields) -> Work:
         """Work on an interaction that had begun, from its rows; runs in a thread."""
+
+    def subjects(self, agent: Agent) -> list[tuple[datetime, int]]:
+        """Rows of what an agent has worked on, each with the time from which on it did, oldest first."""
+        ...
 
 
 _HANDLER: list[Handler] = []

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import heapq
 import math
-import time
 from collections.abc import Callable
 
 from agents.engine.drive import Drive
 
 
 class Resting:
-    """Timers by wall clock, for they are kept in rows; being idle by `clock`, the loop's."""
+    """Timers by `clock`, a wall clock, for they are kept in rows; being idle by the loop's."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
         self._timers: list[tuple[float, int]] = []
         self._earliest: dict[int, float] = {}
         self._idle_since: dict[int, float] = {}
@@ -37,7 +37,7 @@ class Resting:
 
     def due(self) -> list[int]:
         """Sessions whose timers have run out; told once."""
-        now, found = time.time(), []
+        now, found = self._clock(), []
         while self._timers and self._timers[0][0] <= now:
             at, stream = heapq.heappop(self._timers)
             if self._earliest.get(stream) == at:
@@ -47,7 +47,7 @@ class Resting:
 
     def next_in(self) -> float:
         """Seconds until the next timer runs out; infinity when there is none."""
-        return self._timers[0][0] - time.time() if self._timers else math.inf
+        return self._timers[0][0] - self._clock() if self._timers else math.inf
 
     def idle(self, since: float, drive_of: Callable[[int], Drive | None]) -> list[Drive]:
         """Sessions that have been idle since then at least, and those that are to go; told once."""

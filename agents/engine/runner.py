@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from django.db import transaction
@@ -50,7 +51,7 @@ class Runner:
     sessions_type = Sessions
     """Benchmarks put one here that takes notes."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._folder = runtime.runtime_dir()
         self._parent = os.getppid()
         with transaction.atomic():  # nobody sees the row before its lock is held, or it would be taken for dead
@@ -61,7 +62,7 @@ class Runner:
             self._locked = Locked(self._folder, self.row.pk)
         self.journal = Journal()
         self._leases = Leases(self.journal, self.row.pk)
-        self.sessions = self.sessions_type(self.journal, self._folder, self.row.pk, self._wake_up)
+        self.sessions = self.sessions_type(self.journal, self._folder, self.row.pk, self._wake_up, clock)
         self._stop_at: float | None = None
         self._next = dict.fromkeys(("look", "bury", "renew", "devices"), 0.0)
 

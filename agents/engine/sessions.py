@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -44,16 +43,17 @@ log = logging.getLogger(__name__)
 
 
 class Sessions:
-    """Owned sessions by their streams. `wake` lets the runner's loop go round."""
+    """Owned sessions by their streams. `wake` lets the runner's loop go round; they decide by `clock`."""
 
-    def __init__(self, journal: Journal, folder: Path, runner: int, wake: Callable[[], None]):
+    def __init__(self, journal: Journal, folder: Path, runner: int, wake: Callable[[], None], clock: Callable[[], float]):
         self._journal, self._folder, self._wake = journal, folder, wake
         self.drives: dict[int, Drive] = {}
         self.around = Surroundings()
         self.devices = self.around.devices
         self.ready: dict[int, None] = {}
         self.reading: set[Drive] = set()
-        self._resting = Resting()
+        self._clock = clock
+        self._resting = Resting(clock)
         self._left: list[int] = []
         self._contested: set[int] = set()
         self._bodies = Bodies(self._body_ended)
@@ -121,7 +121,7 @@ class Sessions:
     def _turns(self) -> list[Batch]:
         """Batches of the sessions that are ready, up to a commit's size; the others stay ready, first in line."""
         batches: list[Batch] = []
-        now, records = time.time(), 0
+        now, records = self._clock(), 0
         for stream in list(self.ready):
             if records >= RECORDS_A_COMMIT:
                 break
@@ -169,7 +169,7 @@ class Sessions:
         self._after_follow(drive)
         if drive.lost or drive.stale or not self._prepared(drive):
             return None
-        fresh, _ = drive.turn(time.time(), locked=True)
+        fresh, _ = drive.turn(self._clock(), locked=True)
         return fresh
 
     async def _commit_apart(self, batches: list[Batch], error: Exception) -> None:

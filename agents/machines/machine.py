@@ -119,6 +119,16 @@ class Machine:
         """Events that have a row in `state`: what a button or the API may offer."""
         return tuple(event for event in self.events if (state, event) in self._moves)
 
+    @property
+    def round_end(self) -> frozenset[str]:
+        """States in which the interaction is over as far as this machine goes."""
+        return self.terminal
+
+    @property
+    def subtask_end(self) -> frozenset[str]:
+        """States in which the task is over as far as this machine goes."""
+        return self.terminal
+
     def is_terminal(self, state: str) -> bool:
         return state in self.terminal
 

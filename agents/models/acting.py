@@ -2,9 +2,16 @@
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Value
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce, Left, Length
+from django.db.models.lookups import GreaterThan
 
-from agents.machines import ACTOR
-from agents.models.states import state_check
+from agents.machines import ACTOR, DEVICE_AGENT
+from agents.models.states import agent_state_check, state_check
+
+REQUEST_SHOWN = 2_000
+"""Characters of a request or a plan that a list shows."""
 
 
 class SessionQuerySet(models.QuerySet["Session"]):
@@ -70,6 +77,15 @@ class Actor(models.Model):
         return f"actor {self.session_id}/{self.epoch} {self.state}"
 
 
+class InboxQuerySet(models.QuerySet["InboxItem"]):
+    def asked_in(self, session: int) -> "InboxQuerySet":
+        """Its interactions as a list shows them: of the request, or the plan, the first REQUEST_SHOWN characters."""
+        rows = self.filter(session=session, kind="interaction").defer("payload")
+        starts = {f"{key}_start": Left(KeyTextTransform(key, "payload"), REQUEST_SHOWN) for key in ("request", "plan")}
+        length = Length(Coalesce(KeyTextTransform("request", "payload"), KeyTextTransform("plan", "payload"), Value("")))
+        return rows.annotate(**starts, truncated=GreaterThan(length, REQUEST_SHOWN))
+
+
 class InboxItem(models.Model):
     """What a session was asked: an interaction or a command to its actor, once per id of the client's choosing."""
 
@@ -88,6 +104,8 @@ class InboxItem(models.Model):
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
+
+    objects = InboxQuerySet.as_manager()
 
     class Meta:
         ordering = ("id",)
@@ -117,6 +135,7 @@ class Agent(models.Model):
 
     class Meta:
         ordering = ("id",)
+        constraints = [agent_state_check(DEVICE_AGENT)]  # and those of apps with agents of their own: models.states
 
     def __str__(self) -> str:
         return f"{self.name} {self.state}"

@@ -77,12 +77,12 @@ def test_a_request_sent_after_the_pause_ends_it_and_everything_runs_in_order(eng
 
 def test_the_last_word_counts_of_a_request_and_another_pause(engine, paused):
     ask(engine, "after", paused)
-    assert changes(paused.pk, "pause") is True
+    assert changes(paused.pk, "pause", {}) is True
     again = tell(paused, "pause")
     engine.run(has_decided(paused))
     again.refresh_from_db()
     assert (actors(), inbox(), again.result) == (["paused"], ["running", "queued", "queued"], {"changed": True})
-    assert changes(paused.pk, "pause") is False
+    assert changes(paused.pk, "pause", {}) is False
     tell(paused, "resume")
     engine.run()
     assert begun() == ["at work", "before", "after"]
@@ -129,7 +129,7 @@ def test_a_command_reaches_the_request_that_waits_behind_an_ended_actor(engine, 
     tell(session, "cancel", reason="enough")
     engine.run()
     ask(engine, "two", session)
-    assert changes(session.pk, kind) is True
+    assert changes(session.pk, kind, {}) is True
     tell(session, kind, reason="wait")
     engine.run(has_decided(session))
     assert (actors(), begun()) == (left, ["one"])
@@ -139,7 +139,7 @@ def test_a_resume_takes_back_a_pause_that_nobody_has_taken_up_yet(engine, device
     session, _ = ask(engine, "one")
     engine.run()
     tell(session, "pause")
-    assert changes(session.pk, "resume") is True
+    assert changes(session.pk, "resume", {}) is True
     tell(session, "resume")
     engine.run()
     events = list(Transition.objects.filter(machine="actor").order_by("id").values_list("event", flat=True)[3:])
@@ -154,7 +154,7 @@ def test_a_resume_takes_back_a_pause_that_waits_for_a_command_to_end(engine, dev
         if not sent and something_runs():
             sent.append(tell(session, "pause"))
         if len(sent) == 1 and query("SELECT count(*) FROM agents_actor WHERE pausing"):
-            in_thread(lambda: sent.append(changes(session.pk, "resume")))
+            in_thread(lambda: sent.append(changes(session.pk, "resume", {})))
             tell(session, "resume")
         if len(sent) == 2 and not query("SELECT count(*) FROM agents_actor WHERE pausing"):
             (tmp_path / "go").touch()

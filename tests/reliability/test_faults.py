@@ -11,8 +11,7 @@ from django.utils import timezone
 
 from agents import replay, runtime, services, storage
 from agents.clock import now_iso
-from agents.engine import actor, leases
-from agents.engine.actor import PAUSED_S
+from agents.engine import leases
 from agents.engine.journal import Journal
 from agents.engine.sessions import Sessions
 from agents.engine.tools import TOOLS, Call, Outcome
@@ -320,7 +319,7 @@ def test_a_task_waits_for_its_device_and_starts_when_that_comes_online(engine, d
     assert item.outcome == "completed"
 
 
-def test_a_paused_session_keeps_no_time_for_its_work(engine, device):
+def test_a_paused_session_keeps_no_time_for_its_work(engine, device, settings):
     plan = {"tasks": [{"task_id": "a", "device": "laptop", "command": ["false"], "max_attempts": 2, "backoff": 0.2}]}
     session, _ = engine.submit(plan)
     sent: list[int] = []
@@ -338,15 +337,15 @@ def test_a_paused_session_keeps_no_time_for_its_work(engine, device):
     runner = TestRunner(paused)
     runner.run()
     assert wakes[0] is not None
-    assert wakes[0] > time.time() + PAUSED_S / 2
+    assert wakes[0] > time.time() + settings.PAUSED_S / 2
     services.command_submit(session.pk, "resume", "", {}, by="user:1")
     engine.run()
     assert Task.objects.get().state == "FAILED"
     assert Attempt.objects.count() == 2
 
 
-def test_a_paused_actor_that_nobody_resumes_ends_with_its_work(engine, device, monkeypatch):
-    monkeypatch.setattr(actor, "PAUSED_S", 0.2)
+def test_a_paused_actor_that_nobody_resumes_ends_with_its_work(engine, device, settings):
+    settings.PAUSED_S = 0.2
     session, item = engine.submit({"tasks": [noop("a"), noop("b", after=["a"])]})
     services.device_change(device.pk, by="system", state="OFFLINE")
     sent: list[int] = []
