@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 RESTARTED = "restarted"
 ACCEPTED = 50
 """Loop identities that a task remembers as accepted."""
+PARTS = 20
+"""Calls whose partial answers are kept when all are cut off..."""
+PARTIAL_CHARACTERS = 8_000
+"""...and how much of them altogether."""
 DEVICE_LOOK_S = 1.0
 """Between two looks for a device, while a task fits none that takes work."""
 OPEN_ATTEMPTS = (
@@ -336,6 +340,15 @@ class ConstellationWork:
         self.crews.pause(turn)
         self.dispatch.leave_queues(turn)
         return not self.running()
+
+    def partial_response(self) -> str:
+        """Of several calls each with the task that it is for."""
+        told = [(self.attempts[attempt].node.key, self.drive.printed(attempt)) for attempt in set(self.running().values())]
+        printed = sorted((task, text) for task, text in told if text)[:PARTS]
+        if len(printed) < 2:
+            return "".join(text for _, text in printed)
+        most = PARTIAL_CHARACTERS // len(printed)
+        return "\n".join(f"{task}:\n{text[-most:]}" for task, text in printed)
 
     def resume(self, turn: Turn) -> None:
         """What is ready stayed ready; crews go on from where they were frozen."""

@@ -50,6 +50,7 @@ class ActorPart:
         held, asked = self._held_from(actor), self._queued()
         interaction = self.drive.interaction() or (asked[0] if asked and not held else None)
         self.drive.fault = ""
+        partial = self._partial()
         if self.drive.work is not None:
             self.drive.work.end(turn, "the agent broke")
         if interaction is not None:
@@ -60,7 +61,7 @@ class ActorPart:
         if actor is not None:
             paused_for = actor["reason"]
             self._break(turn, actor, reason[:500])
-            turn.record("stopped", reason=reason, partial_response="", terminal=True)
+            turn.record("stopped", reason=reason, partial_response=partial, terminal=True)
             if held and self._queued():  # what a pause holds stays held, whatever becomes of the actor that held it
                 self._move(turn, self._spawn(turn), "Pause", reason=paused_for, held_from=held)
 
@@ -197,6 +198,7 @@ class ActorPart:
             actor["pausing"] = True
             self._set_inbox(turn, "command_started", item, state="running", started_at=turn.at)
             if immediate and self.drive.work is not None:
+                self._tell_cut_off(turn, item, _reason(item) or "paused", self._partial())
                 for key in self.drive.work.running():
                     self.drive.interrupt(key)
 
@@ -235,11 +237,9 @@ class ActorPart:
         """End the actor and everything it works on; what is queued behind it is cancelled with it."""
         actor, reason = self._commanded(turn, item), _reason(item) or "user_cancelled"
         if actor is None:
-            if not any(each["kind"] == "interaction" and each["id"] < item["id"] for each in self.drive.inbox("queued")):
-                self._done(turn, item, changed=False)
-                return
-            actor = self._spawn(turn)  # asked for something, and told to end before anybody took it up
-        work = self._open_work()
+            self._done(turn, item, changed=False)
+            return
+        work, partial = self._open_work(), self._partial()
         if work is not None:
             work.end(turn, reason)
             self._end_interaction(turn, work.interaction, "cancelled", reason)
@@ -247,7 +247,7 @@ class ActorPart:
             if waiting is not item and waiting["id"] < item["id"]:
                 self._set_inbox(turn, "command_done", waiting, state="refused", outcome="cancelled", ended_at=turn.at)
         self._move(turn, actor, "Cancel", reason=reason, by=item["by"], pausing=False)
-        turn.record("stopped", by=item["by"], reason=reason, partial_response="", terminal=True)
+        turn.record("stopped", by=item["by"], reason=reason, partial_response=partial, terminal=True)
         self._done(turn, item)
 
     def ping(self, turn: Turn, item: Fields) -> None:
@@ -270,6 +270,7 @@ class ActorPart:
             self._done(turn, item, changed=False)
             return
         reason = _reason(item) or "user_cancelled"
+        self._tell_cut_off(turn, item, reason, self._partial())
         work.end(turn, reason)
         if actor["state"] == "running" and not actor["pausing"]:
             self._finish(turn, actor)
@@ -281,8 +282,21 @@ class ActorPart:
 
     def restart(self, turn: Turn, item: Fields) -> None:
         """Begin the interaction in hand once more, from its request."""
-        work = self._work_meant(item)
-        self._done(turn, item, changed=work is not None and work.restart(turn, _reason(item)))
+        work, partial = self._work_meant(item), self._partial()
+        begins_anew = work is not None and work.restart(turn, _reason(item))
+        if begins_anew:
+            self._tell_cut_off(turn, item, _reason(item) or "restarted", partial)
+        self._done(turn, item, changed=begins_anew)
+
+    def _partial(self) -> str:
+        """What the calls under way have printed, to be kept by whoever cuts them off: asked before their ends are decided."""
+        work = self._open_work()
+        return "" if work is None else work.partial_response()
+
+    def _tell_cut_off(self, turn: Turn, item: Fields, reason: str, partial: str) -> None:
+        """The actor lives on, and what it was saying does not."""
+        if partial:
+            turn.record("stopped", by=item["by"], reason=reason, partial_response=partial, terminal=False)
 
     def cancel_task(self, turn: Turn, item: Fields) -> None:
         """End one task of what is worked on; everything else goes on."""

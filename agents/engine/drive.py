@@ -8,7 +8,7 @@ touch are kept; where it touches them, the drive forgets everything and reads it
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agents import ids
@@ -44,9 +44,9 @@ Rows = dict[str, dict[str, Fields]]
 class Drive:
     """A leased session. Only the runner's loop calls it, but for `hydrate`, which may run in a thread."""
 
-    def __init__(self, leased: Leased, devices: Mapping[int, Fields], policies: Sequence[Rule]):
+    def __init__(self, leased: Leased, devices: Mapping[int, Fields], policies: Sequence[Rule], printed: Callable[[int], str]):
         self.stream, self.token = leased.stream, leased.token
-        self.devices, self.policies = devices, policies
+        self.devices, self.policies, self.printed = devices, policies, printed
         self.head = -1
         self.rows: Rows = {}
         self.work: Work | None = None
@@ -77,8 +77,9 @@ class Drive:
         self._beyond = 0
         self.actor = ActorPart(self)
 
-    # `woken`: somebody asked for a look since the last turn, for example because a slot was granted. `_of_all`: what was
-    # decided is about everything there is. `_came_second`: others record in this session too, while this work is in hand.
+    # `printed`: the last that an attempt's call under way has printed. `woken`: somebody asked for a look since the last turn,
+    # for example because a slot was granted. `_of_all`: what was decided is about everything there is. `_came_second`: others
+    # record in this session too, while this work is in hand.
 
     # --- reading
 

@@ -8,6 +8,8 @@ from agents.storage import store
 FLUSH_S = 0.1
 COLUMNS = (("attempt_id", "int"), ("offset", "int"), ("text", "text"))
 PIECE_CHARACTERS = 64_000
+TAIL_CHARACTERS = 4_000
+"""The last that a call under way has printed: its partial answer where it is cut off."""
 
 
 class Outputs:
@@ -17,6 +19,7 @@ class Outputs:
         self._journal, self._store = journal, store()
         self._pieces: dict[int, list[str]] = {}
         self._offsets: dict[int, int] = {}
+        self._tails: dict[int, str] = {}
         self._ended: set[int] = set()
 
     def add(self, attempt: int, text: str, printed: int) -> bool:
@@ -24,8 +27,14 @@ class Outputs:
         first = attempt not in self._offsets and not printed
         self._offsets.setdefault(attempt, printed)
         self._ended.discard(attempt)
-        self._pieces.setdefault(attempt, []).append(text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
+        text = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+        self._pieces.setdefault(attempt, []).append(text)
+        self._tails[attempt] = (self._tails.get(attempt, "") + text)[-TAIL_CHARACTERS:]
         return first
+
+    def tail(self, attempt: int) -> str:
+        """The last that the attempt's call under way has printed."""
+        return self._tails.get(attempt, "")
 
     def __bool__(self) -> bool:
         return bool(self._pieces)
@@ -49,6 +58,7 @@ class Outputs:
 
     def end(self, attempt: int) -> int:
         """A call of the attempt has ended: how many characters it printed in all. The last are written with the next flush."""
+        self._tails.pop(attempt, None)
         if attempt not in self._offsets:
             return 0
         self._ended.add(attempt)

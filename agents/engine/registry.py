@@ -52,6 +52,10 @@ class Work(Protocol):
         """Start nothing more and take up what ends; True when nothing runs any longer."""
         ...
 
+    def partial_response(self) -> str:
+        """What the calls under way have printed so far, bounded: all that is left of them when they are cut off."""
+        ...
+
     def resume(self, turn: Turn) -> None:
         """Go on after a pause."""
 

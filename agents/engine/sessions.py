@@ -325,7 +325,7 @@ class Sessions:
     def take_up(self, leased: Leased, draining: bool) -> None:
         if leased.stream in self.drives:  # lost to somebody who is gone, and nobody noticed
             self._drop(self.drives[leased.stream])
-        drive = self.drives[leased.stream] = Drive(leased, self.devices, self.around.policies)
+        drive = self.drives[leased.stream] = Drive(leased, self.devices, self.around.policies, self._outputs.tail)
         drive.draining = draining
         self._read_anew(drive)
 

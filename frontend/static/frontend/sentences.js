@@ -37,7 +37,7 @@ const PLAIN = {
   approved: (data) => [`The task ${data.task_id ?? ""} was approved`],
   condition_unknown: (data) => [`A condition could not be decided: ${data.message ?? ""}`],
   device_state_changed: (data) => [`The device ${data.name} went from ${data.from_state} to ${data.to_state}`],
-  stopped: (data) => [`Work stopped${because(data.reason)}`],
+  stopped: (data) => [`${data.terminal === false ? "What ran was cut off" : "Work stopped"}${because(data.reason)}`],
 };
 
 const MOVED = {
