@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agents.clock import to_iso
 from agents.errors import AgentsError
 from agents.tables import TABLES, Fields
 from agents.turns import Turn
@@ -23,10 +24,12 @@ CREATION = "creation"
 """The weaving mode in which a constellation is made; the other is `editing` (replanning)."""
 
 
-def begin(work: ConstellationWork, turn: Turn, prepared: Any) -> None:
-    """`prepared` is what `ConstellationHandler.prepare` returned: the constellation agent is then in CONTINUE, or in FAIL."""
+def begin(work: ConstellationWork, turn: Turn, prepared: Any, took: float) -> None:
+    """`prepared` is what `ConstellationHandler.prepare` returned in `took` seconds, which the constellation agent was in START
+    for: it is then in CONTINUE, or in FAIL.
+    """
     if not work.agent:
-        _new_agent(work, turn)
+        _new_agent(work, turn, took)
     turn.by = f"agent:{work.agent['id']}"
     if isinstance(prepared, AgentsError):
         _fail(work, turn, prepared)
@@ -36,12 +39,12 @@ def begin(work: ConstellationWork, turn: Turn, prepared: Any) -> None:
     work.is_filled()
 
 
-def _new_agent(work: ConstellationWork, turn: Turn) -> None:
-    key = turn.take()
+def _new_agent(work: ConstellationWork, turn: Turn, took: float) -> None:
+    key, began = turn.take(), to_iso(turn.ts - took)
     work.agent = {
         "id": key, "session_id": work.drive.stream, "interaction_id": work.interaction["id"],
         "machine": CONSTELLATION_AGENT.name, "name": "constellation agent", "state": CONSTELLATION_AGENT.initial,
-        "reason": "", "created_at": turn.at, "entered_at": turn.at,
+        "reason": "", "created_at": began, "entered_at": began,
     }  # fmt: skip
     turn.record("agent_created", by=f"agent:{key}", add={"agent": [dict(work.agent)]})
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
+
 from agents.acting import reading
 from agents.acting.crew import Crew
 from agents.acting.member import Scene
@@ -80,7 +82,8 @@ class Crews:
             stream=drive.stream, interaction=self._work.interaction["id"], device=device, task=task["id"],
             title=task["name"] or task["task_id"], scope=self._work.scope, inherits=self._work.inherits, script=script_of(task),
             plain=task["tool"] != STEPS, gate=self._is_gated(task, device), timeout=task["timeout"], on_lost=task["on_lost"],
-            settings=Settings.of(task["progress"]), accepted=task["accepted"], own=[rule_of(row) for row in task["policies"]],
+            settings=Settings.of({**settings.PROGRESS, **task["progress"]}),
+            accepted=task["accepted"], own=[rule_of(row) for row in task["policies"]],
             rules=lambda: drive.policies, holds=holds,
         )  # fmt: skip
 

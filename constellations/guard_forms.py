@@ -43,7 +43,7 @@ def policy(value: Any) -> Row:
 
 
 def progress(value: Any) -> Row:
-    """The settings that differ from the defaults of `agents.progress.settings`."""
+    """The settings that the task has of its own, those of `agents.progress.settings` that it names."""
     return _whole(value, SETTING_READERS)
 
 

@@ -92,7 +92,7 @@ def ended_task(row: Fields, devices: Mapping[int, Fields]) -> Fields:
     return {**{name: row[name] for name in names}, "device": device.get("name", "")}
 
 
-def summary(live: LiveGraph, started: float, now: float) -> dict[str, Any]:
+def summary(live: LiveGraph, started: float, now: float, waited_s: float) -> dict[str, Any]:
     """The result of a constellation that has ended (machines, section Constellation agent)."""
     states = [node.row["state"] for node in live.nodes.values()]
     counts = {state.lower(): states.count(state) for state in ENDED}
@@ -107,6 +107,7 @@ def summary(live: LiveGraph, started: float, now: float) -> dict[str, Any]:
         **counts,
         **({"condition_failed": [_named(row) for row in skipped[:NAMED]]} if skipped else {}),
         "wall_s": round(now - started, 3),
+        "waiting_s": round(waited_s, 3),
         "results": results,
     }
 

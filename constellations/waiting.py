@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from agents.engine.leases import LEASE_S
 from agents.machines import ACTOR
-from agents.models import Actor, Device, Runner
+from agents.models import Actor, Device, Loop, Runner
 from agents.tables import Fields
+from agents.working_reads import below
 from constellations import conditions
 from constellations.dispatch import SESSION_LIMIT
 from constellations.drafts import is_skipped
@@ -27,7 +28,8 @@ EDGES = 10_000
 """Dependencies of one task that are looked at."""
 KINDS = (
     "running", "ended", "cancelled", "in_words", "dependency", "condition_unknown", "condition_false", "approval", "waits",
-    "paused", "retry", "no_runner", "no_device", "device_offline", "device_draining", "device_full", "limit", "starting",
+    "resources", "paused", "retry", "no_runner", "no_device", "device_offline", "device_draining", "device_full", "limit",
+    "starting",
 )  # fmt: skip
 """`in_words`: it says in words alone what to do. `waits`: its agent awaits something else than a person. `starting`: nothing
 holds it back.
@@ -39,7 +41,9 @@ def why(task: Task) -> Fields:
     """{"kind": one of KINDS, "text": a sentence, "fields": what it is about}; to be read inside `consistent_read`."""
     row = {"state": task.state, "reason": task.reason}
     if task.state == "RUNNING":
-        return _approval(task) or _awaits(task) or told("running", f"{task.task_id} runs, attempt {task.attempt}")
+        return (
+            _approval(task) or _awaits(task) or _short(task) or told("running", f"{task.task_id} runs, attempt {task.attempt}")
+        )
     if task.state == "WAITING_DEPENDENCY" or is_skipped(row):
         found = _dependencies(task) or told("starting", "all it waits for has ended; its session is about to take that up")
         then = f"; then it {NEEDS}" if task.tool == IN_WORDS and task.state == "WAITING_DEPENDENCY" else ""
@@ -134,6 +138,19 @@ def _awaits(task: Task) -> Fields | None:
     agent = attempt.agent
     text = f"its agent waits ({agent.state})" + (f": {agent.reason}" if agent.reason else "")
     return told("waits", text, agent=agent.pk, state=agent.state)
+
+
+def _short(task: Task) -> Fields | None:
+    """An agent that works on a device which is low on something stands still where it is, until the device is no longer."""
+    attempt = Attempt.objects.filter(task=task, outcome="").select_related("device").first()
+    if attempt is None:
+        return None
+    agents = [attempt.agent_id, *below(attempt.agent_id)]
+    loop = Loop.objects.filter(agent__in=agents, state="ResourcePaused").first()
+    if loop is None:
+        return None
+    text = f"its agent waits until {attempt.device.name} has enough again: {loop.reason}"
+    return told("resources", text, agent=loop.agent_id, device=attempt.device.name, since=loop.entered_at)
 
 
 def _paused(task: Task) -> Fields | None:

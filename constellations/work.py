@@ -28,6 +28,7 @@ from constellations.machines.task import OPEN
 from constellations.proposals import Proposals
 from constellations.replanning import Replanning
 from constellations.verdict import verdict
+from constellations.waited import waited_s
 
 if TYPE_CHECKING:
     from agents.engine.drive import Drive
@@ -86,9 +87,9 @@ class ConstellationWork:
         """Where those files begin, in a fork."""
         return str(self.constellation["forked_from_id"] or "")
 
-    def begin(self, turn: Turn, prepared: Any) -> None:
+    def begin(self, turn: Turn, prepared: Any, took: float) -> None:
         with nothing_collected():
-            begin(self, turn, prepared)
+            begin(self, turn, prepared, took)
 
     def begins(self) -> bool:
         return self.live is None and not self.finished
@@ -249,7 +250,8 @@ class ConstellationWork:
         """Every task has ended and the planner has no more edits, or a rule (for a reason) says that this is the end."""
         assert self.live is not None
         judged = GIVEN_UP if given_up else verdict([node.row for node in self.live.nodes.values()])
-        result = planner.summary(self.live, from_iso(self.constellation["created_at"]), now)
+        waited = waited_s(self.constellation["id"], turn)
+        result = planner.summary(self.live, from_iso(self.constellation["created_at"]), now, waited)
         if reason:
             result["summary"] += f"; {reason}"
         state = turn.transition(

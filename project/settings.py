@@ -1,5 +1,6 @@
 """Settings. Everything an installation may want to change is an environment variable, listed in docs/settings.md."""
 
+import json
 import os
 import secrets
 from datetime import timedelta
@@ -7,6 +8,9 @@ from pathlib import Path
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
+
+from constellations import guard_forms
+from constellations.values import Misfit, key_text
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = Path(os.environ.get("ORRERY_STATE_DIR", BASE_DIR / "var")).resolve()
@@ -98,11 +102,24 @@ def _seconds(name: str, default: float) -> float:
     return seconds
 
 
+def _progress(text: str) -> dict:
+    """What an installation's agents have instead of the defaults of `agents.progress.settings`, as tasks have it in plans."""
+    try:
+        return guard_forms.progress(json.loads(text or "{}"))
+    except json.JSONDecodeError as error:
+        flaw = str(error)
+    except Misfit as error:
+        flaw = f"{key_text(error.path)}: {error}".removeprefix(": ")
+    raise ImproperlyConfigured(f'ORRERY_PROGRESS must be JSON such as {{"stuck_threshold": 5}}: {flaw}')
+
+
 LONGEST_S = 10 * 365 * 86_400.0
 IDLE_S = _seconds("ORRERY_IDLE_S", 600)
 """Inactivity after which an idle actor completes."""
 PAUSED_S = _seconds("ORRERY_PAUSED_S", 24 * 3600)
 """The same for a paused one."""
+PROGRESS = _progress(os.environ.get("ORRERY_PROGRESS", ""))
+"""Settings of progress and of being stuck; a task's own come first."""
 
 DATABASE_URL = os.environ.get("DATABASE_URL", f"sqlite:///{STATE_DIR / 'orrery.sqlite3'}")
 POWER_SAFE = os.environ.get("ORRERY_POWER_SAFE") == "1"

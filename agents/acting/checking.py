@@ -58,7 +58,7 @@ def check_progress(member: Member, turn: Turn, now: float) -> bool:
     course, at = member.script.course(before)
     at = replace(at, waits="")
     if before.met is False and before.detour < 0 and course in ("next", "phase_done", "done"):
-        member.phases.blocked(turn, before.error)
+        member.phases.blocked_by_step(turn, before.error)
     if course == "again":
         return _again(member, turn, before, at)
     event = {"next": "progress", "failed": "done"}.get(course, course)

@@ -124,6 +124,8 @@ class Crew:
 
     def _close(self, turn: Turn, member: Member, ended_well: bool, reason: str) -> None:
         """What an agent leaves open ends with it."""
+        if not ended_well:
+            member.phases.blocked_by_step(turn, reason or "its agent has ended")
         member.phases.complete(turn, ended_well=ended_well)
         if member.approval is not None and member.approval["state"] == "waiting":
             asking.withdraw(turn, member.approval, reason)

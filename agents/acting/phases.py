@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agents.acting.policies import target_of
+from agents.acting.script import Step
 from agents.clock import from_iso
 from agents.tables import TABLES, Fields
 from agents.turns import Turn
@@ -17,6 +19,8 @@ BLOCKERS = 50
 """Entries a record keeps."""
 TEXT = 500
 """Characters of a blocker or of a test's name."""
+STEP_NAME = 100
+"""Characters of a blocker that say what its step does."""
 
 
 class Phases:
@@ -69,6 +73,13 @@ class Phases:
         if fields:
             self._set(turn, "phase_changed", **fields)
 
+    def blocked_by_step(self, turn: Turn, why: str) -> None:
+        """The step in turn stands in the phase's way; the blocker says which that is."""
+        member = self._member
+        step = member.step
+        if self.now is not None:
+            self.blocked(turn, why if step is None else f"step {member.at.step + 1} ({_name_of(step)}): {why}")
+
     def blocked(self, turn: Turn, why: str) -> None:
         if self.now is not None and len(self.now["blockers"]) < BLOCKERS:
             self._set(turn, "phase_blocked", blockers=[*self.now["blockers"], why[:TEXT]])
@@ -99,3 +110,11 @@ class Phases:
         assert self.now is not None
         turn.record(event, number=self.now["number"], set={"phase": {str(self.now["id"]): fields}})
         self.now.update(fields)
+
+
+def _name_of(step: Step) -> str:
+    """What a step does, in few words: `command make test`, `delegate reviewer`."""
+    if step["do"] == "call":
+        return f"{step['tool']} {target_of(step['tool'], step['arguments'])}"[:STEP_NAME]
+    about = step.get("question") or step.get("name") or step.get("for") or step.get("text") or ""
+    return f"{step['do']} {about}".rstrip()[:STEP_NAME]

@@ -107,7 +107,7 @@ def _ask_a_person(member: Member, turn: Turn) -> bool:
     if said == AGAIN:
         return _retry(member, turn)
     if said == SKIP:
-        member.phases.blocked(turn, member.at.error)
+        member.phases.blocked_by_step(turn, member.at.error)
         member.move(turn, "check", replace(member.at, met=True, fault="", error=""))
         return True
     return _give_up(member, turn)

@@ -135,7 +135,7 @@ class ActorPart:
         self._move(turn, actor, "ProcessInteraction")
         self._set_inbox(turn, "interaction_started", item, state="running", started_at=turn.at)
         self.drive.work = handler().open(self.drive, item)
-        self.drive.work.begin(turn, self.drive.prepared.pop(item["id"]))
+        self.drive.work.begin(turn, *self.drive.prepared.pop(item["id"]))
 
     def _work(self, turn: Turn, now: float) -> bool:
         actor, work = self.row(), self.drive.work
@@ -145,7 +145,7 @@ class ActorPart:
             return self._pausing(turn, actor)
         prepared = self.drive.prepared.pop(work.interaction["id"], None) if work.begins() else None
         if prepared is not None:
-            work.begin(turn, prepared)
+            work.begin(turn, *prepared)
         more = work.decide(turn, now, DECISIONS_A_TURN)
         if work.finished:
             self._finish(turn, actor)

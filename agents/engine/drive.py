@@ -51,7 +51,7 @@ class Drive:
         self.rows: Rows = {}
         self.work: Work | None = None
         self.outcomes: dict[int, Outcome] = {}
-        self.prepared: dict[int, Any] = {}
+        self.prepared: dict[int, tuple[Any, float]] = {}
         self.busy = False
         self.lost = False
         self.stale = True
@@ -77,9 +77,10 @@ class Drive:
         self._beyond = 0
         self.actor = ActorPart(self)
 
-    # `printed`: the last that an attempt's call under way has printed. `woken`: somebody asked for a look since the last turn,
-    # for example because a slot was granted. `_of_all`: what was decided is about everything there is. `_came_second`: others
-    # record in this session too, while this work is in hand.
+    # `prepared`: requests that were read, by their ids, and the seconds that this took. `printed`: the last that the call under
+    # way of an attempt has printed. `woken`: somebody asked for a look since the last turn, for example because a slot was
+    # granted. `_of_all`: what was decided is about everything there is. `_came_second`: others record in this session too,
+    # while this work is in hand.
 
     # --- reading
 

@@ -27,8 +27,10 @@ class Work(Protocol):
         """Row of what is worked on; 0 when there is none. A command to the work names it."""
         ...
 
-    def begin(self, turn: Turn, prepared: Any) -> None:
-        """Start on the interaction, or once more; `prepared` is what the handler's `prepare` returned, or its error."""
+    def begin(self, turn: Turn, prepared: Any, took: float) -> None:
+        """Start on the interaction, or once more; `prepared` is what the handler's `prepare` returned in `took` seconds, or
+        its error.
+        """
 
     def begins(self) -> bool:
         """Whether it waits to begin once more, and for what the handler prepares for that."""

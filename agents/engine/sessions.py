@@ -340,16 +340,18 @@ class Sessions:
         return False
 
     async def _prepare(self, drive: Drive, item: Fields) -> None:
+        since = self._loop.time()
         for made in count(1):
             try:
-                drive.prepared[item["id"]] = await self.in_thread(handler().prepare, item["payload"])
+                prepared = await self.in_thread(handler().prepare, item["payload"])
                 break
             except Exception as error:
                 if not is_transient(error) or made > RETRIES:  # the interaction's creation fails with it
                     log.error("session %s: its request cannot be prepared", drive.stream, exc_info=error)
-                    drive.prepared[item["id"]] = AgentsError(f"{type(error).__name__}: {error}")
+                    prepared = AgentsError(f"{type(error).__name__}: {error}")
                     break
             await asyncio.sleep(pause(made, drive.stream, RETRY_S, RETRY_LONGEST_S))
+        drive.prepared[item["id"]] = prepared, self._loop.time() - since
         await self._read(drive)
 
     async def _hydrate(self, drive: Drive, after: float) -> None:

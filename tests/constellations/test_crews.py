@@ -3,12 +3,16 @@
 from threading import Thread
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
 from agents import policies, services, storage
 from agents.approvals import approval_decide
 from agents.models import Agent, Approval, Event, Evidence, Loop, PhaseRecord, Transition
 from constellations.models import Attempt, Task
+from constellations.waiting import why
+from project.settings import _progress
 from tests.constellations.test_live_edits import outsider, until
+from tests.constellations.test_work import in_thread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
@@ -60,8 +64,63 @@ def test_a_failure_that_may_be_passed_over_blocks_its_phase(engine, device):
     assert found.tasks.get().state == "COMPLETED"
     first, second = PhaseRecord.objects.order_by("number")
     assert (first.outcome, second.outcome) == ("completed_with_issues", "success")
-    assert "exit code 1" in first.blockers[0]
+    assert first.blockers[0].startswith("step 1 (command sh -c 'exit 1'): exit code 1")
     assert [test["passed"] for test in second.tests] == [True]
+
+
+def test_a_phase_that_fails_names_the_step_that_stood_in_its_way(engine, device):
+    phases = [
+        {"description": "try", "steps": [sh("echo ok"), sh("echo no disk >&2; exit 4")]},
+        {"description": "finish", "steps": [sh("echo done")]},
+    ]
+    engine.carry_out({"tasks": [{"task_id": "work", "device": "laptop", "phases": phases}]})
+    record = PhaseRecord.objects.get()
+    assert (record.outcome, len(record.blockers)) == ("completed_with_issues", 1)
+    assert record.blockers[0].startswith("step 2 (command sh -c 'echo no disk >&2; exit 4'): exit code 4")
+
+
+@pytest.mark.parametrize(
+    ("step", "more", "says"),
+    [
+        (sh("sleep 600"), {"timeout": 0.3}, "step 1 (command sh -c 'sleep 600'): stopped after 0.3 s"),
+        ({"ask": "Which one?", "timeout": 0.1}, {}, "step 1 (ask Which one?): nobody answered in time: Which one?"),
+        (
+            {"delegate": {"name": "reviewer", "steps": [sh("exit 3")]}}, {},
+            "step 1 (delegate reviewer): exit code 3",
+        ),
+    ],
+)  # fmt: skip
+def test_so_does_one_that_ends_in_another_way(engine, device, step, more, says):
+    phases = [{"description": "try", "steps": [step]}, {"description": "finish", "steps": [sh("echo done")]}]
+    engine.carry_out({"tasks": [{"task_id": "work", "device": "laptop", "phases": phases, **more}]})
+    assert [each[: len(says)] for each in PhaseRecord.objects.get().blockers] == [says]
+
+
+def test_an_installation_says_when_its_agents_are_stuck_and_a_task_says_better(engine, device, settings):
+    settings.PROGRESS = {"stuck_threshold": 5}
+    again = [sh("exit 1", tries=9)]
+    engine.carry_out({"tasks": [steps(*again)]})
+    assert Evidence.objects.filter(kind="tool", verdict__isnull=False).order_by("id").first().number == 5
+    found = engine.carry_out({"tasks": [steps(*again, progress={"stuck_threshold": 3})]})
+    hits = Evidence.objects.filter(kind="tool", verdict__isnull=False, loop__agent__session=found.session)
+    assert hits.order_by("id").first().number == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "Expecting property name"),
+        ("[1]", "must be an object"),
+        ('{"stuck_treshold": 3}', "stuck_treshold: "),
+        ('{"stuck_threshold": "3"}', "stuck_threshold must be a whole number from 0"),
+        ('{"test_commands": 3}', "test_commands: must be a list"),
+        ('{"test_commands": ["("]}', "test_commands[0]: "),
+    ],
+)
+def test_settings_of_progress_that_make_no_sense_are_named_when_the_installation_starts(text, says):
+    with pytest.raises(ImproperlyConfigured, match=r"^ORRERY_PROGRESS must be JSON such as") as refused:
+        _progress(text)
+    assert says in str(refused.value)
 
 
 def test_the_same_error_three_times_is_steered_and_the_fourth_time_halted(engine, device):
@@ -367,8 +426,18 @@ def test_an_agent_pauses_while_its_device_is_short_of_memory(engine, device, mon
         "agents.engine.surroundings.read",
         lambda workspace, before: Reading(next(readings, 60.0), 10.0, None, float(next(clock))),
     )
-    engine.carry_out({"tasks": [steps(*[sh(f"sleep 0.15; echo {n}") for n in range(6)])]})
+    engine.submit({"tasks": [steps(*[sh(f"sleep 0.15; echo {n}") for n in range(6)])]})
+    seen = []
+
+    def until() -> bool:
+        if not seen and found("agents_loop", "state = 'ResourcePaused'")():
+            in_thread(lambda: seen.append(why(Task.objects.get())))
+        return found("agents_inboxitem", "outcome <> ''")()
+
+    engine.run(until)
     assert Task.objects.get().state == "COMPLETED"
+    assert (seen[0]["kind"], seen[0]["fields"]["device"]) == ("resources", "laptop")
+    assert seen[0]["text"].startswith("its agent waits until laptop has enough again: memory 99.0%")
     moves = Transition.objects.filter(machine="tool_loop")
     low = moves.get(event="resources_low")
     assert "memory 99.0%" in low.reason

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agents', '0006_retries'),
+        ('agents', '0008_ancestry'),
     ]
 
     operations = [
