@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 from django.db import IntegrityError
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
@@ -119,8 +119,7 @@ class SessionViews(mixins.ListModelMixin, Api):
     filter_backends: list = []
 
     def get_queryset(self) -> QuerySet[Session]:
-        latest = Actor.objects.filter(session=OuterRef("pk")).order_by("-epoch").values("state")[:1]
-        return Session.objects.visible_to(self.request.user).select_related("owner").annotate(actor_state=Subquery(latest))
+        return Session.objects.visible_to(self.request.user).select_related("owner").with_latest_actor()
 
     def only_id(self) -> int:
         """The session of the address, if it is the reader's to see; one query."""
@@ -151,10 +150,10 @@ class SessionViews(mixins.ListModelMixin, Api):
             session.snapshot = replay.snapshot(session.pk)
         return Response(self._detail(session))
 
-    def _detail(self, session: Session) -> dict[str, Any]:
+    def _detail(self, session: Any) -> dict[str, Any]:
         actors = list(session.actors.order_by("-epoch")[:ACTORS])
         row = forms.SessionRow(session).data
-        row["actors"] = forms.ActorRow(actors, many=True).data
+        row["actors"] = forms.ActorRow(actors, many=True, context={"renewed_at": session.renewed_at}).data
         snapshot = getattr(session, "snapshot", None)
         row["head"] = head_of(session.pk) if snapshot is None else snapshot["seq"]
         return row if snapshot is None else {**row, "snapshot": snapshot}

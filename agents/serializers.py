@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_serializer
@@ -10,6 +11,8 @@ from rest_framework import serializers
 
 from agents.authors import names_of
 from agents.devices import recipes as cookbook
+from agents.heartbeats import STALE_S, heartbeat, is_stale
+from agents.machines import ACTOR
 from agents.models import Actor, Device, InboxItem, Session, Token, Transition
 from agents.models.access import SCOPES
 from agents.pagination import LARGEST
@@ -279,10 +282,30 @@ class History(serializers.Serializer):
     next = serializers.IntegerField(allow_null=True, help_text="Cursor of the next page.")
 
 
+HEARTBEAT = "Its last step or command, or the last renewal of the runner that has its session."
+STALE = (
+    f"It has not ended, and the heartbeat is older than {STALE_S:g} s. One at rest has no runner, and becomes so without harm."
+)
+
+
 class ActorRow(serializers.ModelSerializer):
+    """`renewed_at` of the context is of the runner that has the session now; what has ended has none."""
+
+    heartbeat_at = serializers.SerializerMethodField(help_text=HEARTBEAT)
+    stale = serializers.SerializerMethodField(help_text=STALE)
+
     class Meta:
         model = Actor
-        fields = ("id", "epoch", "state", "reason", "pausing", "created_at", "entered_at", "active_at")
+        fields = (
+            "id", "epoch", "state", "reason", "pausing", "created_at", "entered_at", "active_at", "heartbeat_at", "stale",
+        )  # fmt: skip
+
+    def get_heartbeat_at(self, actor: Actor) -> datetime | None:
+        ended = ACTOR.is_terminal(actor.state)
+        return heartbeat(actor.active_at, None if ended else self.context.get("renewed_at"))
+
+    def get_stale(self, actor: Actor) -> bool:
+        return is_stale(actor.state, self.get_heartbeat_at(actor))
 
 
 class SessionRow(serializers.ModelSerializer):
@@ -291,12 +314,16 @@ class SessionRow(serializers.ModelSerializer):
     state = serializers.CharField(source="actor_state", allow_null=True, help_text="Of its latest actor.")
     token = serializers.CharField(source="token_key", help_text="Key of the token that started it; empty: a person did.")
     parent = serializers.IntegerField(source="parent_id", allow_null=True, help_text="The session it was started from.")
+    stale = serializers.SerializerMethodField(help_text=f"Its latest actor: {STALE}")
 
     class Meta:
         model = Session
         fields: tuple[str, ...] = (
-            "id", "owner", "owner_name", "title", "created_at", "state", "token", "parent", "depth",
+            "id", "owner", "owner_name", "title", "created_at", "state", "stale", "token", "parent", "depth",
         )  # fmt: skip
+
+    def get_stale(self, session: Any) -> bool:
+        return is_stale(session.actor_state, heartbeat(session.active_at, session.renewed_at))
 
 
 class SessionDetail(SessionRow):

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -13,8 +13,10 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from agents.heartbeats import heartbeat, is_stale
 from agents.machines import ACTOR
-from agents.models import Actor, Device, InboxItem, Session
+from agents.models import Device, InboxItem, Session
+from agents.models.acting import SessionQuerySet
 from agents.permissions import refusal
 from agents.tables import TABLES
 from frontend.approval_views import decision_config
@@ -31,7 +33,12 @@ LARGEST_ID = (1 << 63) - 1
 @login_required
 def sessions(request: HttpRequest) -> HttpResponse:
     """The sessions a user may see, newest first, and the request box. `?before=ID` shows older ones."""
-    found = list(_listed(Session.objects.visible_to(request.user), request.GET.get("before", ""))[: SESSIONS_PAGE + 1])
+    found: list[Any] = list(
+        _listed(Session.objects.visible_to(request.user), request.GET.get("before", ""))[: SESSIONS_PAGE + 1]
+    )
+    for each in found:
+        each.heartbeat_at = heartbeat(each.active_at, each.renewed_at)
+        each.is_stale = is_stale(each.actor_state, each.heartbeat_at)
     older = found[SESSIONS_PAGE - 1].pk if len(found) > SESSIONS_PAGE else None
     may_operate = _may_operate(request.user)
     context = {
@@ -43,17 +50,19 @@ def sessions(request: HttpRequest) -> HttpResponse:
     return render(request, "frontend/sessions.html", context)
 
 
-def _listed(visible: QuerySet[Session], before: str) -> QuerySet[Session]:
+def _listed(visible: SessionQuerySet, before: str) -> SessionQuerySet:
     """With the state of the latest actor and the latest interaction, in one query."""
-    actor = Actor.objects.filter(session=OuterRef("pk")).order_by("-epoch")
     asked = InboxItem.objects.filter(session=OuterRef("pk"), kind="interaction").order_by("-id")
     if before.isascii() and before.isdigit() and int(before) <= LARGEST_ID:
         visible = visible.filter(pk__lt=int(before))
-    return visible.select_related("owner").annotate(
-        actor_state=Subquery(actor.values("state")[:1]),
-        last_state=Subquery(asked.values("state")[:1]),
-        last_outcome=Subquery(asked.values("outcome")[:1]),
-        when=Coalesce(Subquery(asked.values("ended_at")[:1]), Subquery(asked.values("created_at")[:1]), "created_at"),
+    return (
+        visible.select_related("owner")
+        .with_latest_actor()
+        .annotate(
+            last_state=Subquery(asked.values("state")[:1]),
+            last_outcome=Subquery(asked.values("outcome")[:1]),
+            when=Coalesce(Subquery(asked.values("ended_at")[:1]), Subquery(asked.values("created_at")[:1]), "created_at"),
+        )
     )
 
 

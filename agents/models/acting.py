@@ -2,12 +2,13 @@
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Value
+from django.db.models import OuterRef, Value
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Coalesce, Left, Length
 from django.db.models.lookups import GreaterThan
 
 from agents.machines import ACTOR, DEVICE_AGENT
+from agents.models.engine import Lease
 from agents.models.states import agent_state_check, state_check
 
 REQUEST_SHOWN = 2_000
@@ -22,6 +23,16 @@ class SessionQuerySet(models.QuerySet["Session"]):
         if user.is_superuser or user.groups.filter(name="admin").exists():
             return self
         return self.filter(owner=user)
+
+    def with_latest_actor(self) -> "SessionQuerySet":
+        """Each with state and last step of its latest actor, and the last renewal of the runner that has its lease."""
+        actor = Actor.objects.filter(session=OuterRef("pk")).order_by("-epoch")
+        lease = Lease.objects.filter(stream=OuterRef("pk"))
+        return self.annotate(
+            actor_state=models.Subquery(actor.values("state")[:1]),
+            active_at=models.Subquery(actor.values("active_at")[:1]),
+            renewed_at=models.Subquery(lease.values("runner__renewed_at")[:1]),
+        )
 
 
 class Session(models.Model):

@@ -1,6 +1,7 @@
 """The dashboard as a person uses it: real server, real runners, real commands, a real browser."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.sync_api import Page, Route, WebSocketRoute, expect
@@ -74,6 +75,28 @@ def test_a_task_changes_its_colour_without_a_reload(page):
     done = node(page, "second").locator(".state").evaluate("text => getComputedStyle(text).fill")
     assert running != done
     expect(node(page, "second").locator(".state")).to_have_text("Completed")
+
+
+def test_an_actor_without_a_sign_of_life_is_shown_as_stale(page):
+    """The real answer, as it would be three minutes after everything that lives has stopped."""
+    submit(page, PLAN, "goes quiet")
+    page.wait_for_url(re.compile(r"/sessions/\d+/$"))
+    wait_for_the_end(page)
+    expect(page.locator("#actor .stale")).to_have_count(0)
+
+    def later(route: Route) -> None:
+        answer = route.fetch()
+        body = answer.json()
+        assert body["actors"][0]["stale"] is False
+        long_ago = datetime.now(UTC) - timedelta(minutes=3)
+        body["actors"][0] |= {"stale": True, "heartbeat_at": long_ago.isoformat()}
+        route.fulfill(response=answer, json=body)
+
+    page.route(re.compile(r"/api/sessions/\d+/$"), later)
+    page.reload()
+    expect(page.locator("#actor .stale")).to_have_text(
+        re.compile(r"^stale: last sign of life [23] min ago$"), timeout=PATIENCE_MS
+    )
 
 
 def test_the_result_progress_and_events_of_a_run_are_shown(page):

@@ -55,6 +55,10 @@ export function events(session, since, limit) {
   return call("GET", `/api/sessions/${session}/events/?since=${since}&limit=${limit}`);
 }
 
+export function session(id) {
+  return call("GET", `/api/sessions/${id}/`);
+}
+
 export function devices() {
   return call("GET", "/api/devices/");
 }

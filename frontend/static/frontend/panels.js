@@ -15,11 +15,12 @@ export function newest(rows) {
   return found;
 }
 
-// The actor's state, and the commands that its machine takes in it (`choices`: {state: [event]}).
-export function drawActor(host, fold, choices, mayOperate) {
+// The actor's state, and the commands that its machine takes in it (`choices`: {state: [event]}). `life` is the latest actor
+// as REST shows it, with its heartbeat, which is in no stream; null before somebody has looked.
+export function drawActor(host, fold, choices, mayOperate, life = null, now = 0) {
   const actor = newest(fold.table("actor"));
   const look = actor ? lookOf("actor", actor.state) : { ...lookOf("actor", "created"), word: "No actor yet" };
-  host.querySelector(".state").replaceChildren(chip(look, actor?.reason || null), ...pausing(actor));
+  host.querySelector(".state").replaceChildren(chip(look, actor?.reason || null), ...pausing(actor), ...signOfLife(actor, life, now));
   for (const button of host.querySelectorAll("button[data-command]")) {
     button.hidden = !mayOperate || !actor || !(choices[actor.state] ?? []).includes(button.dataset.event);
   }
@@ -27,6 +28,11 @@ export function drawActor(host, fold, choices, mayOperate) {
 
 function pausing(actor) {
   return actor?.pausing && actor.state !== "paused" ? [element("span", { class: "note" }, "pausing…")] : [];
+}
+
+function signOfLife(actor, life, now) {
+  if (!life?.stale || life.id !== actor?.id) return [];
+  return [element("span", { class: "note stale" }, `stale: last sign of life ${ago(life.heartbeat_at, now)}`)];
 }
 
 // `nameOf(device id)` names a device.

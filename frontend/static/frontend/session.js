@@ -9,6 +9,7 @@ import { Changes, Fold } from "./fold.js";
 import { Graph } from "./graph.js";
 import { drawActor, drawAgents, drawCounters, drawDevices, drawProgress, drawRequests, newest, tally } from "./panels.js";
 import { payloadOf, PlanBox } from "./plan_box.js";
+import { Poll } from "./poll.js";
 import { isSkipped } from "./states.js";
 import { WaitingPanel } from "./waiting_panel.js";
 
@@ -16,6 +17,8 @@ const PANELS_MS = 200; // the panels are read, not watched: this often is enough
 const CLOCK_MS = 1000; // and this often for the times in them
 const DEVICES_MS = 5000; // between two looks at the devices' slots
 const SLOTS_MS = 700; // after which a start or an end of ours shows there
+const LIFE_MS = 15_000; // between two looks at the actor's heartbeat
+const LIFE_LONGEST_MS = 120_000; // and at most, while they fail
 const FEED_PAST = 100; // events that the feed shows from before the page was opened
 
 const config = pageData("config");
@@ -30,6 +33,7 @@ let drawnAt = 0;
 let shown = null; // the constellation on view
 let devicesTimer = 0;
 let slotsTimer = 0;
+let life = null; // the latest actor, with its heartbeat
 let chosen = false; // by the reader, so that a newer one does not take its place
 
 const graph = new Graph(at("#graph"), { fold, deviceName, onOpen: open, now });
@@ -154,7 +158,7 @@ function drawPanels(changes) {
   if (changes.has("attempt")) slotsTimer ||= setTimeout(lookAtSlots, SLOTS_MS);
   waiting.tick();
   drawer.tick();
-  drawActor(at("#actor"), fold, config.actor_choices, config.may_operate);
+  drawActor(at("#actor"), fold, config.actor_choices, config.may_operate, life, now());
   drawAgents(at("#agents"), fold, nameOf, now());
   if (!at("#requests").contains(document.activeElement) || changes.has("inbox")) drawRequests(at("#requests"), fold, now());
   if (!changes.has("task", "device", "constellation")) return;
@@ -177,6 +181,11 @@ async function refreshDevices() {
   if (document.hidden) return;
   for (const device of (await api.devices()).results) deviceById.set(device.id, { ...deviceById.get(device.id), ...device });
   drawDevices(at("#devices"), devices());
+}
+
+// Nor are heartbeats.
+async function lookForLife() {
+  life = (await api.session(config.session)).actors[0] ?? null;
 }
 
 function lookAtSlots() {
@@ -274,3 +283,4 @@ drawPanels(new Changes());
 connection.open();
 requestAnimationFrame(frame);
 look();
+new Poll(lookForLife, { everyMs: LIFE_MS, longestMs: LIFE_LONGEST_MS }).soon();
