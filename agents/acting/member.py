@@ -12,7 +12,7 @@ from agents.acting.phases import Phases
 from agents.acting.policies import Judgement, Rule, judge, target_of
 from agents.acting.script import Holds, Position, Script, Step
 from agents.clock import from_iso
-from agents.engine.tools import Call, Outcome
+from agents.engine.tools import SECONDS, Call, Outcome
 from agents.machines import DEVICE_AGENT, TOOL_LOOP
 from agents.progress.settings import Settings
 from agents.progress.tracker import Verdict, progress, progress_due
@@ -180,7 +180,7 @@ class Member:
 
     def _call(self, key: int, action: Mapping[str, Any], step: Step) -> Call:
         scene = self.crew.scene
-        seconds = step["timeout"]
+        seconds = step["timeout"] or SECONDS.get(action["tool"])
         return Call(
             attempt=self.crew.attempt["id"], session=scene.stream, tool=action["tool"], arguments=action["arguments"],
             device=scene.device, timeout=seconds * self.at.stretch if seconds else seconds, scope=scene.scope,

@@ -14,6 +14,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from threading import Lock
 
 from agents.errors import AgentsError
 from agents.progress.digests import DIGEST_LENGTH
@@ -60,6 +61,34 @@ class FileUnfit(FileRefused):
     error_kind = "bad_arguments"
 
 
+class NobodyWaits(FileRefused):
+    """Whoever wanted the change has given it up."""
+
+    code = "nobody_waits"
+
+
+class Leave:
+    """Leave to change a file, which whoever wants the change may take back while it is not being made."""
+
+    def __init__(self) -> None:
+        self._lock, self._given = Lock(), True
+
+    def take_back(self) -> bool:
+        """From now on nothing is changed; False while something just is."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        self._given = False
+        self._lock.release()
+        return True
+
+    @contextlib.contextmanager
+    def change(self, name: str) -> Iterator[None]:
+        with self._lock:
+            if not self._given:
+                raise NobodyWaits(f"{name} is not changed any more: nobody waits for it")
+            yield
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """`text` is what the file holds from `offset` on; `offset` and `size` (of the whole file) are in characters."""
@@ -91,18 +120,18 @@ def read(workspace: Path, path: str, offset: int = 0, limit: int = READ_CHARACTE
     return Content(text[offset : offset + min(limit, READ_CHARACTERS)], offset, len(text))
 
 
-def write(workspace: Path, path: str, content: str) -> Change:
+def write(workspace: Path, path: str, content: str, leave: Leave | None = None) -> Change:
     """Make the file, or replace all it holds, at once; folders that are missing are made. Raises FileRefused."""
     encoded = _encoded(path, content)
     with _in_its_folder(workspace, path, make=True) as (folder, name):
         before = _state(folder, name, path)
         if before == UNKNOWN:
             raise FileRefused(f"{path} is not a file")
-        _replace(folder, name, encoded)
+        _replace(folder, name, encoded, leave or Leave())
     return Change(before, content_digest(encoded), len(content))
 
 
-def edit(workspace: Path, path: str, old: str, new: str, count: int = 1) -> Change:
+def edit(workspace: Path, path: str, old: str, new: str, count: int = 1, leave: Leave | None = None) -> Change:
     """Replace `old`, wherever it stands, by `new`. Raises FileRefused, also when it stands in more than `count` places."""
     with _in_its_folder(workspace, path) as (folder, name):
         content = _content(folder, name, path)
@@ -114,7 +143,7 @@ def edit(workspace: Path, path: str, old: str, new: str, count: int = 1) -> Chan
             raise FileRefused(f"text to replace found {found} times in {path}, allowed: {count}")
         changed = text.replace(old, new)
         encoded = _encoded(path, changed)
-        _replace(folder, name, encoded)
+        _replace(folder, name, encoded, leave or Leave())
     return Change(content_digest(content), content_digest(encoded), len(changed), found)
 
 
@@ -256,7 +285,7 @@ def _encoded(path: str, content: str) -> bytes:
     return encoded
 
 
-def _replace(folder: int, name: str, content: bytes) -> None:
+def _replace(folder: int, name: str, content: bytes, leave: Leave) -> None:
     """Whoever reads meanwhile finds the old content or the new one. The file keeps its permissions."""
     temporary = f".written-{secrets.token_hex(8)}"
     file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
@@ -264,7 +293,8 @@ def _replace(folder: int, name: str, content: bytes) -> None:
         with open(file, "wb") as opened:
             _keep_mode(folder, name, file)
             opened.write(content)
-        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        with leave.change(name):
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         os.unlink(temporary, dir_fd=folder)
         raise

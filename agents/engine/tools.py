@@ -94,6 +94,8 @@ class Call:
 
 
 Tool = Callable[[Call], Outcome | Awaitable[Outcome]]
+SECONDS: dict[str, float] = {}
+"""Time-outs of tools, by name, for calls that say none; a tool without one has no other end than its device's limits."""
 KEEP_TIME: set[str] = set()
 """Names of tools that end by themselves when their time is over, with an outcome that says what there was until then."""
 
@@ -105,8 +107,10 @@ class BadArguments(AgentsError):
     error_kind = "bad_arguments"
 
 
-def tool(name: str, schema: Schema | None = None, keeps_time: bool = False) -> Callable[[Tool], Tool]:
-    """Register a tool under `name`, with the JSON Schema of its arguments."""
+def tool(
+    name: str, schema: Schema | None = None, keeps_time: bool = False, seconds: float | None = None
+) -> Callable[[Tool], Tool]:
+    """Register a tool under `name`, with the JSON Schema of its arguments and the time-out of a call that says none."""
 
     def register(function: Tool) -> Tool:
         TOOLS[name] = function
@@ -114,6 +118,8 @@ def tool(name: str, schema: Schema | None = None, keeps_time: bool = False) -> C
             SCHEMAS[name] = schema
         if keeps_time:
             KEEP_TIME.add(name)
+        if seconds is not None:
+            SECONDS[name] = seconds
         return function
 
     return register
@@ -173,11 +179,13 @@ class Bodies:
             self._on_end(call, _called(function, call))
 
     async def _follow(self, function: Tool, call: Call) -> Outcome:
+        seconds = SECONDS.get(call.tool) if call.timeout is None else call.timeout
+        grace = GRACE_S if call.tool in KEEP_TIME else 0.0
         try:
-            async with asyncio.timeout(_seconds(call)):
+            async with asyncio.timeout(None if seconds is None else seconds + grace):
                 return await self._tried(function, call)
         except TimeoutError:  # the call's own: what the tool raises is an outcome by now
-            return Outcome("timeout", error=f"stopped after {call.timeout:g} s", error_kind="timeout")
+            return Outcome("timeout", error=f"stopped after {seconds:g} s", error_kind="timeout")
 
     def _ended(self, call: Call, task: asyncio.Task[Outcome]) -> None:
         del self._tasks[call.key]
@@ -203,13 +211,6 @@ class Bodies:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _seconds(call: Call) -> float | None:
-    """After which a call is cut off."""
-    if call.timeout is None:
-        return None
-    return call.timeout + GRACE_S if call.tool in KEEP_TIME else call.timeout
 
 
 async def _awaited(function: Tool, call: Call) -> Outcome:

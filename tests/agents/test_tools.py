@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from agents.devices import files
 from agents.engine import commands, file_tools, tools
 from agents.engine.tools import TOOLS, BadArguments, Bodies, Call, Outcome, check_arguments
 from agents.progress.digests import digest
@@ -414,6 +415,71 @@ async def test_file_work_is_not_done_on_the_loop_and_an_interrupt_waits_for_its_
     await calls.bodies.interrupt_all()
     assert seen == [False]
     assert calls.ended == [Outcome("cancelled", error="interrupted")]
+
+
+@pytest.mark.parametrize("tool", ["read_file", "write_file", "edit_file", "observe"])
+def test_every_tool_of_files_has_a_time_out_of_its_own(tool):
+    assert tools.SECONDS[tool] == 60.0
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("write_file", {"path": "a", "content": "new"}), ("edit_file", {"path": "a", "old": "old", "new": "new"})],
+)
+async def test_a_change_that_is_stuck_is_over_when_its_time_is_and_comes_to_nothing(calls, monkeypatch, tool, arguments):
+    """As on a disk that answers no more: the new content is written, and the old is not replaced by it yet."""
+    await calls("write_file", {"path": "a", "content": "old"})
+    stuck, goes_on, gone_on = threading.Event(), threading.Event(), threading.Event()
+    keep = files._keep_mode
+
+    def slow(*place):
+        stuck.set()
+        goes_on.wait(30)
+        keep(*place)
+
+    real = os.unlink
+
+    def unlink(*args, **kwargs):
+        real(*args, **kwargs)
+        gone_on.set()
+
+    monkeypatch.setattr(files, "_keep_mode", slow)
+    monkeypatch.setattr(file_tools, "ENDS_S", 0.0)
+    monkeypatch.setitem(tools.SECONDS, tool, 0.1)
+    outcome = await calls(tool, arguments, timeout=None)
+    assert (outcome.outcome, outcome.error, outcome.error_kind) == ("timeout", "stopped after 0.1 s", "timeout")
+    assert stuck.is_set()
+    monkeypatch.setattr(os, "unlink", unlink)
+    goes_on.set()
+    await asyncio.to_thread(gone_on.wait, 30)
+    assert gone_on.is_set()
+    monkeypatch.setattr(files, "_keep_mode", keep)
+    assert (await calls("read_file", {"path": "a"})).result["content"] == "old"
+    assert [file["path"] for file in (await calls("observe")).result["files"]] == ["a"]
+
+
+async def test_a_change_that_is_being_made_is_waited_for(calls, monkeypatch):
+    begun, leave = threading.Event(), threading.Event()
+    real = os.rename
+
+    def rename(*args, **kwargs):
+        begun.set()
+        leave.wait(30)
+        real(*args, **kwargs)
+
+    monkeypatch.setattr(os, "rename", rename)
+    monkeypatch.setattr(file_tools, "ENDS_S", 0.0)
+    calls.bodies.start(call_of("write_file", {"path": "a", "content": "new"}))
+    await asyncio.to_thread(begun.wait, 30)
+    calls.bodies.interrupt(7)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert calls.ended == []
+    leave.set()
+    await calls.bodies.interrupt_all()
+    assert calls.ended == [Outcome("cancelled", error="interrupted")]
+    calls.ended.clear()
+    assert (await calls("read_file", {"path": "a"})).result["content"] == "new"
 
 
 async def test_a_file_that_the_host_has_no_handle_for_is_tried_again(calls, monkeypatch):
