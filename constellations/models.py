@@ -10,7 +10,7 @@ PRIORITIES = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 DEPENDENCY_TYPES = ("UNCONDITIONAL", "COMPLETION_ONLY", "SUCCESS_ONLY", "CONDITIONAL")
 ON_LOST = ("retry", "fail", "ask")
 
-Agent._meta.constraints.append(agent_state_check(CONSTELLATION_AGENT))
+Agent._meta.constraints = [*Agent._meta.constraints, agent_state_check(CONSTELLATION_AGENT)]
 
 
 def choices(values) -> list[tuple[str, str]]:
