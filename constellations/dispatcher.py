@@ -7,15 +7,15 @@ carried out by `execute_commands`: all of them, as one change set, or none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from agents.replay import consistent_read
 from agents.tables import Fields
 from agents.turns import Turn
-from constellations import editing, edits
+from constellations import editing, edits, standing
 from constellations.editor_tools import TOOLS, EditorTool, unknown_tool
-from constellations.errors import EditRefused, NoSuchConstellation
+from constellations.errors import EditRefused
 from constellations.live import LiveGraph
 from constellations.models import Constellation, Edit
 from constellations.operations import written
@@ -39,16 +39,20 @@ class InTurn:
 class Executed:
     """What came of commands.
 
-    `edit` is the id of the edit's row, None where there was nothing to do; `version` the newest; `diff` as `editing.Changes`
-    has it; `constellation`, where it was asked for, an `overview`.
+    `edit` is the id of the edit's row, None where there was nothing to do; `diff` is as `editing.Changes` has it;
+    `constellation`, where it was asked for, is an `overview`. `version` is the one to build on, and it, `newest`, `between` and
+    `between_total` are as `standing.Standing` has them.
     """
 
     edit: int | None
     edit_id: str
     changed: bool
     version: int
+    newest: int
     diff: list[Fields] = field(default_factory=list)
     constellation: Fields | None = None
+    between: list[Fields] = field(default_factory=list)
+    between_total: int = 0
 
 
 def list_tools() -> list[EditorTool]:
@@ -69,22 +73,27 @@ def execute_commands(
     operations = operations_of(commands)
     if isinstance(target, InTurn):
         return _in_turn(operations, target, edits.Wanted(lambda live: operations, author, reason, edit_id))
+    before = standing.newest_version(target)
     made, changed = edits.edit_apply(
         target, operations, author=author, reason=reason, edit_id=edit_id, based_on=based_on, request_id=request_id
     )
-    return executed(target, made, changed, full)
+    return executed(target, made, changed, edit_id=edit_id, based_on=based_on, before=before, full=full)
 
 
-def executed(constellation_id: int, made: Edit | None, changed: bool, full: bool = False) -> Executed:
-    """What came of an edit that was made: its row, or None where there was nothing to do."""
+def executed(
+    constellation_id: int, made: Edit | None, changed: bool, *, edit_id: str = "", based_on: int | None = None, before: int,
+    full: bool = False,
+) -> Executed:  # fmt: skip
+    """What came of an edit that was made: its row, or None where there was nothing to do.
+
+    `edit_id` and `based_on` are what its author gave, `before` is the newest version when the request came.
+    """
     with consistent_read():
-        row = Constellation.objects.filter(pk=constellation_id).first()
-        if row is None:
-            raise NoSuchConstellation(f"there is no constellation {constellation_id}")
-        shown = overview(row) if full else None
-    if made is None:
-        return Executed(None, "", changed, row.version, [], shown)
-    return Executed(made.pk, made.edit_id, changed, row.version, made.diff, shown)
+        stands = standing.standing_of(constellation_id, made, changed, edit_id=edit_id, based_on=based_on, before=before)
+        shown = overview(Constellation.objects.get(pk=constellation_id)) if full else None
+    of_edit = (None, "") if made is None else (made.pk, made.edit_id)
+    diff = [] if made is None else made.diff
+    return Executed(*of_edit, changed, diff=diff, constellation=shown, **asdict(stands))
 
 
 def operations_of(commands: Sequence[Any]) -> list[Fields]:
@@ -134,8 +143,8 @@ def _in_turn(operations: list[Fields], target: InTurn, wanted: edits.Wanted) -> 
     live, turn = target.live, target.turn
     changes = editing.apply(live.snapshot(), operations, target.devices)
     if not changes:
-        return Executed(None, "", False, live.constellation["version"])
+        return Executed(None, "", False, live.constellation["version"], live.constellation["version"])
     live.check_room(changes)
     row = edits.edit_row(live, wanted, operations, changes, {"id": turn.take(), "at": turn.at})
     live.apply(turn, changes, row)
-    return Executed(row["id"], row["edit_id"], True, row["version"], changes.diff)
+    return Executed(row["id"], row["edit_id"], True, row["version"], row["version"], changes.diff)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
@@ -16,7 +17,7 @@ from agents.pagination import LARGEST, optional
 from agents.permissions import actor_name
 from agents.replay import consistent_read
 from constellations import edit_serializers as forms
-from constellations import history
+from constellations import history, standing
 from constellations.edits import AUTHOR_LENGTH, edit_apply
 from constellations.models import Constellation, Edit
 from constellations.previews import edit_preview
@@ -62,7 +63,8 @@ class EditViews(Versioned):
         constellation, body = self.get_object(), self.body(forms.EditBody)
         based_on = seen_version(request, body.pop("based_on", None))
         said = {"author": actor_name(request), "request_id": request_id(request)}
-        return made(constellation, *edit_apply(constellation.pk, **body, **said, based_on=based_on))
+        edit, changed = edit_apply(constellation.pk, **body, **said, based_on=based_on)
+        return made(constellation, edit, changed, body.get("edit_id", ""), based_on)
 
     @extend_schema(parameters=[EDIT_ID], responses=forms.EditDetail, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None, url_path=f"edits/(?P<edit_id>{NAME})")
@@ -91,15 +93,21 @@ class EditViews(Versioned):
         constellation, body = self.get_object(), self.body(forms.UndoBody)
         said = {"reason": body.get("reason", ""), "undo_id": body.get("edit_id", ""), "request_id": request_id(request)}
         based_on = seen_version(request, body.get("based_on"))
-        return made(constellation, *edit_undo(constellation.pk, edit_id, actor_name(request), **said, based_on=based_on))
+        edit, changed = edit_undo(constellation.pk, edit_id, actor_name(request), **said, based_on=based_on)
+        return made(constellation, edit, changed, said["undo_id"], based_on)
 
 
-def made(constellation: Constellation, edit: Edit | None, changed: bool) -> Response:
-    """201 for an edit that was made, 200 where there was nothing to do."""
-    version = Constellation.objects.values_list("version", flat=True).get(pk=constellation.pk)
+def made(constellation: Constellation, edit: Edit | None, changed: bool, edit_id: str, based_on: int | None) -> Response:
+    """201 for an edit that was made, 200 where there was nothing to do; `constellation` was read before.
+
+    The ETag is the version that the author may build on, which is not the newest where others have edited too.
+    """
+    stands = standing.standing_of(
+        constellation.pk, edit, changed, edit_id=edit_id, based_on=based_on, before=constellation.version
+    )  # fmt: skip
     row = None if edit is None else forms.EditRow(history.cut(edit)).data
-    answer: dict[str, Any] = {"edit": row, "changed": changed, "version": version}
-    return Response(answer, status=201 if changed else 200, headers=etag(version))
+    answer: dict[str, Any] = {"edit": row, "changed": changed, **asdict(stands)}
+    return Response(answer, status=201 if changed else 200, headers=etag(stands.version))
 
 
 def chosen(request: Request) -> dict[str, Any]:

@@ -46,10 +46,29 @@ class EditDetail(EditWhole):
         fields = (*EditWhole.Meta.fields, "before", "after")
 
 
-class EditMade(serializers.Serializer):
+class EditBetween(serializers.Serializer):
+    """Somebody else's edit, in a few words."""
+
+    version = serializers.IntegerField(help_text="The constellation's after it.")
+    edit_id = serializers.CharField()
+    author = serializers.CharField()
+    author_name = serializers.CharField(help_text="As people call the author.")
+    reason = serializers.CharField()
+    changes = serializers.CharField(help_text="What it did, in words; the edit by itself has all of it.")
+
+
+class Standing(serializers.Serializer):
+    """What an author has seen, and what not."""
+
+    version = serializers.IntegerField(help_text="The one to build on, as the ETag is: that which this edit made.")
+    newest = serializers.IntegerField(help_text="The constellation's now.")
+    between = EditBetween(many=True, help_text="The first of the edits that its author has not seen.")
+    between_total = serializers.IntegerField(help_text="How many these are.")
+
+
+class EditMade(Standing):
     edit = EditRow(allow_null=True, help_text="null where there was nothing to change.")
     changed = serializers.BooleanField()
-    version = serializers.IntegerField(help_text="The newest.")
 
 
 class Operation(serializers.JSONField):
@@ -101,8 +120,7 @@ class Consequences(serializers.Serializer):
     approvals_needed = serializers.ListField(child=serializers.CharField())
 
 
-class Preview(serializers.Serializer):
-    version = serializers.IntegerField(help_text="What it was made on.")
+class Preview(Standing):
     diff = serializers.JSONField()
     before = serializers.DictField()
     after = serializers.DictField()

@@ -23,6 +23,7 @@ from constellations.machines.constellation import CLOSED
 from constellations.models import Edit
 from constellations.operations import in_full
 from constellations.planner import known_devices
+from constellations.standing import edits_between
 
 REASON_LENGTH = 2_000
 AUTHOR_LENGTH = 80
@@ -140,13 +141,19 @@ def judge(live: LiveGraph, wanted: Wanted, devices: Devices) -> tuple[Sequence[A
         changes = editing.apply(live.snapshot(), operations, devices, limited=not undoes, in_words=undoes or wanted.in_words)
     except EditRefused as error:
         if missed or _could_have_been(live, operations, wanted.based_on):
-            raise StaleEdit(wanted.based_on or 0, live.constellation["version"], missed or error.problems) from error
+            raise _stale(live, wanted, missed or error.problems) from error
         raise
     if changes and not wanted.undoes:
         live.check_room(changes)
     if changes and missed:
-        raise StaleEdit(wanted.based_on or 0, live.constellation["version"], missed)
+        raise _stale(live, wanted, missed)
     return operations, changes
+
+
+def _stale(live: LiveGraph, wanted: Wanted, problems: Sequence[Fields]) -> StaleEdit:
+    """With all that came since, also what does not clash: the author's next edit may be about just that."""
+    key, version, based_on = live.constellation["id"], live.constellation["version"], wanted.based_on or 0
+    return StaleEdit(based_on, version, problems, edits_between(key, based_on, version))
 
 
 def check_open(live: LiveGraph) -> None:

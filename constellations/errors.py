@@ -90,18 +90,19 @@ class EditIdTaken(ConstellationsError):
 class StaleEdit(ConstellationsError):
     """The edit was made on an older version, and does not commute with what was changed since, or is refused after it.
 
-    `members` names the newest version; `problems` are the edits since, {"key": "version 4", "message", "edit_id", "author"},
+    `members` has the newest version, `between` (the first of the edits since, as `standing.edits_between` gives them) and
+    `between_total`; `problems` are the edits since, {"key": "version 4", "message", "edit_id", "author"},
     or of one that commutes with them what is wrong with it there, as EditRefused has it.
     """
 
     code = "stale_edit"
     status = 409
 
-    def __init__(self, based_on: int, version: int, problems: Iterable[Mapping[str, Any]]):
+    def __init__(self, based_on: int, version: int, problems: Iterable[Mapping[str, Any]], between: Sequence[Any] = ()):
         problems = list(problems)
         since = in_short([problem["message"] for problem in problems])
         super().__init__(f"the edit was made on version {based_on}, and version {version} is the newest: {since}", problems)
-        self.members = {"version": version}
+        self.members = {"version": version, "between": list(between), "between_total": max(0, version - based_on)}
 
 
 class UndoRefused(ConstellationsError):

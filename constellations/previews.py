@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import count
 from typing import Any
 
@@ -14,7 +15,7 @@ from agents.policies import POLICIES
 from agents.replay import consistent_read
 from agents.tables import Fields
 from agents.turns import Turn
-from constellations import analysis, editing, edits
+from constellations import analysis, editing, edits, standing
 from constellations.crews import calls_of, rule_of, script_of
 from constellations.edits import Wanted, edit_row
 from constellations.fitting import fits
@@ -30,15 +31,18 @@ PREVIEW = "preview"
 def edit_preview(constellation_id: int, operations: Sequence[Any], based_on: int | None = None) -> Fields:
     """What `operations` would change on the newest version, and what would follow; raises as `edit_apply` does.
 
-    {"version", "diff", "before", "after", "consequences": {"ready", "blocked", "revived": task_ids, "skipped": [{"task_id",
-    "reason"}], "critical_path_before", "critical_path_after", "approvals_needed": task_ids}}. `version` is the one it was
-    made on: apply the operations with it as `based_on`. Given here, that is the version which their author has seen.
+    {"version", "newest", "between", "between_total", "diff", "before", "after", "consequences": {"ready", "blocked", "revived":
+    task_ids, "skipped": [{"task_id", "reason"}], "critical_path_before", "critical_path_after", "approvals_needed": task_ids}}.
+    It is made on `newest`. `version` is the one that its author has seen, `based_on` where that is given: apply the operations
+    with it as `based_on`.
     """
     with consistent_read():
         live, devices = graph_copied(constellation_id), known_devices()
+        newest = live.constellation["version"]
+        stands = asdict(standing.standing_on(constellation_id, newest if based_on is None else based_on))
         rules = [surroundings.rule_of(dict(row)) for row in Policy.objects.order_by("order", "id").values()[:POLICIES]]
     try:
-        return preview(live, operations, devices, rules, based_on)
+        return {**stands, **preview(live, operations, devices, rules, based_on)}
     finally:
         live.take_apart()
 
@@ -47,10 +51,9 @@ def preview(
     live: LiveGraph, operations: Sequence[Any], devices: Mapping[str, Fields], rules: Sequence[Rule],
     based_on: int | None = None,
 ) -> Fields:  # fmt: skip
-    """See `edit_preview`. `live` is afterwards as if the edit had been made."""
-    version = live.constellation["version"]
+    """The diff and what follows, as `edit_preview` has them. `live` is afterwards as if the edit had been made."""
     _, changes = edits.judge(live, Wanted(lambda live: operations, PREVIEW, "", PREVIEW, based_on), devices)
-    told = {"version": version, "diff": changes.diff, "before": changes.before, "after": changes.after}
+    told = {"diff": changes.diff, "before": changes.before, "after": changes.after}
     path, were = critical_path(live), {key: (node.row["state"], node.skipped) for key, node in live.nodes.items()}
     if changes:
         _apply(live, operations, changes)

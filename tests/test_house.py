@@ -18,7 +18,7 @@ PURE = {
     "constellations": (
         "machines", "graph", "conditions", "editing", "rules", "plans", "errors", "operations", "steps", "drafts", "forms",
         "documents", "values", "clauses", "plain_text", "call_forms", "step_keys", "step_forms", "guard_forms",
-        "dialects", "commuting", "inverses", "limits", "editor_tools", "fitting", "error_kinds",
+        "dialects", "commuting", "inverses", "limits", "editor_tools", "fitting", "error_kinds", "telling",
     ),
 }  # fmt: skip
 """Modules without Django, clock, randomness or I/O."""

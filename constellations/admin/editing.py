@@ -14,9 +14,13 @@ from django.urls import reverse
 
 from agents.admin import ReadOnlyAdmin
 from agents.permissions import refusal
-from constellations.admin import telling
+from constellations import telling
 from constellations.admin.sheets import Sheet
 from constellations.models import Constellation, Edit
+from constellations.standing import edits_between
+
+NAMED = 5
+"""Edits of others that a message names."""
 
 
 def author_of(request: HttpRequest) -> str:
@@ -37,8 +41,16 @@ def tell_edit(request: HttpRequest, made: tuple[Edit | None, bool] | None) -> No
     elif not changed:
         messages.info(request, f"That was saved already, as version {edit.version}.")
     else:
-        moved = f" Others had edited since version {edit.based_on}; your changes were applied on top." * bool(edit.rebased_from)
-        messages.success(request, f"Saved as version {edit.version}: {telling.sentence(edit.diff)}.{moved}")
+        messages.success(request, f"Saved as version {edit.version}: {telling.sentence(edit.diff)}.{_applied_on_top(edit)}")
+
+
+def _applied_on_top(edit: Edit) -> str:
+    """What others had done since the version that its author had seen."""
+    if not edit.rebased_from:
+        return ""
+    before = edits_between(edit.constellation_id, edit.based_on, edit.version - 1)
+    named = "; ".join(telling.others(before[:NAMED], edit.version - 1 - edit.based_on))
+    return f" Others had edited since version {edit.based_on}; your changes were applied on top of {named}."
 
 
 class EditingAdmin(ReadOnlyAdmin):

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from agents.admin import ReadOnlyAdmin, named
 from agents.admin_filters import SessionFilter
 from agents.errors import AgentsError
-from constellations.admin import telling
+from constellations import telling
 from constellations.admin.confirming import reason_of
 from constellations.admin.editing import author_of, may
 from constellations.admin.shown import is_open

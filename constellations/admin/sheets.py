@@ -13,7 +13,7 @@ from agents.authors import names_of
 from agents.errors import AgentsError
 from agents.models import Device
 from agents.toolbox import TOOLS
-from constellations.admin import telling
+from constellations import telling
 from constellations.admin.dependency_forms import DependencyForm
 from constellations.admin.fields import Prose
 from constellations.admin.row_forms import RowForm, Rows, rows_of
@@ -145,12 +145,20 @@ class Sheet:
         since = [each for each in problems if "operation" not in each]
         for message in telling.edits_since(since, names_of(each.get("author", "") for each in since)):
             self.reason.add_error(None, message)
+        for each in telling.others(_also_since(error, since)):
+            self.reason.add_error(None, f"also since: {each}")
         for problem in [each for each in problems if "operation" in each]:
             number = problem["operation"]
             if number is None:
                 self.reason.add_error(None, problem["message"])
             else:
                 forms_of_operations[number].take(problem["field"], problem["message"])
+
+
+def _also_since(error: AgentsError, clashing: list[Row]) -> list[Row]:
+    """What came since and does not clash: whoever saves on top of the newest version has to know of it, too."""
+    known = {each.get("version") for each in clashing}
+    return [each for each in error.members.get("between", ()) if each["version"] not in known]
 
 
 def _edit_id(author: str, based_on: int, operations: list[Row]) -> str:

@@ -27,7 +27,7 @@ ABOUT = ("constellation_id", "reason", "edit_id", "based_on", "full")
 """What every editing tool takes beside its own parameters."""
 EDIT = Form(*ABOUT, needed=("constellation_id",))
 APPLY = Form(*ABOUT, "operations", needed=("constellation_id", "operations"))
-PREVIEW = Form("constellation_id", "operations", needed=("constellation_id", "operations"))
+PREVIEW = Form("constellation_id", "operations", "based_on", needed=("constellation_id", "operations"))
 UNDO = Form(
     "constellation_id", "reason", "based_on", "full", edit_id="undone", undo_id="edit_id",
     needed=("constellation_id", "edit_id"),
@@ -58,10 +58,16 @@ def edit(
     if not caller.refusal("edit"):
         return told_of(dispatcher.execute_commands(commands, row.pk, full=full, **said))
     proposed = edit_propose(row.pk, dispatcher.operations_of(commands), who=caller.who, **said)
-    done = dispatcher.executed(row.pk, proposed.edit, False, full)
+    seen, given = _seen(proposed, said.get("based_on")), said.get("edit_id", "")
+    done = dispatcher.executed(row.pk, proposed.edit, False, edit_id=given, based_on=seen, before=row.version, full=full)
     if proposed.approval is None:
         return told_of(done)
     return told_of(done).model_copy(update=_waiting(proposed))
+
+
+def _seen(proposed: Proposed, based_on: int | None) -> int | None:
+    """The version that the author of a proposal has seen: it keeps which one that was."""
+    return based_on if proposed.approval is None else proposed.approval.action["based_on"]
 
 
 def _waiting(proposed: Proposed) -> Fields:
@@ -83,10 +89,16 @@ def told_of(done: dispatcher.Executed) -> results.EditResult:
         else f"edit {done.edit_id} had been made before; nothing was changed now"
     )
     return results.EditResult(
-        message=made if done.edit else "there was nothing to change", changed=done.changed, version=done.version,
+        message=(made if done.edit else "there was nothing to change") + _others(done), changed=done.changed,
+        version=done.version, newest=done.newest, between=done.between, between_total=done.between_total,
         edit=done.edit, edit_id=done.edit_id, diff=diff, truncated=cut,
         constellation=None if done.constellation is None else results.ConstellationView.model_validate(done.constellation),
     )  # fmt: skip
+
+
+def _others(done: dispatcher.Executed) -> str:
+    """That others have edited, where they have: who reads no further knows at least that."""
+    return f". Others have edited too: version {done.newest} is the newest; see between" if done.between_total else ""
 
 
 def _diff(diff: list[Fields]) -> tuple[list[Fields], bool]:
@@ -98,12 +110,14 @@ def preview_edit(caller: Caller, arguments: Fields) -> results.Preview:
     given = PREVIEW.read(arguments)
     caller.demand("edit", "operate")
     row = constellation_of(caller, given["constellation_id"])
-    found = edit_preview(row.pk, dispatcher.operations_of(dispatcher.commands_of(given["operations"])))
+    operations = dispatcher.operations_of(dispatcher.commands_of(given["operations"]))
+    found = edit_preview(row.pk, operations, given.get("based_on"))
     consequences = found["consequences"]
     diff, cut = _diff(found["diff"])
     long = any(len(each) > TASKS for each in consequences.values())
     shown = {key: value[:TASKS] for key, value in consequences.items()}
-    return results.Preview(version=found["version"], diff=diff, consequences=shown, truncated=cut or long)
+    stands = {key: found[key] for key in ("version", "newest", "between", "between_total")}
+    return results.Preview(**stands, diff=diff, consequences=shown, truncated=cut or long)
 
 
 def undo_edit(caller: Caller, arguments: Fields) -> results.EditResult:
@@ -114,4 +128,5 @@ def undo_edit(caller: Caller, arguments: Fields) -> results.EditResult:
     row = constellation_of(caller, given["constellation_id"])
     said = {key: given[key] for key in ("reason", "undo_id", "based_on") if key in given}
     made, changed = edit_undo(row.pk, given["edit_id"], caller.by, **said, request_id=secrets.token_hex(8))
-    return told_of(dispatcher.executed(row.pk, made, changed, given.get("full", False)))
+    asked = {"edit_id": said.get("undo_id", ""), "based_on": said.get("based_on"), "full": given.get("full", False)}
+    return told_of(dispatcher.executed(row.pk, made, changed, **asked, before=row.version))

@@ -87,10 +87,29 @@ class ProposalView(Result):
     reason: str
 
 
-class EditResult(Result):
+class EditBetween(Result):
+    """Somebody else's edit, in a few words."""
+
+    version: int
+    edit_id: str
+    author: str
+    author_name: str
+    reason: str
+    changes: str
+
+
+class Standing(Result):
+    """What an author has seen, and what not."""
+
+    version: int = Field(description="The one to give as `based_on` next: that which this edit made.")
+    newest: int = Field(description="The constellation's now.")
+    between: list[EditBetween] = Field(description="The first of the edits of others that its author has not seen.")
+    between_total: int = Field(description="How many these are.")
+
+
+class EditResult(Standing):
     message: str = Field(description="What came of it, in one sentence.")
     changed: bool = Field(description="Whether this call changed the constellation.")
-    version: int = Field(description="The newest.")
     edit: int | None = Field(description="Id of the edit; null where there was nothing to do, and while it waits.")
     edit_id: str
     diff: list[Json]
@@ -99,8 +118,7 @@ class EditResult(Result):
     constellation: ConstellationView | None = Field(default=None, description="Where it was asked for.")
 
 
-class Preview(Result):
-    version: int = Field(description="What it was made on: apply it with this as `based_on`.")
+class Preview(Standing):
     diff: list[Json]
     consequences: Json = Field(
         description="task_ids that become ready, blocked, skipped, revived; critical paths; approvals needed."

@@ -36,6 +36,7 @@ from agents import outages
 from agents.errors import AgentsError
 from agents.machines import TransitionNotAllowed
 from agents.parsers import check
+from constellations import telling
 from constellations.mcp import resources
 from constellations.mcp.access import Caller
 from constellations.mcp.results import Result
@@ -167,7 +168,8 @@ def told(error: Exception) -> str:
     lines = [str(error)]
     if not isinstance(error, AgentsError):
         return lines[0]
-    lines += [f"{name}: {value}" for name, value in error.members.items()]
+    lines += [f"{name}: {value}" for name, value in error.members.items() if not name.startswith("between")]
+    lines += [f"- {each}" for each in telling.others(error.members.get("between", ()), error.members.get("between_total", 0))]
     others = [each for each in error.problems if str(each["message"]) not in lines[0]]
     lines += [f"- {problem_line(each)}" for each in others[:PROBLEMS_SHOWN]]
     more = len(others) - PROBLEMS_SHOWN

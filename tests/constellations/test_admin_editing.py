@@ -339,7 +339,8 @@ def test_changes_that_commute_are_applied_on_top_of_what_others_did(staff, seed)
     edit(seed, ("update_task", {"task_id": "task_004", "name": "theirs"}))
     told = staff.told(staff.save(seed, {**values, f"{row_of(values, 'task_003')}-name": "mine"}))
     assert told == [
-        "Saved as version 3: updated task task_003. Others had edited since version 1; your changes were applied on top."
+        "Saved as version 3: updated task task_003. Others had edited since version 1; your changes were applied on top of "
+        "version 2 by user:999 (updated task task_004 (name))."
     ]
     assert (task(seed, "task_003").name, task(seed, "task_004").name) == ("mine", "theirs")
 
@@ -368,7 +369,10 @@ def test_a_row_that_others_have_made_impossible_says_so_and_offers_the_newest_ve
     values = staff.form(seed)
     edit(seed, ("add_dependency", {"from": "y", "to": "x"}))
     page = refused(staff, seed, added(values, "dependencies", upstream="x", downstream="y"), seed)
-    assert problems(page) == {"new.__all__": ["the tasks would wait for each other: x > y > x"]}
+    assert problems(page) == {
+        "new.__all__": ["the tasks would wait for each other: x > y > x"],
+        "__all__": ["also since: version 3 by user:999 (added dependency y>x)"],
+    }
     assert "Save mine on top of version 3" in page.content.decode()
 
 

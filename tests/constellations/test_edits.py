@@ -205,7 +205,8 @@ def test_an_edit_of_other_tasks_is_rebased_and_says_so(digits):
 def test_an_edit_that_does_not_commute_is_stale(digits, theirs, ours):
     apply(digits, *theirs, author="user:2", reason="mine", edit_id="first")
     error = refusal(digits, *ours, error=StaleEdit, based_on=1)
-    assert (error.status, error.members) == (409, {"version": 2})
+    assert (error.status, error.members["version"]) == (409, 2)
+    assert [each["version"] for each in error.members["between"]] == [2]
     problem = error.problems[0]
     assert (problem["key"], problem["edit_id"], problem["author"], problem["reason"]) == (
         "version 2",
@@ -225,7 +226,8 @@ def test_an_edit_that_others_have_made_impossible_is_stale(digits):
     """The two commute by their rows, and together make a cycle."""
     apply(digits, unlink("evaluate>deploy"), link("deploy>train"))
     error = refusal(digits, link("evaluate>fetch"), unlink("train>evaluate"), error=StaleEdit, based_on=1)
-    assert (error.status, error.members) == (409, {"version": 2})
+    assert (error.status, error.members["version"]) == (409, 2)
+    assert [each["version"] for each in error.members["between"]] == [2]
     cycle = "the tasks would wait for each other: evaluate > fetch > train > evaluate"
     assert str(error) == f"the edit was made on version 1, and version 2 is the newest: {cycle}"
     assert [(each["operation"], each["op"], each["message"]) for each in error.problems] == [(0, "add_dependency", cycle)]
@@ -250,7 +252,7 @@ def test_a_preview_is_stale_where_the_edit_would_be(digits):
     with pytest.raises(StaleEdit, match="version 2 is the newest: user:1 changed train"):
         edit_preview(digits.pk, operations, 1)
     assert edit_preview(digits.pk, operations, 2)["diff"] == edit_preview(digits.pk, operations)["diff"]
-    assert edit_preview(digits.pk, [short(update("deploy", timeout=5))], 1)["version"] == 2
+    assert edit_preview(digits.pk, [short(update("deploy", timeout=5))], 1)["newest"] == 2
     with pytest.raises(EditRejected, match="there is no version 9 yet"):
         edit_preview(digits.pk, operations, 9)
 

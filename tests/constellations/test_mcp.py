@@ -260,7 +260,7 @@ def test_a_stale_edit_says_who_came_first(program, digits):
     edit_apply(digits.pk, [{"update_task": {"task_id": "train", "timeout": 3}}], author="user:1")
     refused = program("update_task", constellation_id=digits.pk, task_id="train", timeout=4, based_on=1)
     first = "the edit was made on version 1, and version 2 is the newest: user:1 changed train (version 2)"
-    assert refused.splitlines() == [first, "version: 2"]
+    assert refused.splitlines() == [first, "version: 2", "- version 2 by user:1 (updated task train (timeout))"]
 
 
 def test_every_problem_of_an_edit_is_told_where_it_is(program, digits):

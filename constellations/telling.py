@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 VALUE_LENGTH = 200
@@ -19,7 +19,7 @@ def changes(diff: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         {
             "change": each["change"],
             "sign": SIGNS[each["change"]],
-            "what": f"task {each['task']}" if "task" in each else f"dependency {each['dependency']}",
+            "what": _named(each),
             "fields": [(name, value(old), value(new)) for name, (old, new) in each.get("fields", {}).items()],
         }
         for each in diff
@@ -32,10 +32,33 @@ def sentence(diff: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(told[:TOLD]) + (f" and {len(told) - TOLD} more" if len(told) > TOLD else "")
 
 
+def summary(diff: Sequence[Mapping[str, Any]]) -> str:
+    """The same with the fields that were changed: updated task train (timeout)."""
+    told = [f"{each['change']} {_named(each)}{_in_brackets(each.get('fields', ()))}" for each in diff[:TOLD]]
+    return ", ".join(told) + (f" and {len(diff) - TOLD} more" if len(diff) > TOLD else "")
+
+
+def _named(change: Mapping[str, Any]) -> str:
+    return f"task {change['task']}" if "task" in change else f"dependency {change['dependency']}"
+
+
+def _in_brackets(names: Iterable[str]) -> str:
+    return f" ({', '.join(names)})" if names else ""
+
+
 def edits_since(problems: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[str]:
     """What came before an edit that is stale, with the names of who did it."""
     told = [(each["message"], each.get("author", "")) for each in problems]
     return [names[author] + message.removeprefix(author) if author else message for message, author in told]
+
+
+def others(between: Sequence[Mapping[str, Any]], total: int = 0) -> list[str]:
+    """Edits as `standing.edits_between` gives them, each in words: version 2 by ada (updated task train (timeout)).
+
+    Of `total` edits those that are not in `between` are counted at the end.
+    """
+    told = [f"version {each['version']} by {each['author_name']} ({each['changes']})" for each in between]
+    return told + ([f"{total - len(told):,} more edits"] if total > len(told) else [])
 
 
 def value(what: Any) -> str:
