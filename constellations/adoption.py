@@ -17,7 +17,7 @@ from agents.models import Event
 from agents.replay import events_since
 from agents.tables import TABLES, Fields
 from agents.turns import Turn
-from constellations import editing, retrying
+from constellations import editing, mending
 from constellations.drafts import normal_task
 from constellations.errors import NotForked, NotReopened
 from constellations.forms import DEPENDENCY_DEFAULTS
@@ -93,10 +93,7 @@ def _reopened(asked: Fields) -> Reopened:
 
 def _wishes(live: LiveGraph, asked: Fields) -> Wishes:
     operations, retry = asked.get("operations", []), asked.get("retry", [])
-    retrying.check(live, retry)
-    changes = editing.apply(live.snapshot(), operations, known_devices()) if operations else None
-    if changes:
-        live.check_room(changes)
+    changes = mending.changes_of(live, operations, retry, known_devices())
     return Wishes(operations, retry, asked.get("reason", ""), changes)
 
 

@@ -9,12 +9,11 @@ from agents.errors import AgentsError
 from agents.tables import TABLES, Fields
 from agents.turns import Turn
 from constellations.adoption import Forked, Reopened, Wishes, fill
-from constellations.edits import Wanted, edit_row
 from constellations.live import LiveGraph
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
+from constellations.mending import mend_and_retry
 from constellations.operations import deed_of
 from constellations.planner import Prepared
-from constellations.retrying import begin_again
 
 if TYPE_CHECKING:
     from constellations.work import ConstellationWork
@@ -112,8 +111,4 @@ def _start(work: ConstellationWork, turn: Turn) -> None:
 
 def _follow(work: ConstellationWork, turn: Turn, live: LiveGraph, wishes: Wishes) -> None:
     """The edit and the retries that were asked for, in the name of whoever asked."""
-    by, changes = work.interaction["by"], wishes.changes
-    if changes:
-        wanted = Wanted(lambda graph: wishes.operations, by, wishes.reason, "")
-        live.apply(turn, changes, edit_row(live, wanted, wishes.operations, changes, {"id": turn.take(), "at": turn.at}))
-    begin_again(live, turn, wishes.retry, by, wishes.reason)
+    mend_and_retry(live, turn, wishes.changes, wishes.operations, wishes.retry, work.interaction["by"], wishes.reason)

@@ -43,9 +43,11 @@ class CommandViews(Api):
     @extend_schema(request=forms.RetryBody, responses={200: forms.RetryTaken, 202: forms.RetryTaken}, filters=False)
     @action(detail=True, methods=["post"], pagination_class=None)
     def retry(self, request: Request, pk: str) -> Response:
-        """Let failed and cancelled tasks begin again, and what is downstream of them."""
+        """Let failed and cancelled tasks begin again, and what is downstream of them; operations mend them first."""
         constellation, body = self.get_object(), self.body(forms.RetryBody)
         tasks = body.pop("tasks", None)
+        if body.get("operations"):
+            require_edit(request)
         return retried(commands.constellation_retry(constellation.pk, tasks, **self._said(request), **body))
 
     @extend_schema(request=forms.ReopenBody, responses={200: forms.Reopened, 202: forms.Reopened}, filters=False)
@@ -82,7 +84,11 @@ AT_ONCE: dict[str, Any] = {"pause": commands.constellation_pause, "resume": comm
 
 def retried(found: commands.Retried) -> Response:
     item = found.interaction
-    answer = {"tasks": found.tasks, "changed": found.changed, "interaction": None if item is None else item.pk}
+    edit, version = (None, None) if found.edit is None else (found.edit.pk, found.edit.version)
+    answer = {
+        "tasks": found.tasks, "changed": found.changed, "interaction": None if item is None else item.pk, "edit": edit,
+        "version": version,
+    }  # fmt: skip
     return Response(answer, status=202 if item is not None and found.changed else 200)
 
 

@@ -39,12 +39,17 @@ class TaskIds(serializers.ListField):
         super().__init__(child=Text(max_length=MAX_ID), max_length=MAX_TASKS, required=False, help_text=TASKS_HELP, **kwargs)
 
 
-class RetryBody(Said):
+class MendBody(Said):
+    operations = serializers.ListField(
+        child=Operation(), max_length=MAX_OPERATIONS, required=False, help_text="An edit; it may change what begins again."
+    )
+
+
+class RetryBody(MendBody):
     tasks = TaskIds()
 
 
-class ReopenBody(Said):
-    operations = serializers.ListField(child=Operation(), max_length=MAX_OPERATIONS, required=False)
+class ReopenBody(MendBody):
     retry = TaskIds()
 
 
@@ -64,6 +69,8 @@ class RetryTaken(serializers.Serializer):
     tasks = serializers.ListField(child=serializers.CharField())
     changed = serializers.BooleanField()
     interaction = serializers.IntegerField(allow_null=True, help_text="That reopens a constellation which had ended.")
+    edit = serializers.IntegerField(allow_null=True, help_text="Of the operations, where they were made at once.")
+    version = serializers.IntegerField(allow_null=True, help_text="The constellation's after that edit.")
 
 
 class TaskCancelled(serializers.Serializer):

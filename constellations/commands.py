@@ -16,14 +16,16 @@ from agents.authors import names_of
 from agents.errors import Conflict, NoSuchSession, PayloadRejected
 from agents.models import InboxItem, Session
 from agents.records import Door, door
-from constellations import adoption, retrying
-from constellations.errors import ConstellationEnded, NoSuchConstellation, NoSuchTask, TaskNotCancelled
+from constellations import adoption, mending, retrying
+from constellations.drafts import Devices
+from constellations.errors import ConstellationEnded, NoSuchConstellation, NoSuchTask, NotRetried, TaskNotCancelled
 from constellations.graph_reads import graph_opened, rows
 from constellations.limits import RESTARTS
 from constellations.live import REASON_LENGTH, LiveGraph
 from constellations.machines import CONSTELLATION, TASK
 from constellations.machines.constellation import CLOSED
-from constellations.models import Constellation, Task
+from constellations.models import Constellation, Edit, Task
+from constellations.planner import known_devices
 from constellations.values import MAX_COMPARED, did_you_mean
 
 TITLE_LENGTH = 200
@@ -42,11 +44,15 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class Retried:
-    """`tasks` begin again: at once, or by `interaction`, which reopens a constellation that had ended."""
+    """`tasks` begin again: at once, or by `interaction`, which reopens a constellation that had ended.
+
+    `edit` is what changed them at once, where operations were given.
+    """
 
     tasks: list[str]
     interaction: InboxItem | None = None
     changed: bool = True
+    edit: Edit | None = None
 
 
 @dataclass(frozen=True)
@@ -92,17 +98,18 @@ def _move(
 
 
 def constellation_retry(
-    constellation_id: int, task_ids: Sequence[str] | None, *, by: str, reason: str = "", client_id: str = "",
-    request_id: str = "",
+    constellation_id: int, task_ids: Sequence[str] | None, *, operations: Sequence[Any] = (), by: str, reason: str = "",
+    client_id: str = "", request_id: str = "",
 ) -> Retried:  # fmt: skip
     """Tasks that have FAILED or were cancelled begin again, with all downstream that ended so or was skipped.
 
-    None stands for every FAILED task. With a `client_id` the session keeps that it was asked, and the same again is answered by
-    what came of it. Raises NotRetried, ConstellationEnded where everything was cancelled, Conflict where the client_id is that
-    of another request.
+    None stands for every FAILED task. `operations` are an edit that is made with it, and may change the tasks that are named.
+    With a `client_id` the session keeps that it was asked, and the same again is answered by what came of it. Raises
+    NotRetried, EditRefused, ConstellationEnded where everything was cancelled, Conflict where the client_id is that of another
+    request.
     """
     row = _row(constellation_id)
-    asked = _asked(row, retry=() if task_ids is None else task_ids, reason=reason) | {"every_failed": task_ids is None}
+    asked = _asked(row, operations, () if task_ids is None else task_ids, reason) | {"every_failed": task_ids is None}
     if (known := services.asked_as(row.session_id, client_id)) is not None:
         return _retried_before(known, asked, by)
     if row.state == "CANCELLED":
@@ -110,14 +117,17 @@ def constellation_retry(
     if row.state in CLOSED:
         return _retry_by_reopening(row, asked, by, client_id, request_id)
     told: Retried | None = None
+    devices = known_devices() if operations else {}
     with graph_opened(constellation_id, by, request_id) as (opened, live):
         known = services.asked_as(row.session_id, client_id)
         if known is not None:
             told = _retried_before(known, asked, by)
         elif live.constellation["state"] not in (*CLOSED, "CANCELLED"):
-            told = _retry_at_once(opened, live, asked, by, client_id)
+            told = _retry_at_once(opened, live, asked, devices, by, client_id)
     if told is None:  # it ended a moment ago
-        return constellation_retry(constellation_id, task_ids, by=by, reason=reason, client_id=client_id, request_id=request_id)
+        return constellation_retry(
+            constellation_id, task_ids, operations=operations, by=by, reason=reason, client_id=client_id, request_id=request_id
+        )
     if told.changed:
         services.wake_a_runner()
     return told
@@ -131,22 +141,29 @@ def _retried_before(known: InboxItem, asked: dict[str, Any], by: str) -> Retried
     payload = same if at_once else {**known.payload, adoption.REOPEN: same}
     services.check_same(known, RETRY if at_once else "interaction", by, payload)
     if at_once:
-        return Retried((known.result or {})["tasks"], changed=False)
+        came = known.result or {}
+        return Retried(came["tasks"], changed=False, edit=Edit.objects.filter(pk=came.get("edit")).first())
     return Retried(before["retry"], known, changed=False)
 
 
-def _retry_at_once(opened: Door, live: LiveGraph, asked: dict[str, Any], by: str, client_id: str) -> Retried:
+def _retry_at_once(
+    opened: Door, live: LiveGraph, asked: dict[str, Any], devices: Devices, by: str, client_id: str
+) -> Retried:  # fmt: skip
     """In an open constellation, under its session's lock."""
     wanted = retrying.failed(live) if asked["every_failed"] else asked["retry"]
-    begun = retrying.begin_again(live, opened.turn, wanted, by, asked["reason"])
+    changes = mending.changes_of(live, asked["operations"], wanted, devices, needs_retry=True)
+    begun, edit = mending.mend_and_retry(live, opened.turn, changes, asked["operations"], wanted, by, asked["reason"])
     if begun and client_id:
-        services.record_done(opened, RETRY, client_id, {**asked, "retry": wanted}, by, {"tasks": begun})
-    return Retried(begun, changed=bool(begun))
+        came = {"tasks": begun} | ({"edit": edit["id"]} if edit else {})
+        services.record_done(opened, RETRY, client_id, {**asked, "retry": wanted}, by, came)
+    return Retried(begun, changed=bool(begun), edit=Edit(**edit) if edit else None)
 
 
 def _retry_by_reopening(row: Constellation, asked: dict[str, Any], by: str, client_id: str, request_id: str) -> Retried:
     failed = row.tasks.filter(state="FAILED").order_by("id").values_list("task_id", flat=True)
     wanted = list(failed) if asked["every_failed"] else asked["retry"]
+    if not wanted and asked["operations"]:
+        raise NotRetried(mending.NOTHING_FAILED, [{"key": "tasks", "message": mending.NOTHING_FAILED}])
     if not wanted:
         return Retried([], changed=False)
     item, created = _reopen(row, {**asked, "retry": wanted}, by, client_id, request_id)

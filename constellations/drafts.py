@@ -62,6 +62,13 @@ def why_not(task: Mapping[str, Any]) -> str:
     return f"{task['task_id']} has ended ({task['state']})"
 
 
+def _way_to_change(task: Mapping[str, Any]) -> str:
+    """How a task that has ended badly can be changed nevertheless."""
+    if task["state"] not in ("FAILED", "CANCELLED"):
+        return ""
+    return "; retry it in the same request as these operations, or add a task that replaces it"
+
+
 def normal_task(row: Mapping[str, Any]) -> Row:
     return {key: row[key] for key in TASK_DEFAULTS}
 
@@ -161,7 +168,8 @@ class Draft:
     def require_editable(self, task_id: str, field: str, what: str = "") -> None:
         row = self.snapshot.tasks.get(task_id)
         if row is not None and not editable(row):
-            raise Refusal(f"{what}{why_not(row)}", field, conflict=True)
+            way_out = "" if what else _way_to_change(row)
+            raise Refusal(f"{what}{why_not(row)}{way_out}", field, conflict=True)
 
     def require_untried(self, task_id: str, field: str) -> None:
         """What has been attempted leaves records, which stay with it."""

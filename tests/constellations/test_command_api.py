@@ -32,12 +32,21 @@ def rest(operator) -> Rest:
 def test_a_retry_answers_with_the_tasks_and_the_interaction(engine, ended, rest):
     answer = rest.post(address(ended, "retry"), {"reason": "again"})
     assert answer.status_code == 202
-    assert answer.json() == {"tasks": ["a"], "changed": True, "interaction": InboxItem.objects.latest("id").pk}
+    assert answer.json() == {
+        "tasks": ["a"],
+        "changed": True,
+        "interaction": InboxItem.objects.latest("id").pk,
+        "edit": None,
+        "version": None,
+    }
     engine.run()
     ended.refresh_from_db()
     assert (ended.state, set(states(ended).values())) == ("COMPLETED", {"COMPLETED"})
     answer = rest.post(address(ended, "retry"), {})
-    assert (answer.status_code, answer.json()) == (200, {"tasks": [], "changed": False, "interaction": None})
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {"tasks": [], "changed": False, "interaction": None, "edit": None, "version": None},
+    )
 
 
 def test_one_task_is_retried_at_its_own_address(engine, ended, rest):
@@ -100,7 +109,7 @@ REFUSED = [
         "commands", {"kind": "pause", "client_id": "x"}, 400, "client_id",
         "a pause or a resume takes none: the same again changes nothing",
     ),
-    ("retry", {"task": ["a"]}, 400, "task", "unknown key; known are reason, client_id, tasks"),
+    ("retry", {"task": ["a"]}, 400, "task", "unknown key; known are reason, client_id, operations, tasks"),
     ("fork", {"seq": 0}, 400, "seq", "Ensure this value is greater than or equal to 1."),
 ]  # fmt: skip
 

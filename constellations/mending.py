@@ -1,0 +1,60 @@
+"""Mend and retry: an edit of a graph, and tasks that begin again, in one step. All of it is done, or nothing.
+
+An edit may change the tasks that begin again with it as if they had not ended: so a task that failed because it was wrong is
+corrected and begins again at once. What is COMPLETED stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from agents.tables import Fields
+from agents.turns import Turn
+from constellations import editing, retrying
+from constellations.drafts import Devices, Overlay
+from constellations.edits import Wanted, edit_row
+from constellations.errors import NotRetried
+from constellations.live import LiveGraph
+
+NOTHING_FAILED = "nothing has FAILED, so nothing begins again; name tasks to retry, or send the operations as an edit"
+
+
+def changes_of(
+    live: LiveGraph, operations: Sequence[Any], retry: Sequence[str], devices: Devices, *, needs_retry: bool = False
+) -> editing.Changes | None:  # fmt: skip
+    """What `operations` change where the tasks named in `retry` begin again, None without operations; nothing is done yet.
+
+    Raises NotRetried, EditRefused, LimitReached. `needs_retry`: operations alone are refused, too.
+    """
+    retrying.check(live, retry)
+    if not operations:
+        return None
+    if needs_retry and not retry:
+        raise NotRetried(NOTHING_FAILED, [{"key": "tasks", "message": NOTHING_FAILED}])
+    snapshot = live.snapshot()
+    begun = {key: {**live.nodes[key].row, "state": "WAITING_DEPENDENCY"} for key in retry}
+    changes = editing.apply(replace(snapshot, tasks=Overlay(begun, snapshot.tasks)), operations, devices)
+    if gone := sorted(begun.keys() & set(changes.removed_tasks)):
+        message = f"{gone[0]} is to begin again, and the operations remove it; do one of the two"
+        raise NotRetried(message, [{"key": "tasks", "message": message}])
+    live.check_room(changes)
+    return changes
+
+
+def mend_and_retry(
+    live: LiveGraph, turn: Turn, changes: editing.Changes | None, operations: Sequence[Any], retry: Sequence[str], by: str,
+    reason: str = "",
+) -> tuple[list[str], Fields | None]:  # fmt: skip
+    """Do what `changes_of` has checked: the tasks that begin again, in the order of the graph, and the edit's row.
+
+    They begin again before they are changed: what hangs on them would else be skipped and revived in the same commit.
+    """
+    begun = retrying.begin_again(live, turn, retry, by, reason)
+    if not changes:
+        return begun, None
+    wanted = Wanted(lambda graph: operations, by, reason, "")
+    row = edit_row(live, wanted, operations, changes, {"id": turn.take(), "at": turn.at})
+    live.apply(turn, changes, row)
+    return begun, row

@@ -1,0 +1,165 @@
+"""Mend and retry in one step: tasks that have ended are changed by the edit that comes with their retry, or nothing is."""
+
+from __future__ import annotations
+
+import pytest
+
+from agents.models import InboxItem, Session
+from agents.replay import head
+from constellations.commands import constellation_retry
+from constellations.models import Constellation, Edit
+from tests.agents.conftest import Rest, make_token
+from tests.constellations.test_commands import told_while_it_runs
+from tests.constellations.test_work import command, noop, query, states
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+MENDED = {"update_task": {"task_id": "train", "command": ["true"]}}
+PLAN = {"name": "n", "tasks": [noop("fetch"), command("train", "false", after=["fetch"]), noop("report", after=["train"])]}
+
+
+@pytest.fixture
+def ended(engine, device) -> Constellation:
+    """train FAILED, so report was skipped."""
+    found = engine.carry_out(PLAN)
+    assert (found.state, states(found)) == (
+        "PARTIALLY_FAILED", {"fetch": "COMPLETED", "train": "FAILED", "report": "CANCELLED"},
+    )  # fmt: skip
+    return found
+
+
+@pytest.fixture
+def rest(operator) -> Rest:
+    return Rest(operator)
+
+
+def ask(rest: Rest, found: Constellation, verb: str, **body):
+    return rest.post(f"/api/constellations/{found.pk}/{verb}/", body)
+
+
+def test_a_failed_task_is_mended_and_begins_again_by_reopening(engine, ended, rest, operator):
+    answer = ask(rest, ended, "reopen", operations=[MENDED], retry=["train"], reason="false was wrong")
+    assert answer.status_code == 202, answer.json()
+    engine.run()
+    ended.refresh_from_db()
+    assert (ended.state, ended.version, set(states(ended).values())) == ("COMPLETED", 2, {"COMPLETED"})
+    edit = Edit.objects.get()
+    assert (edit.author, edit.reason, edit.diff[0]["fields"]["arguments"]) == (
+        f"user:{operator.pk}", "false was wrong", [{"argv": ["false"]}, {"argv": ["true"]}],
+    )  # fmt: skip
+    assert ended.tasks.get(task_id="train").attempts.count() == 2
+
+
+def test_a_failed_task_is_mended_and_begins_again_in_a_fork(engine, ended, rest):
+    answer = ask(rest, ended, "fork", operations=[MENDED], retry=["train"])
+    assert answer.status_code == 201, answer.json()
+    engine.run()
+    fork = Constellation.objects.get(session=answer.json()["session"])
+    assert (fork.state, set(states(fork).values())) == ("COMPLETED", {"COMPLETED"})
+    assert states(ended)["train"] == "FAILED"
+
+
+def test_a_retry_with_operations_reopens_what_has_ended(engine, ended, rest):
+    task = ended.tasks.get(task_id="train")
+    answer = rest.post(f"/api/tasks/{task.pk}/retry/", {"operations": [MENDED]})
+    assert answer.status_code == 202, answer.json()
+    assert InboxItem.objects.get(pk=answer.json()["interaction"]).payload["request"] == "Reopen n: retry train, 1 operation"
+    engine.run()
+    assert set(states(ended).values()) == {"COMPLETED"}
+
+
+def test_a_failed_task_is_mended_and_begins_again_while_others_run(engine, device, operator):
+    tasks = [*PLAN["tasks"], command("slow", "sleep", "0.4")]
+
+    def when() -> bool:
+        return query("SELECT id FROM constellations_task WHERE task_id = 'train' AND state = 'FAILED'") is not None
+
+    def mend(made: int):
+        return constellation_retry(made, ["train"], operations=[MENDED], by="user:1", reason="mended", client_id="m1")
+
+    found, done = told_while_it_runs(engine, {**PLAN, "tasks": tasks}, mend, when)
+    assert (found.state, set(states(found).values())) == ("COMPLETED", {"COMPLETED"})
+    assert (done.tasks, done.interaction, done.edit.version) == (["train"], None, 2)
+    again = constellation_retry(found.pk, ["train"], operations=[MENDED], by="user:1", reason="mended", client_id="m1")
+    assert (again.changed, again.tasks, again.edit) == (False, ["train"], Edit.objects.get())
+
+
+def test_new_work_is_put_before_and_behind_what_begins_again(engine, ended, rest):
+    operations = [
+        {"add_task": noop("clean")},
+        {"add_dependency": {"from": "clean", "to": "train"}},
+        MENDED,
+        {"add_task": noop("notify", after=["train"])},
+    ]
+    assert ask(rest, ended, "reopen", operations=operations, retry=["train"]).status_code == 202
+    engine.run()
+    ended.refresh_from_db()
+    assert (ended.state, set(states(ended).values())) == ("COMPLETED", {"COMPLETED"})
+    clean, train = (ended.tasks.get(task_id=name) for name in ("clean", "train"))
+    assert clean.ended_at <= train.started_at
+    assert ended.tasks.get(task_id="notify").state == "COMPLETED"
+
+
+@pytest.mark.parametrize(
+    ("verb", "retry"), [("reopen", "retry"), ("fork", "retry"), ("retry", "tasks")], ids=["reopen", "fork", "retry"]
+)
+@pytest.mark.parametrize(
+    ("operations", "tasks", "code", "message"),
+    [
+        (
+            [MENDED], ["fetch"], "not_retried",
+            "fetch is COMPLETED; only what has FAILED or was cancelled begins again",
+        ),
+        (
+            [MENDED, {"update_task": {"task_id": "fetch", "name": "F"}}], ["train"], "edit_refused",
+            "operation 2 (update_task), task_id: fetch has ended (COMPLETED)",
+        ),
+        (
+            [MENDED, {"update_task": {"task_id": "report", "timeout": -1}}], ["train"], "edit_refused",
+            "operation 2 (update_task), timeout: is -1; it must be above 0 and at most 31,536,000",
+        ),
+    ],
+    ids=["what is completed begins again", "what is completed is changed", "nonsense"],
+)  # fmt: skip
+def test_all_of_it_is_done_or_nothing(ended, rest, verb, retry, operations, tasks, code, message):
+    seq, sessions = head(ended.session_id), Session.objects.count()
+    found = ask(rest, ended, verb, **{"operations": operations, retry: tasks})
+    assert (found.json()["code"], found.json()["detail"]) == (code, message)
+    assert (head(ended.session_id), Session.objects.count()) == (seq, sessions)
+
+
+@pytest.mark.parametrize(
+    ("verb", "message"),
+    [
+        ("reopen", "operation 1 (remove_task), task_id: train cannot go: it has been tried once, and that stays on record"),
+        ("fork", "train is to begin again, and the operations remove it; do one of the two"),
+    ],
+)
+def test_what_begins_again_does_not_go(ended, rest, verb, message):
+    """In a fork nothing has been tried yet."""
+    found = ask(rest, ended, verb, operations=[{"remove_task": {"task_id": "train"}}], retry=["train"])
+    assert (found.status_code, found.json()["detail"]) == (409, message)
+
+
+def test_a_change_of_what_does_not_begin_again_says_how_it_would(ended, rest):
+    found = ask(rest, ended, "reopen", operations=[MENDED])
+    assert found.status_code == 409
+    assert found.json()["detail"] == (
+        "operation 1 (update_task), task_id: train has ended (FAILED); "
+        "retry it in the same request as these operations, or add a task that replaces it"
+    )
+
+
+def test_operations_without_anything_that_begins_again_are_no_retry(engine, device, rest):
+    found = engine.carry_out({"name": "fine", "tasks": [noop("a")]})
+    answer = ask(rest, found, "retry", operations=[{"add_task": noop("b")}])
+    assert (answer.status_code, answer.json()["code"]) == (409, "not_retried")
+    assert answer.json()["detail"].startswith("nothing has FAILED, so nothing begins again")
+
+
+@pytest.mark.parametrize("verb", ["retry", "reopen", "fork"])
+def test_to_mend_needs_the_scope_edit_as_every_edit_does(ended, operator, verb):
+    rest = Rest(token=make_token(operator, "read", "operate")[1])
+    found = ask(rest, ended, verb, operations=[MENDED], **{"tasks" if verb == "retry" else "retry": ["train"]})
+    assert (found.status_code, found.json()["detail"]) == (403, "the token lacks the scope edit")
+    task = ended.tasks.get(task_id="train")
+    assert rest.post(f"/api/tasks/{task.pk}/retry/", {"operations": [MENDED]}).status_code == 403
