@@ -16,6 +16,7 @@ from constellations.graph_rows import Node
 from constellations.live import REASON_LENGTH, LiveGraph
 from constellations.lost import ASKS
 from constellations.machines import TASK
+from constellations.machines.task import OPEN
 
 if TYPE_CHECKING:
     from constellations.work import ConstellationWork
@@ -157,6 +158,27 @@ class AttemptEnds:
         turn.transition(TASK, "task", node.row, event, also=also, **fields)
         if start is not None:
             self._carry_out(turn, start.attempt)
+
+    def cancel_asked(self, turn: Turn, item: Fields) -> bool:
+        """Somebody cancels one task, and what depends on it follows; False where it has ended already."""
+        live, asked = self._work.live, item["payload"]
+        node = None if live is None else live.nodes.get(asked["task"])
+        if live is None or node is None or node.ended:
+            return False
+        self.cancel(turn, node, asked["reason"], by=item["by"])
+        return True
+
+    def cancel_open(self, turn: Turn, reason: str) -> None:
+        """Whatever is open is cancelled, what runs is interrupted: the run is about to end."""
+        work = self._work
+        assert work.live is not None
+        running = {start.node.key for start in work.attempts.values()}
+        for start in list(work.attempts.values()):
+            self.cancel(turn, start.node, reason, with_all=True)
+        waiting = [n for n in work.live.nodes.values() if n.row["state"] in OPEN and n.key not in running]
+        told = f"cancelled: {reason}"[:REASON_LENGTH]
+        steps = [turn.step(TASK, node.row, "cancel", reason=told, ended_at=turn.at) for node in waiting]
+        turn.record_steps("tasks_cancelled", "task", steps)
 
 
 def _kind_of(outcome: Outcome) -> str:

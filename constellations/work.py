@@ -20,11 +20,10 @@ from constellations.crews import Crews
 from constellations.dispatch import Dispatch, Start
 from constellations.graph_rows import Node
 from constellations.limits import RESTARTS
-from constellations.live import REASON_LENGTH, LiveGraph
+from constellations.live import LiveGraph
 from constellations.lost import ASKS, LostTasks
-from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT, TASK
+from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.machines.constellation import GIVEN_UP
-from constellations.machines.task import OPEN
 from constellations.proposals import Proposals
 from constellations.replanning import Replanning
 from constellations.verdict import verdict
@@ -269,7 +268,7 @@ class ConstellationWork:
             return self._restart_by_rule(turn, ending)
         if self.constellation["state"] == "PAUSED":  # nothing in it will start any more
             turn.transition(CONSTELLATION, "constellation", self.constellation, "resume", reason=ending.reason)
-        self._cancel_open(turn, ending.reason)
+        self.ends.cancel_open(turn, ending.reason)
         self._close(turn, now, ending.reason, given_up=ending.does == "fail")
         return True
 
@@ -317,19 +316,8 @@ class ConstellationWork:
 
     def _end_everything(self, turn: Turn, reason: str) -> None:
         """Open tasks are cancelled, what runs is interrupted, the constellation is CANCELLED."""
-        self._cancel_open(turn, reason)
+        self.ends.cancel_open(turn, reason)
         turn.transition(CONSTELLATION, "constellation", self.constellation, "cancel", reason=reason, ended_at=turn.at)
-
-    def _cancel_open(self, turn: Turn, reason: str) -> None:
-        """Open tasks are cancelled, what runs is interrupted."""
-        assert self.live is not None
-        running = {start.node.key for start in self.attempts.values()}
-        for start in list(self.attempts.values()):
-            self.ends.cancel(turn, start.node, reason, with_all=True)
-        waiting = [n for n in self.live.nodes.values() if n.row["state"] in OPEN and n.key not in running]
-        told = f"cancelled: {reason}"[:REASON_LENGTH]
-        steps = [turn.step(TASK, node.row, "cancel", reason=told, ended_at=turn.at) for node in waiting]
-        turn.record_steps("tasks_cancelled", "task", steps)
 
     # --- commands
 
@@ -371,16 +359,11 @@ class ConstellationWork:
         return True
 
     def cancel_task(self, turn: Turn, item: Fields) -> bool:
-        """Somebody cancels one task; its attempt, if it runs, is fenced now and interrupted once that is durable."""
-        node = None if self.live is None else self.live.nodes.get(item["payload"]["task"])
-        if self.live is None or node is None or node.ended:
+        if self.live is None:
             return False
         turn.by = f"agent:{self.agent['id']}"
         self.live.settle_dirty(turn)
-        if node.ended:  # an edit that had come before has skipped it
-            return False
-        self.ends.cancel(turn, node, item["payload"]["reason"], by=item["by"])
-        return True
+        return self.ends.cancel_asked(turn, item)
 
     # --- the engine's side
 

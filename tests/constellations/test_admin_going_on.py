@@ -282,18 +282,20 @@ def test_many_tasks_are_retried_those_of_each_constellation_together_or_not(staf
 @pytest.mark.parametrize(
     ("state", "reason", "constellation", "offered"),
     [
-        ("FAILED", "", "EXECUTING", True),
-        ("FAILED", "", "PARTIALLY_FAILED", True),
-        ("CANCELLED", "by user:1", "EXECUTING", True),
-        ("CANCELLED", "skipped: a>b is not met", "EXECUTING", False),
-        ("COMPLETED", "", "EXECUTING", False),
-        ("RUNNING", "", "EXECUTING", False),
-        ("FAILED", "", "CANCELLED", False),
+        ("FAILED", "", "EXECUTING", ["retry_tasks"]),
+        ("FAILED", "", "PARTIALLY_FAILED", ["retry_tasks"]),
+        ("CANCELLED", "by user:1", "EXECUTING", ["retry_tasks"]),
+        ("CANCELLED", "skipped: a>b is not met", "EXECUTING", []),
+        ("COMPLETED", "", "EXECUTING", []),
+        ("RUNNING", "", "EXECUTING", ["cancel_tasks"]),
+        ("PENDING", "", "PAUSED", ["skip_tasks"]),
+        ("WAITING_DEPENDENCY", "", "EXECUTING", ["skip_tasks"]),
+        ("FAILED", "", "CANCELLED", []),
     ],
 )
-def test_the_page_of_a_task_offers_a_retry_where_it_comes_to_something(state, reason, constellation, offered):
+def test_the_page_of_a_task_offers_what_comes_to_something(state, reason, constellation, offered):
     row = Task(state=state, reason=reason, constellation=Constellation(state=constellation))
-    assert bool(offered_of_task(row)) is offered
+    assert [action.__name__ for action in offered_of_task(row)] == offered
 
 
 def test_who_may_only_look_retries_no_task(engine, ended, roles):
