@@ -266,10 +266,15 @@ def _reads(condition: str) -> set[str]:
 
 
 def absent(plan: Plan) -> list[str]:
-    """Ids that a good plan's rules wait for or read, though no task has them: those tasks were removed, or are to come."""
+    """Ids that a good plan's rules wait for, read or copy, though no task has them: those have gone, or are to come."""
     planned = {task["task_id"] for task in plan.tasks}
-    named = {task_id for rule in plan.rules for task_id in (*rule["when"]["task"], *_reads(rule["when"]["condition"]))}
+    named = {task_id for rule in plan.rules for task_id in _named_by(rule)}
     return sorted(named - planned - _added(plan.rules, planned))
+
+
+def _named_by(rule: Row) -> Iterator[str]:
+    yield from (*rule["when"]["task"], *_reads(rule["when"]["condition"]))
+    yield from (source for _, source in _copied_by(rule))
 
 
 def _added(rules: Iterable[Row], planned: Collection[str]) -> set[str]:

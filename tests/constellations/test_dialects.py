@@ -685,6 +685,19 @@ def test_rules_about_tasks_that_have_gone_are_written_and_read_again(dialect):
     assert "unused" not in json.dumps(document)
 
 
+@pytest.mark.parametrize("dialect", NAMES)
+def test_rules_that_copy_a_task_that_has_gone_or_end_the_run_are_written_and_read_again(dialect):
+    copy = {"op": "add_task", "parameters": {"task_id": "b", "copy": "gone", "not_device": ["{device}"]}}
+    when = {"event": "task_failed", "task": ["a"], "condition": "error.kind == 'timeout'"}
+    does = [{"edit": [copy]}, {"edit": [], "finish": True}, {"edit": [], "fail": "no good"}, {"edit": [], "restart": True}]
+    rules = [{"name": f"r{n}", "when": when, "times": 1, "reason": "", **deed} for n, deed in enumerate(does)]
+    made = read({"tasks": [{"task_id": "a", "tool": "noop", "not_device": ["pi"]}], "replan": rules, "absent": ["gone"]})
+    assert made.rules == rules
+    document = write(made.tasks, made.dependencies, made.rules, dialect)
+    again = read(json.dumps(document), dialect)
+    assert (again.tasks, again.rules) == (made.tasks, rules)
+
+
 @pytest.mark.parametrize("dialect", ["seed", "galaxy"])
 def test_too_many_tasks_are_one_problem(dialect, monkeypatch):
     monkeypatch.setitem(constellation.LIMITS, "tasks", 2)
