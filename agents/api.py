@@ -22,7 +22,7 @@ from rest_framework.response import Response
 
 from agents import commands, history, replay, services
 from agents import serializers as forms
-from agents.errors import AgentsError, Conflict
+from agents.errors import AgentsError
 from agents.ids import CAPACITY
 from agents.machines import ACTOR, MACHINES, Machine
 from agents.models import Actor, Device, InboxItem, Session, Stream, Token
@@ -235,7 +235,7 @@ class DeviceViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):
         try:
             device = services.device_create(**body, by=actor_name(request))
         except IntegrityError as error:
-            raise Conflict(f"there is a device called {body['name']} already") from error
+            raise services.DeviceExists(f"there is a device called {body['name']} already") from error
         return Response(forms.DeviceRow(device).data, status=201)
 
 

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema_field
 
 from agents import ids
+from agents.machines import MACHINES
 from agents.models import Agent, Approval
 from agents.pagination import LARGEST
 
@@ -44,11 +45,15 @@ def one_of(values: Iterable[str]) -> django_filters.ChoiceFilter:
     return extend_schema_field({"type": "string", "enum": choices})(found)
 
 
+AGENTS = tuple(MACHINES[name] for name in sorted(MACHINES) if name.endswith("_agent"))
+"""The machines that agents are; those of the app above are registered when its models are read, before any address."""
+
+
 class AgentFilter(django_filters.FilterSet):
     session = SessionFilter()
     interaction = IdFilter(field_name="interaction_id")
-    machine = django_filters.CharFilter()
-    state = django_filters.CharFilter()
+    machine = one_of(machine.name for machine in AGENTS)
+    state = one_of(dict.fromkeys(state for machine in AGENTS for state in machine.states))
 
     class Meta:
         model = Agent

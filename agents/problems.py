@@ -32,12 +32,20 @@ class BodyTooLarge(exceptions.APIException):
 
 
 def problem(status: int, code: str, detail: str, problems: list[Problem] | None = None) -> Problem:
-    """The body of an answer; `problems` name places, e.g. {"key": "tasks[0].name", "message": "..."}."""
+    """The body of an answer; `problems` name places, e.g. {"key": "tasks[0].name", "message": "..."}.
+
+    What is not known of a place, as the line in what never was text, is left out.
+    """
     title = code.replace("_", " ").capitalize()
     return {
         "type": f"urn:orrery:problem:{code}", "title": title, "status": status, "detail": detail, "code": code,
-        "problems": (problems or [])[:PROBLEMS_LIMIT],
+        "problems": [known_of(each) for each in (problems or [])[:PROBLEMS_LIMIT]],
     }  # fmt: skip
+
+
+def known_of(place: Problem) -> Problem:
+    """A place without what is not known of it."""
+    return {name: value for name, value in place.items() if value is not None}
 
 
 def answer(body: Problem) -> JsonResponse:

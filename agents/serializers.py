@@ -219,10 +219,20 @@ class CommandAccepted(serializers.Serializer):
 
 
 class ProblemPlace(serializers.Serializer):
+    """A part of a document, an operation of an edit, or an edit that came first; what is not known is left out."""
+
     key = serializers.CharField(required=False)
     line = serializers.IntegerField(required=False)
     column = serializers.IntegerField(required=False)
     message = serializers.CharField()
+    operation = serializers.IntegerField(required=False, help_text="Its number, from 1.")
+    op = serializers.CharField(required=False, help_text="Its name; empty where it has none.")
+    field = serializers.CharField(required=False, help_text="Of its parameters; empty where it is about all of it.")
+    version = serializers.IntegerField(required=False, help_text="That the other edit made.")
+    edit_id = serializers.CharField(required=False)
+    author = serializers.CharField(required=False)
+    reason = serializers.CharField(required=False)
+    names = serializers.ListField(child=serializers.CharField(), required=False, help_text="Over which the two disagree.")
 
 
 class Problem(serializers.Serializer):
@@ -234,6 +244,7 @@ class Problem(serializers.Serializer):
     detail = serializers.CharField()
     code = serializers.CharField()
     problems = ProblemPlace(many=True)
+    version = serializers.IntegerField(required=False, help_text="Of a stale edit: the newest.")
 
 
 class EventRow(serializers.Serializer):

@@ -35,6 +35,13 @@ class NoSuchDevice(AgentsError):
     status = 404
 
 
+class DeviceExists(AgentsError):
+    """There is a device of that name."""
+
+    code = "device_exists"
+    status = 409
+
+
 class DeviceRejected(AgentsError):
     """The device cannot be as it is described."""
 
@@ -165,14 +172,14 @@ def device_create(
     limits: dict[str, Any] | None = None,
     max_concurrent: int = 4,
 ) -> Device:
-    """Register a device; raises DeviceRejected when the name is taken or the numbers or recipes make no sense."""
+    """Register a device; raises DeviceExists when the name is taken, DeviceRejected when numbers or recipes make no sense."""
     _check_recipes(name, {} if recipes is None else recipes)
     _check_limits(name, limits or {})
     if max_concurrent < 1:
         raise DeviceRejected(f"max_concurrent of {name} must be at least 1, not {max_concurrent}")
     with writing():
         if Device.objects.filter(name=name).exists():
-            raise DeviceRejected(f"there is a device called {name} already")
+            raise DeviceExists(f"there is a device called {name} already")
         stream = new_stream("device")
         with door(stream, by) as opened:
             row = {

@@ -135,7 +135,8 @@ def _flaws(number: int, command: Any) -> list[Fields]:
 
 
 def _problem(number: int | None, op: str, field_name: str, message: str) -> Fields:
-    return {"operation": number, "op": op, "field": field_name, "message": message}
+    """`number` counts from 0, what people read from 1."""
+    return {"operation": None if number is None else number + 1, "op": op, "field": field_name, "message": message}
 
 
 def _in_turn(operations: list[Fields], target: InTurn, wanted: edits.Wanted) -> Executed:

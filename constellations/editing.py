@@ -129,7 +129,8 @@ def _still_read(draft: Draft) -> list[tuple[dict[str, Any], bool]]:
 
 
 def _problem(number: int, operation: Operation, field: str, message: str) -> dict[str, Any]:
-    return {"operation": number, "op": operation.op, "field": field, "message": message}
+    """`number` counts from 0, what people read from 1."""
+    return {"operation": number + 1, "op": operation.op, "field": field, "message": message}
 
 
 def _ids_of(operation: Operation) -> set[str]:

@@ -61,9 +61,10 @@ class EditGiven(PlanRejected):
 
 
 class EditRefused(ConstellationsError):
-    """Operations have problems, each {"operation": 0, "op": "add_task", "field": "device", "message": "..."}.
+    """Operations have problems, each {"operation": 1, "op": "add_task", "field": "device", "message": "..."}.
 
-    `conflict` says that the graph's state forbids it (409), not the operation's own form (400).
+    Operations are counted from 1; None is the edit as a whole. `conflict` says that the graph's state forbids it (409), not the
+    operation's own form (400).
     """
 
     code = "edit_refused"
@@ -191,5 +192,5 @@ def _plan_line(problem: Mapping[str, Any]) -> str:
 def _edit_line(problem: Mapping[str, Any]) -> str:
     if problem["operation"] is None:
         return problem["message"]
-    place = f"operation {problem['operation'] + 1}" + (f" ({problem['op']})" if problem["op"] else "")
+    place = f"operation {problem['operation']}" + (f" ({problem['op']})" if problem["op"] else "")
     return f"{place}, {problem['field']}: {problem['message']}" if problem["field"] else f"{place}: {problem['message']}"

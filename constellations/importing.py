@@ -57,7 +57,7 @@ def apply_edit(
 def _located(given: dialects.ImportedEdit, problem: dict[str, Any]) -> dict[str, Any]:
     if problem["operation"] is None:
         return problem
-    return {**problem, **given.problem(problem["operation"], problem["field"], problem["message"])}
+    return {**problem, **given.problem(problem["operation"] - 1, problem["field"], problem["message"])}
 
 
 def recipes() -> dict[str, dict[str, Any]]:

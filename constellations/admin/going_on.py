@@ -83,7 +83,7 @@ class ReopenForm(forms.Form):
         """Shows a refusal at the field that it is about."""
         if isinstance(error, EditRefused):
             for each in error.problems:
-                place = "" if each["operation"] is None else f"operation {each['operation'] + 1}"
+                place = "" if each["operation"] is None else f"operation {each['operation']}"
                 told = [part for part in (place, each["field"], each["message"]) if part]
                 self.add_error("operations", ": ".join(told))
             return

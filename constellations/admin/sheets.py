@@ -152,7 +152,7 @@ class Sheet:
             if number is None:
                 self.reason.add_error(None, problem["message"])
             else:
-                forms_of_operations[number].take(problem["field"], problem["message"])
+                forms_of_operations[number - 1].take(problem["field"], problem["message"])
 
 
 def _also_since(error: AgentsError, clashing: list[Row]) -> list[Row]:

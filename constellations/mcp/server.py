@@ -180,6 +180,6 @@ def problem_line(problem: Mapping[str, Any]) -> str:
     """Where, and what: `operation 1 (add_task), device: there is no device gpu`."""
     where: list[str] = []
     if problem.get("operation") is not None:
-        where.append(f"operation {problem['operation'] + 1}" + (f" ({problem['op']})" if problem.get("op") else ""))
+        where.append(f"operation {problem['operation']}" + (f" ({problem['op']})" if problem.get("op") else ""))
     where += [str(problem[key]) for key in ("field", "key") if problem.get(key)]
     return f"{', '.join(where)}: {problem['message']}" if where else str(problem["message"])

@@ -84,7 +84,7 @@ def test_what_is_no_command_is_refused_before_anything_is_read(command, says):
 
 def test_every_command_that_is_none_is_told():
     error = refusal({"tool": "a"}, LINT, {"tool": "b"})
-    assert [problem["operation"] for problem in error.problems] == [0, 2]
+    assert [problem["operation"] for problem in error.problems] == [1, 3]
     with pytest.raises(EditRefused, match="commands are a list, not an object"):
         execute_commands({}, 1, author="user:1")  # type: ignore[arg-type]
 

@@ -113,7 +113,7 @@ def test_a_refusal_names_operation_field_and_reason(rest, digits):
     found = post(rest, digits, EXTRA, {"update_task": {"task_id": "train", "timeout": -1}}, status=400).json()
     assert found["code"] == "edit_refused"
     (problem,) = found["problems"]
-    assert (problem["operation"], problem["op"], problem["field"]) == (1, "update_task", "timeout")
+    assert (problem["operation"], problem["op"], problem["field"]) == (2, "update_task", "timeout")
     assert found["detail"] == f"operation 2 (update_task), timeout: {problem['message']}"
 
 
@@ -135,7 +135,7 @@ def test_a_preview_writes_nothing(rest, digits):
     assert found.json()["consequences"]["ready"] == ["extra"]
     assert (Edit.objects.count(), "extra" in states(digits)) == (0, False)
     refused = rest.post(path(digits, "preview"), {"operations": [{"remove": {}}]})
-    assert (refused.status_code, refused.json()["problems"][0]["operation"]) == (400, 0)
+    assert (refused.status_code, refused.json()["problems"][0]["operation"]) == (400, 1)
 
 
 def test_an_edit_is_taken_back_and_made_again(rest, digits):

@@ -628,7 +628,7 @@ def test_the_same_edge_under_a_name_of_its_own_is_there_already():
 def test_a_refusal_names_the_operation_the_field_and_the_reason(operation, field, message, status):
     refused = refusal(ended(), operation)
     (problem,) = refused.problems
-    assert (problem["operation"], problem["field"], problem["message"]) == (0, field, message)
+    assert (problem["operation"], problem["field"], problem["message"]) == (1, field, message)
     assert refused.status == status
     name = f" ({problem['op']})" if problem["op"] else ""
     assert str(refused) == f"operation 1{name}{', ' + field if field else ''}: {message}"
@@ -647,7 +647,7 @@ def test_all_refusals_are_reported_at_once_but_none_twice():
         ("remove_task", {"task_id": "train"}),
         add("z"),
     )
-    assert [(problem["operation"], problem["op"]) for problem in refused.problems] == [(0, "add_task"), (3, "remove_task")]
+    assert [(problem["operation"], problem["op"]) for problem in refused.problems] == [(1, "add_task"), (4, "remove_task")]
     assert refused.status == 409
     assert str(refused) == (
         "operation 1 (add_task), timeot: there is no key timeot here; did you mean timeout?; "

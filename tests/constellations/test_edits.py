@@ -116,7 +116,7 @@ def test_one_operation_that_is_refused_refuses_all(digits):
     before = rows_of(digits.session_id)
     error = refusal(digits, add("extra"), update("trian", timeout=1))
     assert str(error) == "operation 2 (update_task), task_id: there is no task trian; did you mean train?"
-    assert (error.problems[0]["operation"], error.problems[0]["field"]) == (1, "task_id")
+    assert (error.problems[0]["operation"], error.problems[0]["field"]) == (2, "task_id")
     assert rows_of(digits.session_id) == before
 
 
@@ -230,7 +230,7 @@ def test_an_edit_that_others_have_made_impossible_is_stale(digits):
     assert [each["version"] for each in error.members["between"]] == [2]
     cycle = "the tasks would wait for each other: evaluate > fetch > train > evaluate"
     assert str(error) == f"the edit was made on version 1, and version 2 is the newest: {cycle}"
-    assert [(each["operation"], each["op"], each["message"]) for each in error.problems] == [(0, "add_dependency", cycle)]
+    assert [(each["operation"], each["op"], each["message"]) for each in error.problems] == [(1, "add_dependency", cycle)]
 
 
 @pytest.mark.parametrize("based_on", [1, 2, None])
