@@ -18,7 +18,6 @@ from agents.pagination import parameter
 from agents.parsers import DocumentJson
 from agents.permissions import actor_name
 from agents.replay import consistent_read
-from agents.serializers import Accepted
 from constellations import dialect_serializers as forms
 from constellations import importing
 from constellations.dialects import NAMES, ORRERY
@@ -62,18 +61,18 @@ class ImportViews(Api):
     def get_queryset(self) -> QuerySet[Session]:
         return Session.objects.visible_to(self.request.user)
 
-    @extend_schema(request=forms.ImportBody, responses={202: Accepted})
+    @extend_schema(request=forms.ImportBody, responses={202: forms.Imported})
     @action(detail=True, methods=["post"], url_path="import", url_name="import")
     def take(self, request: Request, pk: str) -> Response:
         session, body = self.get_object().pk, self.body(forms.ImportBody)
-        payload = importing.payload_of(body["document"], body.get("dialect", ""))
+        payload, warnings = importing.payload_of(body["document"], body.get("dialect", ""))
         seq = head_of(session)  # before the request, so that whoever follows from here misses nothing of it
         by, client_id = actor_name(request), body.get("client_id", "")
         item, created = services.command_submit(
             session, "interaction", client_id, payload, by=by, request_id=request_id(request), checked=True
         )
         ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
-        return Response({**ids, "created": created, "seq": seq}, status=202)
+        return Response({**ids, "created": created, "seq": seq, "warnings": warnings}, status=202)
 
 
 class EditImportViews(Versioned):
@@ -93,8 +92,8 @@ class EditImportViews(Versioned):
         """Edit: the actions of an agent's answer, in its dialect, are applied as one change set, or none of them."""
         constellation, body = self.get_object(), self.body(forms.EditImportBody)
         body["based_on"] = seen_version(request, body.get("based_on"))
-        said = {"author": actor_name(request), "request_id": request_id(request)}
-        return made(constellation, *importing.apply_edit(constellation.pk, **body, **said))
+        body |= {"author": actor_name(request), "request_id": request_id(request)}
+        return made(constellation, *importing.apply_edit(constellation.pk, **body))
 
 
 class CheckViews(Api):

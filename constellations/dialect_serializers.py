@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agents.serializers import Body, ClientId, ProblemPlace, Text
+from agents.serializers import Accepted, Body, ClientId, ProblemPlace, Text
 from constellations.dialects import NAMES
 from constellations.documents import MAX_JSON_BYTES
 from constellations.edit_serializers import BasedOn
@@ -34,6 +34,10 @@ class CheckBody(Body):
 
 class ImportBody(CheckBody):
     client_id = ClientId()
+
+
+class Imported(Accepted):
+    warnings = ProblemPlace(many=True, help_text="Tasks in words alone, which will not start; the first of them.")
 
 
 class EditImportBody(CheckBody):

@@ -9,6 +9,7 @@ from typing import Any
 from agents import services
 from agents.engine.tools import TOOLS
 from agents.models import Device
+from agents.problems import known_of
 from constellations import dialects
 from constellations.edits import REASON_LENGTH, Wanted, carry_out
 from constellations.errors import EditRefused, PlanRejected
@@ -27,13 +28,13 @@ def plan_of(imported: dialects.Imported) -> dict[str, Any]:
     return dialects.write(imported.tasks, imported.dependencies, imported.rules, name=imported.name)
 
 
-def payload_of(document: Any, dialect: str = "") -> dict[str, Any]:
-    """The payload of the interaction that carries out what a document says; it has been checked.
+def payload_of(document: Any, dialect: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The payload of the interaction that carries out what a document says, checked; and what its author should know.
 
     Raises PlanRejected with every problem, and where in the document it is.
     """
     imported = dialects.read(document, dialect, recipes())
-    return _checked(imported, plan_of(imported))
+    return _checked(imported, plan_of(imported)), _warnings(imported)
 
 
 def apply_edit(
@@ -81,7 +82,8 @@ def _warnings(imported: dialects.Imported) -> list[dict[str, Any]]:
     """What does not keep a document from being imported, and somebody has to know: tasks that will not start."""
     idle = ((number, row["task_id"]) for number, row in enumerate(imported.tasks) if row["tool"] == IN_WORDS)
     message = "needs a model or a command: it is in words alone, and cannot start before an edit gives it one"
-    return [imported.problem(f"tasks[{number}]", f"{task_id} {message}") for number, task_id in islice(idle, WARNINGS)]
+    found = (imported.problem(f"tasks[{number}]", f"{task_id} {message}") for number, task_id in islice(idle, WARNINGS))
+    return [known_of(each) for each in found]
 
 
 def _checked(imported: dialects.Imported, plan: dict[str, Any]) -> dict[str, Any]:
@@ -95,6 +97,6 @@ def _checked(imported: dialects.Imported, plan: dict[str, Any]) -> dict[str, Any
     try:
         services.check_payload(payload)
     except (EditRefused, PlanRejected) as error:
-        problems = [imported.problem(each.get("field", each.get("key")), each["message"]) for each in error.problems]
+        problems = [imported.problem(each.get("field") or each.get("key", ""), each["message"]) for each in error.problems]
         raise PlanRejected(problems, f"{imported.dialect} document") from error
     return payload

@@ -20,6 +20,7 @@ from agents import services
 from agents.errors import AgentsError
 from constellations import conditions, edits, live, rules
 from constellations.edits import edit_apply
+from constellations.errors import EditGiven
 from constellations.inverses import inverse
 from constellations.operations import MAX_TASKS
 from constellations.plans import parse
@@ -162,6 +163,8 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
      "operation 1 (update_task), arguments.a: text may not hold half a character (a lone surrogate)"),
     (lambda: arguments({"n": 1 << 63}),
      "operation 1 (update_task), arguments.n: the number is out of range; put it in quotes if it is text"),
+    (lambda: str(EditGiven()), "document: this is an edit of a constellation, and no constellation: apply it to one, "
+     "with POST /api/constellations/{id}/import/ or constellation_import --constellation"),
     (lambda: rejected("[" * 1_000_001), "plan: nested more than 20 deep"),
     (lambda: rejected("#" * 10_000_001), "plan: the text has 10,000,001 bytes; 10,000,000 are allowed"),
     (lambda: refused(("remove_task", {"task_id": "c"}), tasks=tuple(map(task_row, "abc")),

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 from django.urls import reverse
 
 from agents import services
 from constellations.models import Attempt, Constellation
 from tests.agents.conftest import Rest
+from tests.constellations.admin_client import Staff, row_of
 from tests.constellations.planting import noop, states
 from tests.constellations.test_crews_edges import GIVEN_BACK, found
 from tests.constellations.test_work import query
@@ -91,6 +94,15 @@ def test_the_seeds_document_in_words_becomes_a_draft_that_waits_and_holds_no_wor
     waiting = scene.why(made, "task_002")
     assert (waiting["kind"], waiting["text"]) == ("dependency", f"waits for task_001 (PENDING); then it {NEEDS}")
     assert not Attempt.objects.exists()
+
+
+def test_an_import_tells_what_will_not_start(scene, tmp_path):
+    answer = scene.rest.post(f"/api/sessions/{scene.session.pk}/import/", {"document": seeds_document()}).json()
+    assert [each["message"].partition(":")[0] for each in answer["warnings"]] == [f"{task_id} {NEEDS}" for task_id in TASKS]
+    file, out, told = tmp_path / "answer.json", StringIO(), StringIO()
+    file.write_text(seeds_document())
+    call_command("constellation_import", file, session=scene.session.pk, stdout=out, stderr=told)
+    assert told.getvalue().splitlines()[0].startswith(f"line 6, constellation.tasks[0]: task_001 {NEEDS}")
 
 
 def test_tasks_in_words_start_when_an_edit_says_what_they_do(scene):
@@ -200,6 +212,18 @@ def test_it_is_paused_resumed_and_cancelled_as_any_other(scene):
     scene.engine.run()
     made.refresh_from_db()
     assert (made.state, states(made)) == ("CANCELLED", {"a": "CANCELLED"})
+
+
+def test_the_admin_gives_it_a_command(scene):
+    made, staff = scene.imported(in_words("a")), Staff(scene.engine.owner)
+    values = staff.form(made)
+    staff.told(staff.save(made, values | {f"{row_of(values, 'a')}-priority": "2"}, reason="sooner"))
+    task = made.tasks.get()
+    assert (task.priority, task.tool) == (2, "")
+    values = staff.form(made)
+    staff.told(staff.save(made, values | {f"{row_of(values, 'a')}-command": "true"}, reason="at last"))
+    scene.engine.run()
+    assert states(made) == {"a": "COMPLETED"}
 
 
 def test_statistics_previews_and_pages_bear_it(scene):

@@ -35,10 +35,11 @@ class Command(BaseCommand):
             if options["constellation"] is not None:
                 edit, _ = importing.apply_edit(options["constellation"], document, dialect, author="system")
                 return edit.edit_id if edit is not None else "nothing to change"
-            payload = importing.payload_of(document, dialect)
+            payload, warnings = importing.payload_of(document, dialect)
             item, _ = services.command_submit(options["session"], "interaction", "", payload, by="system", checked=True)
         except AgentsError as error:
             raise CommandError("\n".join([str(error), *_lines(error)])) from error
+        self.stderr.write("".join(f"{_place(each)}{each['message']}\n" for each in warnings), ending="")
         return str(item.pk)
 
 
