@@ -42,7 +42,7 @@ def is_answer(value: Any) -> bool:
 def is_edit(value: Any) -> bool:
     """Whether it edits a constellation and is none: an answer with actions, a list of operations, or one operation."""
     if isinstance(value, list):
-        return bool(value) and _is_operation(value[0])
+        return any(map(_is_operation, value))
     if is_answer(value) and not is_envelope(value):
         return any(value.get(key) for key in ACTIONS)
     return _is_operation(value)
@@ -145,7 +145,15 @@ class _Reader:
         return spoken if spoken in fitting or not fitting else fitting[0]
 
 
+NOT_EDITED = {
+    **dict.fromkeys(("status", "result", "error"), "is not edited; it follows from what happens"),
+    **dict.fromkeys(("dependencies", "dependents"), "are edited by add_dependency and remove_dependency"),
+}
+"""What documents say of a task and is read past there, by what is said of it in an update."""
+
+
 def _task_fields(to: Translation, dialect: Dialect, given: Row, place: Path, written: Path) -> Row:
+    to.findings += [((*written, key), f"{key} {message}") for key, message in NOT_EDITED.items() if key in given]
     return tasks.fields(to, dialect, given, place, written).said
 
 

@@ -124,7 +124,7 @@ def _document(written: Any) -> Document:
     """What is given as a value has no lines."""
     if isinstance(written, str | bytes):
         try:
-            return _of_text(written)
+            return _opened(_of_text(written))
         except Unreadable as error:
             raise _refused(str(error), error.line, key_text(error.path)) from error
     flaws = _flaws(written)
@@ -133,7 +133,10 @@ def _document(written: Any) -> Document:
     size = len(json.dumps(written, ensure_ascii=False).encode())
     if size > MAX_JSON_BYTES:
         raise _refused(f"the document has {size:,} bytes; {MAX_JSON_BYTES:,} are allowed")
-    return Unlined(written)
+    try:
+        return _opened(Unlined(written))
+    except Unreadable as error:
+        raise _refused(str(error)) from error
 
 
 def _of_text(written: str | bytes) -> Document:
@@ -151,6 +154,17 @@ def _of_text(written: str | bytes) -> Document:
         return documents.read(inner)
     if refusal is not None:
         raise refusal
+    return document
+
+
+def _opened(document: Document) -> Document:
+    """An answer may hold its constellation as text; all of that is in the line where it begins. Raises Unreadable."""
+    if is_envelope(document.value) and isinstance(document.value["constellation"], str):
+        try:
+            inner = _of_text(document.value["constellation"])
+        except Unreadable as error:
+            raise Unreadable(f"the constellation is a text, and {error}", document.line(("constellation",))) from error
+        document.value = {**document.value, "constellation": inner.value}
     return document
 
 

@@ -44,7 +44,7 @@ class Unrecognised(ValueError):
 
 def is_envelope(value: Any) -> bool:
     """Whether it is an agent's answer with a constellation in it, and no constellation itself."""
-    return isinstance(value, Mapping) and "constellation" in value and "tasks" not in value
+    return isinstance(value, Mapping) and value.get("constellation") not in (None, "") and "tasks" not in value
 
 
 def recognise(value: Any) -> str:

@@ -262,6 +262,14 @@ def test_what_an_agent_calls_failed_is_not_carried_out():
     assert read(json.loads(text)["constellation"], "seed").name == "mnist"
 
 
+def test_an_answer_may_hold_its_constellation_as_text():
+    held = json.dumps(document("seed")["constellation"], indent=1)
+    assert read({"thought": "", "constellation": held}, "seed") == read(document("seed"), "seed")
+    text = json.dumps({"thought": "", "constellation": held.replace("high", "urgent")}, indent=1)
+    assert problem(text)[:2] == (3, "constellation.tasks[1].priority")
+    assert problem('{"status": "CONTINUE",\n "constellation": "{,}"}')[0] == 2
+
+
 def test_an_answer_that_holds_nothing_says_so():
     assert "there is nothing to import" in problem({"thought": "All done.", "status": "FINISH", "result": {"completed": 5}})[2]
 

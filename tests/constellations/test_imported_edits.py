@@ -176,6 +176,11 @@ def test_words_alone_are_a_task_in_words_where_the_dialect_has_such():
     assert operations({"op": "add_task", "parameters": said}, dialect="seed")[0]["parameters"]["tool"] == ""
 
 
+def test_an_answer_may_say_that_it_holds_no_constellation():
+    remove = {"tool": "remove_task", "parameters": {"task_id": "a"}}
+    assert len(read_edit({"thought": "x", "constellation": None, "status": "CONTINUE", "action": remove}).operations) == 1
+
+
 def test_what_is_built_anew_is_translated_as_a_whole():
     config = {"tasks": {"a": {"name": "A", "priority": 4}, "b": {"dependencies": ["a"]}}}
     found = operations({"function": "build_constellation", "arguments": {"config": config, "clear_existing": False}})
@@ -218,6 +223,16 @@ def test_conditions_and_prose_of_a_line_are_told_apart():
             "there is no key prio here; did you mean priority?",
         ),
         ({"thought": "all done", "status": "FINISH"}, "", "this is no edit of a constellation"),
+        (
+            [{"function": "update_task", "arguments": {"task_id": "a", "status": "completed"}}],
+            "[0].arguments.status",
+            "status is not edited; it follows from what happens",
+        ),
+        (
+            [{"function": "update_task", "arguments": {"task_id": "a", "target_device_id": "x", "dependencies": ["b"]}}],
+            "[0].arguments.dependencies",
+            "dependencies are edited by add_dependency and remove_dependency",
+        ),
     ],
 )
 def test_what_is_wrong_with_an_edit_is_said_where_it_is(written, key, message):
