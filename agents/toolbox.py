@@ -33,6 +33,18 @@ TEXT_WORDS = {"type", "minLength", "maxLength", "description"}
 NUMBER_WORDS = {"type", "minimum", "maximum", "description"}
 
 
+OTHER_NAMES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("bash", "exec", "execute_command", "run", "run_shell", "sh", "shell", "terminal"), ("command",)),
+    **dict.fromkeys(("cat", "open", "read"), ("read_file",)),
+    **dict.fromkeys(("create_file", "save", "write"), ("write_file",)),
+    **dict.fromkeys(("apply_patch", "edit", "str_replace"), ("edit_file",)),
+    **dict.fromkeys(("file", "file_path", "filename"), ("path",)),
+    **dict.fromkeys(("text", "data"), ("content",)),
+    **dict.fromkeys(("cmd", "command", "args"), ("argv",)),
+}
+"""What others call the same tools and arguments."""
+
+
 def unknown(name: str) -> str:
     """What is said of a tool that there is not; empty for one that there is."""
     if name in TOOLS:
@@ -151,7 +163,8 @@ def _by_schema(schema: Schema) -> Check:
 
 
 def _nearest(word: str, known: Mapping[str, Any]) -> str:
-    close = get_close_matches(word[:NAME_CHARACTERS], list(known), 1)
+    close = [same for same in OTHER_NAMES.get(word, ()) if same in known]
+    close = close or get_close_matches(word[:NAME_CHARACTERS], list(known), 1)
     return f"; did you mean {close[0]}?" if close else ""
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from agents import command_lines, toolbox
 from agents.command_lines import NotPlain
 from constellations import conditions
 from constellations.errors import ConditionRejected
-from constellations.values import Finding, Misfit, Path, Row, list_of, text, under
+from constellations.values import Finding, Misfit, Path, Row, kind_of, list_of, text, under
 
 MAX_WORD = 80
 """Characters of the name of a device, a type, a capability, a tool."""
@@ -51,12 +52,16 @@ def argv(value: Any, ways_out: str = BESIDE) -> list[str]:
 
 def command(value: Any) -> str | list[str]:
     """A command as it is written, a text or words; `call` makes an argument list of it, with a shell or without."""
+    if not isinstance(value, str | list | tuple):
+        raise Misfit(f"must be a list of words or a text, not {kind_of(value)}")
     return prose(value) if isinstance(value, str) else argv(value)
 
 
 def _word_of_command(value: Any) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
+    if isinstance(value, Mapping):
+        raise Misfit("must be text, not an object; put a word that has a colon in quotes")
     return prose(value)
 
 

@@ -109,11 +109,17 @@ def _syntax(text: str) -> ast.expr:
         return ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
         column = (error.offset or len(text.strip()) + 1) + _indent(text)
-        hint = "; to compare, write ==" if "=" in text and "==" not in text else ""
-        raise ConditionRejected(f"column {column}: the condition is not understood: {error.msg}{hint}") from error
+        raise ConditionRejected(f"column {column}: the condition is not understood: {error.msg}{_hint(text)}") from error
     except (ValueError, MemoryError, RecursionError) as error:
         why = "it is nested too deeply, or holds a character that no text may hold"
         raise ConditionRejected(f"the condition is not understood: {why}") from error
+
+
+def _hint(text: str) -> str:
+    """What is probably meant by a text that other languages would understand."""
+    if any(sign in text for sign in ("&&", "||")):
+        return "; write and, or, not"
+    return "; to compare, write ==" if "=" in text and "==" not in text else ""
 
 
 def _indent(text: str) -> int:

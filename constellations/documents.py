@@ -40,6 +40,17 @@ OTHER_WHOLE = re.compile(r"0x[0-9a-fA-F]{1,16}|0o[0-7]{1,21}")
 REAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
 
+COLUMNS = "; the keys of one item stand in one column, and so do the dashes of a list"
+HINTS = {
+    "cannot start any token": "; indent with spaces, not with tabs; put text that begins with @ or a backquote in quotes",
+    "mapping values are not allowed": "; a colon and a space make a key: the line before lacks one, or this text its quotes",
+    "did not find expected key": COLUMNS,
+    "did not find expected '-'": COLUMNS,
+    "did not find expected ','": "; a bracket is not closed, or a text in brackets needs quotes",
+}
+"""What to do, by what YAML's reader says."""
+
+
 class Unreadable(Exception):
     """The text is neither YAML nor JSON, or more than is read. `line` is None when it is not known."""
 
@@ -319,4 +330,5 @@ def _unreadable(error: yaml.YAMLError, text: str) -> Unreadable:
     said = [getattr(error, "context", None), getattr(error, "problem", None)]
     mark = getattr(error, "problem_mark", None)
     why = ", ".join(part for part in said if part)
-    return Unreadable(f"it is not YAML: {why}", mark.line + 1 if mark else None)
+    hint = next((hint for part, hint in HINTS.items() if part in why), "")
+    return Unreadable(f"it is not YAML: {why}{hint}", mark.line + 1 if mark else None)

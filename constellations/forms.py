@@ -18,6 +18,7 @@ from constellations.values import (
     Row,
     flag,
     identifier,
+    kind_of,
     list_of,
     mapping,
     number,
@@ -127,6 +128,8 @@ def task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Findi
     `in_words`: a task whose `tool` is IN_WORDS is one; nobody means that by leaving out what it does.
     """
     fields, findings = read_fields(value, ADD_READERS)
+    if not isinstance(value, Mapping):
+        findings = [((), f"a task is an object with a task_id and a command, a tool or steps, not {kind_of(value)}")]
     after = fields.pop("after", [])
     fresh: Row = {
         "tips": [],
@@ -253,6 +256,8 @@ DEPENDENCY_READERS: dict[str, Reader] = {
 def dependency(value: Any) -> tuple[Row, list[Finding]]:
     """A dependency's normal form and findings. With a condition and no type it is CONDITIONAL."""
     fields, findings = read_fields(value, DEPENDENCY_READERS)
+    if not isinstance(value, Mapping):
+        findings = [((), f"a dependency is an object with `from` and `to`, not {kind_of(value)}")]
     row = {**DEPENDENCY_DEFAULTS, **fields}
     if row["condition"] and "type" not in fields:
         row["type"] = "CONDITIONAL"

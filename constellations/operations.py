@@ -95,10 +95,12 @@ def written(value: Any) -> Written:
     for named, held in FORMS:
         if named in value:
             strange = [key for key in value if key not in (named, held)][:1]
-            message = f"there is no key {str(strange[0])[:SHOWN]} beside {named} and {held}" if strange else ""
+            message = (
+                f"there is no key {str(strange[0])[:SHOWN]} beside {named} and {held}: put it into {held}" if strange else ""
+            )
             return Written(value[named], value.get(held, {}), (held,), tuple(((key,), message) for key in strange))
     if len(value) != 1:
-        said = f"an operation is one key with its parameters; this one has {len(value)} keys"
+        said = f"an operation is one key with its parameters; this one has {len(value)} keys: write one operation for each"
         return Written("", findings=(((), said),))
     ((op, parameters),) = value.items()
     return Written(op, parameters, (op,))

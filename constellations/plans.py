@@ -122,9 +122,10 @@ def _problem(line: int | None, path: Path, message: str) -> dict[str, Any]:
 def read_value(value: Any, in_words: bool = False) -> tuple[Plan, list[Finding]]:
     """The plan that a value is, as far as it is one, and everything that keeps it from being one."""
     if value is None:
-        return Plan(), [((), "the plan is empty")]
+        return Plan(), [((), "the plan is empty: give it a list of tasks")]
     if not isinstance(value, dict):
-        return Plan(), [((), f"a plan is an object with a list of tasks, not {kind_of(value)}")]
+        said = "; what is said in words is a request" if isinstance(value, str) else ""
+        return Plan(), [((), f"a plan is an object with a list of tasks, not {kind_of(value)}{said}")]
     fields, found = read_fields(value, PLAN_READERS)
     findings = [*documents.flaws(value), *found]
     if not fields.get("tasks") and not any(path == ("tasks",) for path, _ in findings):
@@ -152,7 +153,10 @@ def _read_tasks(plan: Plan, edges: _Edges, written: Iterable[Any], in_words: boo
         plan.tasks.append(row)
         task_id = row["task_id"]
         if task_id and first.setdefault(task_id, number) != number:
-            yield ("tasks", number, "task_id"), f"there is a task {task_id} already: tasks[{first[task_id]}]"
+            yield (
+                ("tasks", number, "task_id"),
+                f"there is a task {task_id} already, tasks[{first[task_id]}]: give one of them another id",
+            )
         for place, upstream in enumerate(after if task_id else ()):
             dependency, _ = forms.dependency({"from": upstream, "to": task_id})
             edges.add(dependency, ("tasks", number, "after", place))
@@ -207,7 +211,7 @@ class _Edges:
 
 def _end_problem(ends: tuple[str, str], known: set[str], hint: Hints) -> str:
     if ends[0] == ends[1]:
-        return f"{ends[0]} would wait for itself"
+        return f"{ends[0]} would wait for itself: take it out"
     missing = [end for end in ends if end not in known]
     return f"there is no task {missing[0]}{hint(missing[0])}" if missing else ""
 
@@ -225,7 +229,7 @@ def _cycles(task_ids: list[str], edges: dict[tuple[str, str], Path]) -> list[Fin
     except CycleFound as error:
         members = set(zip(error.path, error.path[1:], strict=False))
         last = [path for ends, path in edges.items() if ends in members][-1]
-        return [(last, str(error))]
+        return [(last, f"{error}; take one of these dependencies out")]
     return []
 
 

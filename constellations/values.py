@@ -25,6 +25,17 @@ MAX_COMPARED = 1_000
 MAX_STRANGE_KEYS = 20
 """Unknown keys of one object that are reported."""
 
+OTHER_WORDS: dict[str, tuple[str, ...]] = {
+    "id": ("task_id", "dependency_id"), "needs": ("after",), "depends_on": ("after",), "requires": ("after",),
+    "dependencies": ("after",), "retries": ("max_attempts",), "retry": ("max_attempts",), "run": ("command",),
+    "cmd": ("command",), "script": ("command",), "exec": ("command",), "sh": ("command",), "args": ("arguments",),
+    "parameters": ("arguments",), "params": ("arguments",), "host": ("device",), "agent": ("device",), "rules": ("replan",),
+    "source": ("from",), "target": ("to", "device"), "add": ("add_task",), "delete_task": ("remove_task",),
+    "delete": ("remove_task",), "remove": ("remove_task",), "update": ("update_task",), "then": ("edit",), "do": ("edit",),
+    "edges": ("dependencies",), "add_edge": ("add_dependency",), "sleep": ("wait",), "print": ("say",), "echo": ("say",),
+}  # fmt: skip
+"""What others call the same thing: words that are further from ours in letters than in meaning."""
+
 Path = tuple[str | int, ...]
 Finding = tuple[Path, str]
 Row = dict[str, Any]
@@ -73,7 +84,8 @@ def shown(value: Any) -> str:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint for the end of a message: the nearest known word, or all of them when they are few."""
     known = sorted(filter(None, known))
-    close = get_close_matches(word[:MAX_ID], known[:MAX_COMPARED], 1)
+    close = [same for same in OTHER_WORDS.get(word, ()) if same in known]
+    close = close or get_close_matches(word[:MAX_ID], known[:MAX_COMPARED], 1)
     if close:
         return f"; did you mean {close[0]}?"
     if not known:
@@ -116,9 +128,11 @@ def identifier(limit: int) -> Reader:
 
 
 def number(low: float, high: float, exclusive: bool = False) -> Reader:
+    """Seconds, of which there may be parts."""
+
     def read(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value < math.inf:
-            raise Misfit(f"must be a number, not {kind_of(value)}")
+            raise Misfit(f"must be a number of seconds, not {kind_of(value)}")
         if value < low or value > high or (exclusive and value == low):
             raise Misfit(f"is {shown(value)}; it must be {'above' if exclusive else 'at least'} {low:,} and at most {high:,}")
         return value
@@ -162,12 +176,19 @@ def _nearest(value: Any, words: Iterable[str]) -> list[str]:
 def list_of(read_item: Reader, limit: int = MAX_ITEMS) -> Reader:
     def read(value: Any) -> list:
         if not isinstance(value, list | tuple):
-            raise Misfit(f"must be a list, not {kind_of(value)}")
+            raise Misfit(f"must be a list, not {kind_of(value)}{_as_list(value)}")
         if len(value) > limit:
             raise Misfit(f"has {len(value):,} items; {limit:,} are allowed")
         return [_read_at(read_item, item, place) for place, item in enumerate(value)]
 
     return read
+
+
+def _as_list(value: Any) -> str:
+    """How what is no list could have been meant as one."""
+    if isinstance(value, str) and value and len(value) <= SHOWN:
+        return f"; put it in brackets: [{value}]"
+    return "; write each item behind a dash" if isinstance(value, Mapping) else ""
 
 
 def _read_at(read_item: Reader, item: Any, place: str | int) -> Any:

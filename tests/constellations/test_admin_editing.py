@@ -81,7 +81,7 @@ def test_the_seeds_edit_is_one_save(staff, seed):
 def test_a_page_that_is_sent_back_as_it_was_makes_no_edit(staff, seed):
     edit(
         seed,
-        ("update_task", {"task_id": "task_003", "description": " two\r\nlines\n", "arguments": {"argv": ["a b", ""], "x": 1}}),
+        ("update_task", {"task_id": "task_003", "description": " two\r\nlines\n", "arguments": {"argv": ["cd", "a b", ""]}}),
     )
     for row in (seed, task(seed, "task_003"), line(seed, "task_003>task_004")):
         told = staff.told(staff.save(row, staff.form(row)))

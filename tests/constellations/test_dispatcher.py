@@ -106,13 +106,13 @@ def test_operations_and_commands_are_the_same_in_other_words():
     [
         (
             {"op": "add_task", "tool": "remove_task", "parameters": {}},
-            "operation 2 (add_task), tool: there is no key tool beside op and parameters",
+            "operation 2 (add_task), tool: there is no key tool beside op and parameters: put it into parameters",
         ),
         (
             {"op": "remove_task", "colour": 1},
-            "operation 2 (remove_task), colour: there is no key colour beside op and parameters",
+            "operation 2 (remove_task), colour: there is no key colour beside op and parameters: put it into parameters",
         ),
-        ({}, "operation 2: an operation is one key with its parameters; this one has 0 keys"),
+        ({}, "operation 2: an operation is one key with its parameters; this one has 0 keys: write one operation for each"),
         (7, "operation 2: an operation is an object (name: parameters), not the number 7"),
     ],
 )

@@ -45,6 +45,7 @@ TABLES = (
     test_plans.test_a_field_of_a_task_says_what_it_takes,
     test_plans.test_a_task_has_an_id,
     test_plans.test_a_dependency_says_what_is_wrong_with_it,
+    test_plans.test_a_shell_is_only_for_a_command_that_is_a_text,
     test_plans.test_a_rule_says_what_is_wrong_with_it,
     test_plans.test_what_cannot_be_read_is_refused,
     test_step_forms.test_a_step_says_what_is_wrong_with_it,
@@ -62,6 +63,12 @@ STORED_TABLES = (
 )
 MESSAGE = ("message", "said", "detail")
 """What the tables call the message."""
+
+
+@pytest.fixture(autouse=True)
+def tools(more_tools):
+    """What the tables of other modules call, beside what there is."""
+    more_tools("anything", "http", "x", "y", "z")
 
 
 # Messages that no table has
@@ -155,7 +162,8 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
     (lambda: refused(("update_task", {"task_id": "q"}), tasks=MANY),
      "operation 1 (update_task), task_id: there is no task q; there are t00, t01, t02, t03, t04, t05, t06, t07, t08, t09, t10, "
      "t11 ..."),
-    (lambda: refused({}), "operation 1: an operation is one key with its parameters; this one has 0 keys"),
+    (lambda: refused({}),
+     "operation 1: an operation is one key with its parameters; this one has 0 keys: write one operation for each"),
     (lambda: arguments({5: 1}), "operation 1 (update_task), arguments: the key 5 is not text"),
     (lambda: arguments({"a\0": 1}), "operation 1 (update_task), arguments: in a key: text may not hold the character NUL"),
     (lambda: arguments({"a": {"b"}}), "operation 1 (update_task), arguments.a: set is not a value that JSON knows"),
@@ -173,10 +181,26 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
     (lambda: arguments({"a": nested(1, 18)}),
      f"operation 1 (update_task), arguments.a{'[0]' * 17}: nested more than 20 deep"),
     (lambda: refused(("update_task", {"task_id": "train", "timeout": LONG})),
-     f"operation 1 (update_task), timeout: must be a number, not the text '{LONG[1:]}...'"),
-    (lambda: rejected({"tasks": [NOOP, NOOP]}), "plan: line 1, tasks[1].task_id: there is a task a already: tasks[0]"),
+     f"operation 1 (update_task), timeout: must be a number of seconds, not the text '{LONG[1:]}...'"),
+    (lambda: rejected({"tasks": [NOOP, NOOP]}),
+     "plan: line 1, tasks[1].task_id: there is a task a already, tasks[0]: give one of them another id"),
     (lambda: rejected({"tasks": [NOOP | {"after": "b"}, NOOP | {"task_id": "b", "after": "a"}]}),
-     "plan: line 1, tasks[1].after[0]: the tasks would wait for each other: a > b > a"),
+     "plan: line 1, tasks[1].after[0]: the tasks would wait for each other: a > b > a; take one of these dependencies out"),
+    (lambda: rejected({"tasks": [{"task_id": "a", "command": "a | b"}]}),
+     "plan: line 1, tasks[0].command: `|` means something to a shell, and no shell reads a command that is given as a text: "
+     "give an argument list to have it as it stands, or `shell: true` beside it to have `sh -c` run it"),
+    (lambda: rejected("tasks: [{task_id: a, command: [a: b]}]"),
+     "plan: line 1, tasks[0].command[0]: must be text, not an object; put a word that has a colon in quotes"),
+    (lambda: rejected("tasks:\n- task_id: a\n tool: noop"),
+     "plan: line 3: it is not YAML: while parsing a block mapping, did not find expected key; "
+     "the keys of one item stand in one column, and so do the dashes of a list"),
+    (lambda: rejected("tasks:\n  - task_id: a\n   tool: noop"),
+     "plan: line 3: it is not YAML: while parsing a block collection, did not find expected '-' indicator; "
+     "the keys of one item stand in one column, and so do the dashes of a list"),
+    (lambda: rejected("tasks: [{task_id: a, tool: noop]"),
+     "plan: line 1: it is not YAML: while parsing a flow mapping, did not find expected ',' or '}'; "
+     "a bracket is not closed, or a text in brackets needs quotes"),
+    (lambda: condition("a && b"), "column 4: the condition is not understood: invalid syntax; write and, or, not"),
     (lambda: rejected({"tasks": [NOOP, noop("b", after="a")], "dependencies": [{"from": "a", "to": "b"}]}),
      "plan: line 1, dependencies[0]: b waits for a already"),
     (lambda: rejected({"tasks": [NOOP, noop("b"), noop("c")], "dependencies": [

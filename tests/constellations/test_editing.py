@@ -588,7 +588,7 @@ def test_the_same_edge_under_a_name_of_its_own_is_there_already():
         (
             {"op": "remove_task", "parameters": {"task_id": "x"}, "why": "x"},
             "why",
-            "there is no key why beside op and parameters",
+            "there is no key why beside op and parameters: put it into parameters",
             400,
         ),
         (
@@ -608,14 +608,19 @@ def test_the_same_edge_under_a_name_of_its_own_is_there_already():
         (
             {"op": "add_task", "tool": "remove_task", "parameters": {"task_id": "deploy"}},
             "tool",
-            "there is no key tool beside op and parameters",
+            "there is no key tool beside op and parameters: put it into parameters",
             400,
         ),
-        ({"tool": "remove_task", "arguments": {}}, "arguments", "there is no key arguments beside tool and parameters", 400),
+        (
+            {"tool": "remove_task", "arguments": {}},
+            "arguments",
+            "there is no key arguments beside tool and parameters: put it into parameters",
+            400,
+        ),
         (
             {"function": "remove_task", "parameters": {}},
             "parameters",
-            "there is no key parameters beside function and arguments",
+            "there is no key parameters beside function and arguments: put it into arguments",
             400,
         ),
         (("update_task", {"task_id": "deploy", "command": None}), "command", IDLE, 400),

@@ -294,7 +294,7 @@ def test_all_problems_are_found_at_once_and_in_order_of_lines():
         """)
     assert found == [
         (2, "nam", "there is no key nam here; did you mean name?"),
-        (6, "tasks[0].timeout", "must be a number, not the text 'soon'"),
+        (6, "tasks[0].timeout", "must be a number of seconds, not the text 'soon'"),
         (9, "tasks[1].tool", "a task has a command or a tool, not both: tool beside command"),
         (10, "tasks[1].after[0]", "there is no task c; there are a, b"),
         (12, "dependencies[0].condition", "column 11: the condition is not understood: invalid syntax"),
@@ -317,7 +317,7 @@ def test_a_cycle_is_named_as_a_path_at_its_last_dependency():
           - {task_id: c, tool: noop}
         dependencies:
           - {from: b, to: c}
-        """) == (7, "dependencies[0]", "the tasks would wait for each other: a > b > c > a")
+        """) == (7, "dependencies[0]", "the tasks would wait for each other: a > b > c > a; take one of these dependencies out")
 
 
 def test_lines_of_json_are_named_too():
@@ -333,7 +333,7 @@ def test_lines_of_json_are_named_too():
         ("tool: noop, name: [x]", "name", "must be text, not a list"),
         ("tool: noop, description: {}", "description", "must be text, not an object"),
         (f"tool: noop, name: {'x' * 201}", "name", "has 201 characters; 200 are allowed"),
-        ("tool: noop, tips: x", "tips", "must be a list, not the text 'x'"),
+        ("tool: noop, tips: x", "tips", "must be a list, not the text 'x'; put it in brackets: [x]"),
         ("tool: noop, tips: [x, 2]", "tips[1]", "must be text, not the number 2; put it in quotes"),
         (f"tool: noop, tips: [{'x,' * 101}]", "tips", "has 101 items; 100 are allowed"),
         (
@@ -344,7 +344,7 @@ def test_lines_of_json_are_named_too():
         ("tool: noop, priority: 7", "priority", "must be one of LOW, MEDIUM, HIGH, CRITICAL, not the number 7"),
         ("tool: noop, timeout: 0", "timeout", "is 0; it must be above 0 and at most 31,536,000"),
         ("tool: noop, timeout: 1e9", "timeout", "is 1000000000.0; it must be above 0 and at most 31,536,000"),
-        ("tool: noop, deadline: true", "deadline", "must be a number, not true"),
+        ("tool: noop, deadline: true", "deadline", "must be a number of seconds, not true"),
         ("tool: noop, backoff: -1", "backoff", "is -1; it must be at least 0 and at most 31,536,000"),
         ("tool: noop, max_attempts: 0", "max_attempts", "is 0; it must be from 1 to 100"),
         ("tool: noop, max_attempts: 1.5", "max_attempts", "must be a whole number, not the number 1.5"),
@@ -360,14 +360,14 @@ def test_lines_of_json_are_named_too():
         ('command: "a \'b"', "command", "cannot be split into words: no closing quotation; close it"),
         ("command: [ls, true]", "command[1]", "must be text, not true; put it in quotes"),
         ("command: [ls, [x]]", "command[1]", "must be text, not a list"),
-        ("command: {run: ls}", "command", "must be a list, not an object"),
+        ("command: {run: ls}", "command", "must be a list of words or a text, not an object"),
         ("command: ls, arguments: {}", "arguments", "a task has a command or a tool, not both: arguments beside command"),
         ("tool: command, arguments: {}", "arguments.argv", NO_PROGRAM),
         ("tool: command, arguments: {argv: [1, null]}", "arguments.argv[1]", "must be text, not nothing"),
         ("name: x", "", "a task needs a command, a tool or steps; one in words alone needs a language model"),
         ("tool: noop, after: [a b]", "after[0]", "'a b' is not an id: letters, digits and _ - . : / make one"),
-        ("tool: noop, after: {a: b}", "after", "must be a list, not an object"),
-        ("tool: noop, after: a", "after[0]", "a would wait for itself"),
+        ("tool: noop, after: {a: b}", "after", "must be a list, not an object; write each item behind a dash"),
+        ("tool: noop, after: a", "after[0]", "a would wait for itself: take it out"),
         ('tool: noop, name: "a\\0b"', "name", "text may not hold the character NUL"),
         ("tool: noop, arguments: {result: 1e999}", "arguments.result", "inf is not a number that JSON knows"),
     ],
@@ -385,7 +385,11 @@ def test_a_field_of_a_task_says_what_it_takes(fields, key, message):
         ("{task_id: 7, tool: noop}", "tasks[0].task_id", "must be text, not the number 7; put it in quotes"),
         ("{task_id: a>b, tool: noop}", "tasks[0].task_id", "'a>b' is not an id: letters, digits and _ - . : / make one"),
         (f"{{task_id: {'a' * 121}, tool: noop}}", "tasks[0].task_id", "has 121 characters; 120 are allowed"),
-        ("just words", "tasks[0]", "must be an object (key: value), not the text 'just words'"),
+        (
+            "just words",
+            "tasks[0]",
+            "a task is an object with a task_id and a command, a tool or steps, not the text 'just words'",
+        ),
     ],
 )
 def test_a_task_has_an_id(task, key, message):
@@ -397,7 +401,7 @@ def test_an_id_is_there_once():
         tasks:
           - {task_id: a, tool: noop}
           - {task_id: a, tool: noop}
-        """) == (4, "tasks[1].task_id", "there is a task a already: tasks[0]")
+        """) == (4, "tasks[1].task_id", "there is a task a already, tasks[0]: give one of them another id")
 
 
 @pytest.mark.parametrize(
@@ -428,14 +432,14 @@ def test_an_id_is_there_once():
         ),
         ("{from: a}", "", "a dependency needs `to`"),
         ("{to: a}", "", "a dependency needs `from`"),
-        ("{from: a, to: a}", "", "a would wait for itself"),
+        ("{from: a, to: a}", "", "a would wait for itself: take it out"),
         ("{from: evaluat, to: b}", "", "there is no task evaluat; there are a, b"),
         (
             "{from: a, to: b, when: x}",
             ".when",
             "there is no key when here; there are condition, dependency_id, description, from, to, type",
         ),
-        ("a > b", "", "must be an object (key: value), not the text 'a > b'"),
+        ("a > b", "", "a dependency is an object with `from` and `to`, not the text 'a > b'"),
     ],
 )
 def test_a_dependency_says_what_is_wrong_with_it(dependency, key, message):
@@ -500,7 +504,11 @@ def test_two_tasks_depend_on_each_other_once():
             ".edit",
             "a rule needs something to do: operations to apply (edit), or finish, fail or restart",
         ),
-        ("{when: {event: task_ended}, edit: {remove_task: {task_id: a}}}", ".edit", "must be a list, not an object"),
+        (
+            "{when: {event: task_ended}, edit: {remove_task: {task_id: a}}}",
+            ".edit",
+            "must be a list, not an object; write each item behind a dash",
+        ),
         (
             "{when: {event: task_ended}, times: 0, edit: [{remove_task: {task_id: a}}]}",
             ".times",
@@ -519,7 +527,7 @@ def test_two_tasks_depend_on_each_other_once():
         (
             "{when: {event: task_ended}, edit: [{remove_task: {}, add_task: {}}]}",
             ".edit[0]",
-            "an operation is one key with its parameters; this one has 2 keys",
+            "an operation is one key with its parameters; this one has 2 keys: write one operation for each",
         ),
         ("{when: {event: task_ended}, edit: [{remove_task: {}}]}", ".edit[0].remove_task", "which task? task_id is missing"),
         (
@@ -530,7 +538,7 @@ def test_two_tasks_depend_on_each_other_once():
         (
             "{when: {event: task_ended}, edit: [{op: remove_task, parameters: {task_id: a}, x: 1}]}",
             ".edit[0].x",
-            "there is no key x beside op and parameters",
+            "there is no key x beside op and parameters: put it into parameters",
         ),
         (
             "{when: {event: task_ended}, edit: [{add_dependency: {from: a, to: b, condition: 'x >'}}]}",
@@ -622,14 +630,28 @@ def test_rules_are_told_apart_by_their_names():
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("", 1, "the plan is empty"),
-        ("# nothing\n", 1, "the plan is empty"),
-        ("train the model", 1, "a plan is an object with a list of tasks, not the text 'train the model'"),
+        ("", 1, "the plan is empty: give it a list of tasks"),
+        ("# nothing\n", 1, "the plan is empty: give it a list of tasks"),
+        (
+            "train the model",
+            1,
+            "a plan is an object with a list of tasks, not the text 'train the model'; what is said in words is a request",
+        ),
         ("- a", 1, "a plan is an object with a list of tasks, not a list"),
         (b"name: \xff", 1, "the text is not UTF-8: byte 7 is 0xff"),
         ("tasks: [", 2, "it is not YAML: while parsing a flow node, did not find expected node content"),
-        ("tasks:\n\t- a", 2, "it is not YAML: while scanning for the next token, found character that cannot start any token"),
-        ("a: b: c", 1, "it is not YAML: mapping values are not allowed in this context"),
+        (
+            "tasks:\n\t- a",
+            2,
+            "it is not YAML: while scanning for the next token, found character that cannot start any token; "
+            "indent with spaces, not with tabs; put text that begins with @ or a backquote in quotes",
+        ),
+        (
+            "a: b: c",
+            1,
+            "it is not YAML: mapping values are not allowed in this context; "
+            "a colon and a space make a key: the line before lacks one, or this text its quotes",
+        ),
         ("a: \x01", 1, "it is not YAML: control characters are not allowed"),
         ('{"tasks": [}', 1, "it is not JSON: expecting value at column 12"),
         ('{"tasks": NaN}', None, "NaN is not a number that JSON knows"),
@@ -831,7 +853,7 @@ def test_json_may_be_larger_than_yaml():
     tasks = [{"task_id": f"t{number}", "tool": "noop", "description": "x" * 1_000} for number in range(1_000)]
     assert len(parse(json.dumps({"tasks": tasks})).tasks) == 1_000
     assert problem(json.dumps({"tasks": [*tasks, {"task_id": "t0", "tool": "noop"}]}, indent=1)) == (
-        None, "tasks[1000].task_id", "there is a task t0 already: tasks[0]",
+        None, "tasks[1000].task_id", "there is a task t0 already, tasks[0]: give one of them another id",
     )  # fmt: skip
 
 
@@ -864,7 +886,7 @@ def test_every_device_that_is_not_there_is_named_with_its_line():
               - op: build_constellation
                 parameters:
                   clear: false
-                  tasks: [{task_id: e, command: [ls], device: "{device}"}, {task_id: f, tool: x, device: x}]
+                  tasks: [{task_id: e, tool: x, device: "{device}"}, {task_id: f, tool: x, device: q}]
         """
     there = "there are laptop"
     with pytest.raises(PlanRejected) as refused:
@@ -885,5 +907,5 @@ def test_every_device_that_is_not_there_is_named_with_its_line():
     assert found == [
         (16, "replan[0].edit[0].add_task.device", f"there is no device cloud; {there}"),
         (19, "replan[0].edit[1].update_task.device_type", f"no device has the type phone; {there}"),
-        (23, "replan[0].edit[2].parameters.tasks[1].device", f"there is no device x; {there}"),
+        (23, "replan[0].edit[2].parameters.tasks[1].device", f"there is no device q; {there}"),
     ]
