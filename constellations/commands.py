@@ -159,9 +159,15 @@ def _retry_at_once(
     return Retried(begun, changed=bool(begun), edit=Edit(**edit) if edit else None)
 
 
+def failed_of(row: Constellation) -> list[str]:
+    """The tasks of a constellation that have FAILED and that no other one replaces."""
+    replaced = row.tasks.exclude(replaces="").values("replaces")
+    found = row.tasks.filter(state="FAILED").exclude(task_id__in=replaced)
+    return list(found.order_by("id").values_list("task_id", flat=True))
+
+
 def _retry_by_reopening(row: Constellation, asked: dict[str, Any], by: str, client_id: str, request_id: str) -> Retried:
-    failed = row.tasks.filter(state="FAILED").order_by("id").values_list("task_id", flat=True)
-    wanted = list(failed) if asked["every_failed"] else asked["retry"]
+    wanted = failed_of(row) if asked["every_failed"] else asked["retry"]
     if not wanted and asked["operations"]:
         raise NotRetried(mending.NOTHING_FAILED, [{"key": "tasks", "message": mending.NOTHING_FAILED}])
     if not wanted:

@@ -23,6 +23,7 @@ class Reach:
 
     came_or_went  tasks that it adds or removes      tied      tasks at the ends of dependencies that it leaves
     needs         tasks that have to be there        copied    tasks whose dependencies it gives to others
+    taken_over    tasks that a new one replaces, with the dependencies out of them
     whatever      it replaces all that may change, so nothing commutes with it
     """
 
@@ -30,6 +31,7 @@ class Reach:
     dependencies: set[str] = field(default_factory=set)
     ends: set[Ends] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
+    taken_over: set[str] = field(default_factory=set)
     came_or_went: set[str] = field(default_factory=set)
     tied: set[str] = field(default_factory=set)
     needs: set[str] = field(default_factory=set)
@@ -44,7 +46,7 @@ def clashes(ours: Reach, theirs: Reach) -> list[str]:
     found = (ours.tasks & theirs.tasks) | (ours.dependencies & theirs.dependencies)
     found |= {">".join(ends) for ends in ours.ends & theirs.ends}
     found |= {">".join(ends) for ends in theirs.ends if ends[1] in ours.copied}
-    return sorted(found | (ours.removed & theirs.tied) | (ours.needs & theirs.came_or_went))
+    return sorted(found | ((ours.removed | ours.taken_over) & theirs.tied) | (ours.needs & theirs.came_or_went))
 
 
 # What was applied
@@ -88,6 +90,10 @@ def _task(found: Reach, values: Row) -> None:
         found.tasks.add(source)
         found.needs.add(source)
         found.copied |= {source} if values["after"] is None else set()
+    replaces = values["task"].get("replaces") or values.get("fields", {}).get("replaces")
+    if replaces:  # all that leads out of it is taken over, so it matters what was tied to it before
+        found.needs.add(replaces)
+        found.taken_over.add(replaces)
     for upstream in values["after"] or ():
         _edge(found, (upstream, task_id))
 

@@ -13,6 +13,7 @@ import operator
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
 
@@ -67,6 +68,18 @@ def tasks_read(text: str) -> set[str]:
 def parts(text: str) -> Iterator[ast.AST]:
     """The names, values and operations of a condition; raises ConditionRejected."""
     return ast.walk(_parsed(text))
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """The condition with `results['old']` reading the tasks that `names` has in their place; raises ConditionRejected."""
+    lines = text.strip().replace("\r\n", "\n").replace("\r", "\n").encode().splitlines(keepends=True)
+    before = [0, *accumulate(map(len, lines))]
+    found = [node for node in ast.walk(_parsed(text)) if _reads_results(node) and _key(node) in names]
+    written = b"".join(lines)
+    for node in sorted(found, key=lambda node: (node.lineno, node.col_offset), reverse=True):
+        start, end = before[node.lineno - 1] + node.col_offset, before[node.end_lineno - 1] + node.end_col_offset
+        written = written[:start] + f"results[{names[_key(node)]!r}]".encode() + written[end:]
+    return written.decode()
 
 
 def calculates(text: str) -> bool:

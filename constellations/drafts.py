@@ -106,7 +106,8 @@ class Overlay(Mapping[str, Any]):
 class Draft:
     """The snapshot with the operations done so far laid over it; None stands for a row that was removed.
 
-    `undo` leads the graph back, last step first. `in_words`: it may make tasks in words alone.
+    `undo` leads the graph back, last step first. `in_words`: it may make tasks in words alone. `replacements` are the new tasks
+    by those that they replace, `stays` says of each which dependencies it could not take over, and why.
     """
 
     def __init__(self, snapshot: Snapshot, devices: Devices, limited: bool = True, in_words: bool = False):
@@ -118,10 +119,13 @@ class Draft:
         self.dependencies = Overlay(self.new_dependencies, snapshot.dependencies)
         self.undo: list[tuple[Callable[..., None], tuple[str, ...]]] = []
         self.refused: set[str] = set()
+        self.replacements: dict[str, str] = {}
+        self.stays: dict[str, dict[str, str]] = {}
         self.hint = Hints(self.graph)
         self.added = 0
         self._named: dict[tuple[str, str], str] = {}
         self._ids: dict[tuple[str, str], str] | None = None
+        self._replaced: dict[str, str] | None = None
 
     def put_back(self) -> None:
         while self.undo:
@@ -178,12 +182,26 @@ class Draft:
             tried = "once" if made == 1 else f"{made} times"
             raise Refusal(f"{task_id} cannot go: it has been tried {tried}, and that stays on record", field, conflict=True)
 
+    def replaced_and_gone(self) -> Iterator[tuple[str, str]]:
+        """(task_id, its replacement) where a task is removed that another one which stays has replaced."""
+        gone = [key for key, row in self.new_tasks.items() if row is None and key in self.snapshot.tasks]
+        return ((key, other) for key in gone if (other := self.replacement_of(key)))
+
     def readers_of_gone(self) -> Iterator[tuple[str, str]]:
         """(dependency_id, task_id) where a condition reads the result of a task that is removed."""
         gone = {task_id for task_id, row in self.new_tasks.items() if row is None and task_id in self.snapshot.tasks}
         for name, row in self.dependencies.items() if gone else ():
             if row is not None and "results" in row["condition"]:
                 yield from ((name, task_id) for task_id in sorted(conditions.tasks_read(row["condition"]) & gone))
+
+    def replacement_of(self, task_id: str) -> str:
+        """The task that replaces this one; empty where none does."""
+        if task_id in self.replacements:
+            return self.replacements[task_id]
+        if self._replaced is None:
+            self._replaced = {row["replaces"]: key for key, row in self.snapshot.tasks.items() if row["replaces"]}
+        there = self._replaced.get(task_id, "")
+        return there if self.tasks.get(there) is not None else ""
 
     # Changing
 

@@ -17,6 +17,7 @@ from constellations.drafts import Devices, Draft, Echo, Refusal, Snapshot, diffe
 from constellations.errors import EditRefused
 from constellations.forms import DEPENDENCY_DEFAULTS
 from constellations.operations import Operation
+from constellations.replacing import carry_conditions
 from constellations.steps import APPLY
 from constellations.values import Finding, Row, key_text, kind_of
 
@@ -34,7 +35,8 @@ class Changes:
 
     touched   tasks that were there and still are, each after all it waits for, whose readiness must be judged again
     before    {"tasks": {task_id: row or None}, "dependencies": {dependency_id: row or None}} of what changed; so `after`
-    diff      [{"change": "added", "task": "task_005"}, {"change": "updated", "dependency": "a>b", "fields": {key: [old, new]}}]
+    diff      [{"change": "added", "task": "task_005"} (and "replaces": "task_003", "stays": {"task_003>b": "b already runs"}),
+              {"change": "updated", "dependency": "a>b", "fields": {key: [old, new]}}]
     """
 
     added_tasks: list[Row] = field(default_factory=list)
@@ -64,7 +66,7 @@ def apply(
     _check_whole(snapshot, written, limited)
     draft = Draft(snapshot, devices, limited, in_words)
     try:
-        problems = _run(draft, written) or _emptied(draft) or _still_read(draft)
+        problems = _run(draft, written) or _carried(draft) or _emptied(draft) or _still_needed(draft)
         if problems:
             raise EditRefused([problem for problem, _ in problems], conflict=any(conflict for _, conflict in problems))
         return _changes(draft)
@@ -122,9 +124,19 @@ def _emptied(draft: Draft) -> list[tuple[dict[str, Any], bool]]:
     return [({"operation": None, "op": "", "field": "", "message": message}, False)]
 
 
-def _still_read(draft: Draft) -> list[tuple[dict[str, Any], bool]]:
-    """Tasks that would go while the condition of a dependency that stays reads their result."""
-    found = (f"{task_id} cannot go: the condition of {name} reads its result" for name, task_id in draft.readers_of_gone())
+def _carried(draft: Draft) -> list[tuple[dict[str, Any], bool]]:
+    """Conditions over the results of replaced tasks go along; what keeps one from it."""
+    try:
+        carry_conditions(draft)
+    except Refusal as refusal:
+        return [({"operation": None, "op": "", "field": "", "message": str(refusal)}, refusal.conflict)]
+    return []
+
+
+def _still_needed(draft: Draft) -> list[tuple[dict[str, Any], bool]]:
+    """Tasks that would go while a condition reads their result, or another task that stays has replaced them."""
+    found = [f"{task_id} cannot go: the condition of {name} reads its result" for name, task_id in draft.readers_of_gone()]
+    found += [f"{task_id} cannot go: {other} replaces it" for task_id, other in draft.replaced_and_gone()]
     return [({"operation": None, "op": "", "field": "", "message": message}, True) for message in islice(found, MAX_PROBLEMS)]
 
 
@@ -159,7 +171,7 @@ def _compare_tasks(draft: Draft, changes: Changes, touched: dict[str, None]) -> 
         changes.before["tasks"][task_id], changes.after["tasks"][task_id] = old, new
         if old is None:
             changes.added_tasks.append(new or {})
-            changes.diff.append({"change": "added", "task": task_id})
+            changes.diff.append({"change": "added", "task": task_id, **_taken_over(draft, new or {})})
         elif new is None:
             changes.removed_tasks.append(task_id)
             changes.diff.append({"change": "removed", "task": task_id})
@@ -187,6 +199,14 @@ def _compare_dependencies(draft: Draft, changes: Changes, touched: dict[str, Non
         else:
             changes.updated_dependencies[name] = {key: new[key] for key in differences(old, new, DEPENDENCY_DEFAULTS)}
             changes.diff.append({"change": "updated", **said, "fields": _old_and_new(old, new)})
+
+
+def _taken_over(draft: Draft, row: Row) -> Row:
+    """Of a task that replaces another one: which, and what it could not take over."""
+    if not row.get("replaces"):
+        return {}
+    stays = draft.stays.get(row["task_id"])
+    return {"replaces": row["replaces"], **({"stays": stays} if stays else {})}
 
 
 def _old_and_new(old: Row, new: Row) -> dict[str, list[Any]]:

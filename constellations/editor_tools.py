@@ -146,7 +146,10 @@ TASK_KEYS: dict[str, Schema] = {
     "on_lost": one_of(forms.ON_LOST),
 }
 COPY = {"copy": said("A task of which it is a copy; what else is given is otherwise.", IDENT)}
-AFTER = {"after": said("Tasks that have to be completed before it.", many(IDENT))}
+AFTER = {
+    "after": said("Tasks that have to be completed before it.", many(IDENT)),
+    "replaces": said("A task that failed or was cancelled: what waited for it waits for this one.", IDENT),
+}
 SHORT: dict[str, Schema] = {"steps": many(OBJECT), "phases": many(OBJECT), "policies": many(OBJECT), "progress": OBJECT}
 """Parts of a task that only build_constellation spells out: half of a task's schema, for what few tasks have."""
 

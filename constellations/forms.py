@@ -59,6 +59,7 @@ TASK_DEFAULTS: Row = {
     "policies": [],
     "progress": {},
     "on_lost": "retry",
+    "replaces": "",
 }
 """A task's normal form. `name` becomes its task_id; times are in seconds; priority is a place in PRIORITIES.
 
@@ -91,6 +92,11 @@ def device_names(value: Any) -> list[str]:
     return list(dict.fromkeys(filter(None, one_or_more(text(MAX_WORD))(value))))
 
 
+def or_empty(read_text: Reader) -> Reader:
+    """Also no text, which says nothing."""
+    return lambda value: value if value == "" else read_text(value)
+
+
 # Tasks
 
 TASK_READERS: dict[str, Reader] = {
@@ -119,7 +125,9 @@ TASK_READERS: dict[str, Reader] = {
     "on_lost": one_of(ON_LOST),
 }
 AFTER = {"after": one_or_more(identifier(MAX_ID))}
-ADD_READERS = TASK_READERS | AFTER
+REPLACES = {"replaces": or_empty(identifier(MAX_ID))}
+"""Of a new task; who changes a task may repeat what there is."""
+ADD_READERS = TASK_READERS | AFTER | REPLACES
 
 
 def task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Finding]]:
@@ -159,7 +167,7 @@ def task_fields(value: Any) -> tuple[str, Row, list[Finding]]:
         return "", {}, [(("state",), "a task's state is not edited; it follows from what happens")]
     if isinstance(value, Mapping) and "after" in value:
         return "", {}, [(("after",), "after is for new tasks; add_dependency makes one that is there wait for another")]
-    fields, findings = read_fields(value, TASK_READERS)
+    fields, findings = read_fields(value, TASK_READERS | REPLACES)
     given = value if isinstance(value, Mapping) else {}
     reset = {ALIASES.get(key, key) for key, new in given.items() if new is None and key in TASK_READERS}
     row = {key: _default(key) for key in reset if key in TASK_DEFAULTS} | _in_words(fields, findings, is_whole=False)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from constellations.drafts import Snapshot, normal_dependency, normal_task
+from constellations.drafts import Snapshot
 from constellations.errors import UndoRefused
-from constellations.forms import TASK_DEFAULTS
+from constellations.forms import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
 from constellations.values import Row
 
 CALL = ("tool", "arguments", "phases")
@@ -25,8 +25,8 @@ def inverse(before: Mapping[str, Row], after: Mapping[str, Row], snapshot: Snaps
 
     Raises UndoRefused, naming everything that was changed again since.
     """
-    tasks = list(_undone(_whole(before["tasks"]), _whole(after["tasks"]), snapshot.tasks, normal_task))
-    dependencies = list(_undone(before["dependencies"], after["dependencies"], snapshot.dependencies, normal_dependency))
+    tasks = list(_undone(before["tasks"], after["tasks"], snapshot.tasks, TASK_DEFAULTS))
+    dependencies = list(_undone(before["dependencies"], after["dependencies"], snapshot.dependencies, DEPENDENCY_DEFAULTS))
     if faults := [*_faults("task", tasks), *_faults("dependency", dependencies), *_tied(tasks, after, snapshot)]:
         more = f"; and {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
         raise UndoRefused(
@@ -38,16 +38,11 @@ def inverse(before: Mapping[str, Row], after: Mapping[str, Row], snapshot: Snaps
     return operations + [_dependency(old, new) for _, old, new in dependencies if old is not None]
 
 
-def _whole(rows: Mapping[str, Row | None]) -> Row:
-    """Rows as tasks have them today: an edit that was made before a task had a field says nothing of it."""
-    return {name: None if row is None else {**TASK_DEFAULTS, **row} for name, row in rows.items()}
-
-
-def _undone(before: Row, after: Row, rows: Mapping[str, Row], normal: Any) -> Iterator[tuple[str, Row | None, Row | None]]:
+def _undone(before: Row, after: Row, rows: Mapping[str, Row], defaults: Row) -> Iterator[tuple[str, Row | None, Row | None]]:
     """What is to be taken back: (name, row before the edit, row there now). What is so already is left out."""
-    for name, old in before.items():
-        new, there = after[name], rows.get(name)
-        now = None if there is None else normal(there)
+    for name, was in before.items():
+        old, new, there = _whole(was, defaults), _whole(after[name], defaults), rows.get(name)
+        now = None if there is None else {key: there[key] for key in defaults}
         if old is not None and new is not None and now is not None:
             fields = [key for key in old if old[key] != new[key]]
             if all(now[key] == old[key] for key in fields):
@@ -56,6 +51,11 @@ def _undone(before: Row, after: Row, rows: Mapping[str, Row], normal: Any) -> It
             yield name, {**now, **{key: old[key] for key in fields}} if kept else _CHANGED, now
         elif now != old:
             yield name, old if now == new else _CHANGED, now
+
+
+def _whole(row: Row | None, defaults: Row) -> Row | None:
+    """A row that was recorded before there was a column, with what the column had then."""
+    return None if row is None else {**defaults, **row}
 
 
 _CHANGED: Row = {}

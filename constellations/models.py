@@ -76,6 +76,7 @@ class Task(models.Model):
     progress = models.JSONField(default=dict, help_text="Settings of its stuck detection that differ.")
     accepted = models.JSONField(default=list, help_text="Loop identities with which somebody said to go on anyway.")
     on_lost = models.CharField(max_length=8, default="retry", choices=choices(ON_LOST))
+    replaces = models.CharField(max_length=120, blank=True, help_text="task_id of the task that it stands in for.")
     state = models.CharField(max_length=32, default=TASK.initial)
     reason = models.CharField(max_length=500, blank=True)
     version = models.IntegerField(default=1, help_text="Grows with every edit of the task or of a dependency into it.")

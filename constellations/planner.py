@@ -17,8 +17,10 @@ from agents.tables import Fields
 from constellations import editing, plain_text, plans, rules
 from constellations.drafts import SKIPPED, Devices
 from constellations.graph import Graph
+from constellations.graph_rows import RowsOf
 from constellations.live import LiveGraph
 from constellations.machines.task import ENDED
+from constellations.replacing import not_made_good
 
 AUTHOR = "planner"
 NAMED = 20
@@ -94,16 +96,17 @@ def ended_task(row: Fields, devices: Mapping[int, Fields]) -> Fields:
 
 def summary(live: LiveGraph, started: float, now: float, waited_s: float) -> dict[str, Any]:
     """The result of a constellation that has ended (machines, section Constellation agent)."""
-    states = [node.row["state"] for node in live.nodes.values()]
-    counts = {state.lower(): states.count(state) for state in ENDED}
+    total, counted = len(live.nodes), not_made_good(RowsOf(live.nodes))
+    counts = {state.lower(): sum(row["state"] == state for row in counted) for state in ENDED}
+    if len(counted) < total:
+        counts["replaced"] = total - len(counted)
     results = {n.key: n.row["result"] for n in live.nodes.values() if not n.outgoing and n.row["result"] is not None}
-    told = "{completed} of {total} tasks completed, {failed} failed, {cancelled} cancelled or skipped".format(
-        total=len(states), **counts
-    )
-    skipped = [node.row for node in live.nodes.values() if node.row["condition_failed"]]
+    told = "{completed} of {total} tasks completed, {failed} failed, {cancelled} cancelled or skipped"
+    told += ", {replaced} replaced" if "replaced" in counts else ""
+    skipped = [row for row in counted if row["condition_failed"]]
     return {
-        "summary": told + _conditions_in_words(skipped),
-        "total_tasks": len(states),
+        "summary": told.format(total=total, **counts) + _conditions_in_words(skipped),
+        "total_tasks": total,
         **counts,
         **({"condition_failed": [_named(row) for row in skipped[:NAMED]]} if skipped else {}),
         "wall_s": round(now - started, 3),

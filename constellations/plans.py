@@ -141,6 +141,7 @@ def _parts(plan: Plan, fields: Row, in_words: bool) -> Iterator[Finding]:
     yield from _read_tasks(plan, edges, fields.get("tasks", []), in_words)
     yield from _read_dependencies(edges, fields.get("dependencies", []))
     yield from edges.check([task["task_id"] for task in plan.tasks])
+    yield from _replaced(plan)
     yield from _read_rules(plan, fields.get("replan", []))
     yield from _strangers(plan, edges, set(fields.get("absent", ())))
 
@@ -160,6 +161,17 @@ def _read_tasks(plan: Plan, edges: _Edges, written: Iterable[Any], in_words: boo
         for place, upstream in enumerate(after if task_id else ()):
             dependency, _ = forms.dependency({"from": upstream, "to": task_id})
             edges.add(dependency, ("tasks", number, "after", place))
+
+
+def _replaced(plan: Plan) -> Iterator[Finding]:
+    """What `replaces` says in a plan that was exported: which of its tasks another one had been added for."""
+    known = {task["task_id"] for task in plan.tasks}
+    hint = Hints(known)
+    for number, task in enumerate(plan.tasks):
+        old = task["replaces"]
+        if old and (old == task["task_id"] or old not in known):
+            told = f"{old} cannot replace itself" if old in known else f"there is no task {old}{hint(old)}"
+            yield ("tasks", number, "replaces"), told
 
 
 def _read_dependencies(edges: _Edges, written: Iterable[Any]) -> Iterator[Finding]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from agents.clock import from_iso
 from agents.tables import Fields
 from agents.turns import Turn
 from constellations.errors import NotRetried
-from constellations.graph_rows import Node
+from constellations.graph_rows import Node, RowsOf
 from constellations.live import REASON_LENGTH, LiveGraph
 from constellations.machines import TASK
+from constellations.replacing import replaced
 
 RETRIED = "retried"
 """What the reason of a task begins with that began again."""
@@ -20,13 +21,14 @@ SHOWN = 5
 
 def check(live: LiveGraph, keys: Sequence[str]) -> None:
     """Raise NotRetried, naming every task that cannot begin again."""
-    faults = [fault for key in keys if (fault := _fault(live, key))]
+    others = replaced(RowsOf(live.nodes).values())
+    faults = [fault for key in keys if (fault := _fault(live, key, others))]
     if faults:
         more = f"; and {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
         raise NotRetried("; ".join(faults[:SHOWN]) + more, [{"key": "tasks", "message": fault} for fault in faults])
 
 
-def _fault(live: LiveGraph, key: str) -> str:
+def _fault(live: LiveGraph, key: str, others: Mapping[str, str]) -> str:
     node = live.nodes.get(key)
     if node is None:
         return f"there is no task {key}"
@@ -34,14 +36,17 @@ def _fault(live: LiveGraph, key: str) -> str:
         return f"{key} was {node.row['reason']}; mend the condition, and it is revived"
     if node.skipped:
         return f"{key} was skipped; it is revived when what decided that begins again"
+    if key in others:
+        return f"{key} was replaced by {others[key]}; retry that one, or undo the edit that added it"
     if not _may(node):
         return f"{key} is {node.row['state']}; only what has FAILED or was cancelled begins again"
     return ""
 
 
 def failed(live: LiveGraph) -> list[str]:
-    """Every task that has FAILED."""
-    return [key for key, node in live.nodes.items() if node.row["state"] == "FAILED"]
+    """Every task that has FAILED and that no other one replaces."""
+    others = replaced(RowsOf(live.nodes).values())
+    return [key for key, node in live.nodes.items() if node.row["state"] == "FAILED" and key not in others]
 
 
 def begin_again(live: LiveGraph, turn: Turn, keys: Sequence[str], by: str, reason: str = "") -> list[str]:
@@ -50,7 +55,8 @@ def begin_again(live: LiveGraph, turn: Turn, keys: Sequence[str], by: str, reaso
     COMPLETED tasks downstream stay as they are. A deadline that is over is taken away: it would end the task at once.
     """
     check(live, keys)
-    chosen = [node for node in _downstream(live, keys) if _may(node)]
+    others = replaced(RowsOf(live.nodes).values())
+    chosen = [node for node in _downstream(live, keys) if _may(node) and node.key not in others]
     order = [live.nodes[str(key)] for key in live.graph.in_order([node.key for node in chosen])]
     why = f"{RETRIED}: {reason}" if reason else RETRIED
     steps = [_step(live, turn, node, why) for node in order]

@@ -140,9 +140,8 @@ class TaskDetail(TaskRow):
     class Meta(TaskRow.Meta):
         fields = (
             *TaskRow.Meta.fields, "error_kind", "description", "tips", "device_type", "capabilities", "not_device", "tool",
-            "arguments", "timeout",
-            "deadline", "max_attempts", "backoff", "confirm", "phases", "policies", "settings", "on_lost", "version",
-            "incoming", "attempts", "output", "progress", "approvals",
+            "arguments", "timeout", "deadline", "max_attempts", "backoff", "confirm", "phases", "policies", "settings",
+            "on_lost", "replaces", "version", "incoming", "attempts", "output", "progress", "approvals",
         )  # fmt: skip
 
     @extend_schema_field(Incoming(many=True))

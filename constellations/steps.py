@@ -23,6 +23,7 @@ from constellations.drafts import (
 )
 from constellations.fitting import DEVICE_FIELDS, fits, wish_of
 from constellations.forms import DEPENDENCY_DEFAULTS
+from constellations.replacing import take_over
 from constellations.values import Finding, Row, did_you_mean, key_text
 
 
@@ -39,6 +40,8 @@ def _add_task(draft: Draft, values: Row) -> None:
             raise Refusal(forms.NEEDS_DOING, "tool")
         _check_devices(draft, row)
         draft.put_task(row)
+        if row["replaces"]:
+            take_over(draft, row)
     _add_after(draft, values)
 
 
@@ -50,14 +53,15 @@ def _copy_task(draft: Draft, values: Row) -> None:
     """
     source, task_id = draft.task(values["copy"], "copy"), values["task"]["task_id"]
     name = task_id if source["name"] == source["task_id"] else source["name"]
-    row = _with_fields({**normal_task(source), "task_id": task_id, "name": name, "deadline": None}, values["fields"])
+    own = {"task_id": task_id, "name": name, "deadline": None, "replaces": ""}
+    row = _with_fields(normal_task(source) | own, values["fields"])
     _add_task(draft, {"task": row, "after": values["after"] or ()})
     if values["after"] is not None:
         return
     for upstream in draft.graph.upstream(values["copy"]):
         line = draft.dependencies[_known(draft.edge(str(upstream), values["copy"]))]
-        own = {"dependency_id": f"{upstream}>{task_id}", "to": task_id}
-        _add_dependency(draft, {"dependency": {**normal_dependency(line), **own}}, {"to": "copy"})
+        ends = {"dependency_id": f"{upstream}>{task_id}", "to": task_id}
+        _add_dependency(draft, {"dependency": {**normal_dependency(line), **ends}}, {"to": "copy"})
 
 
 def _add_after(draft: Draft, values: Row) -> None:
@@ -94,6 +98,9 @@ def _update_task(draft: Draft, values: Row) -> None:
     different = differences(row, new)
     if not different:
         return
+    if "replaces" in different:
+        message = f"replaces is for new tasks, which then take over what waits for the old one; {task_id} is there already"
+        raise Refusal(message, "replaces")
     draft.require_editable(task_id, "task_id")
     if new["tool"] == forms.IN_WORDS != row["tool"] and not draft.in_words:
         raise Refusal(forms.NEEDS_DOING, "tool")
@@ -260,6 +267,7 @@ def _put_task(draft: Draft, row: Row) -> None:
     if there is None:
         _add_task(draft, {"task": row, "after": ()})
         return
+    row = {**row, "replaces": row["replaces"] or there["replaces"]}  # what it took over when it was new it has
     different = differences(there, row)
     if different and not _may_change(draft, row["task_id"]):
         _refuse_other(why_not(there), "it", [_word_of(key, row) for key in different])

@@ -39,7 +39,15 @@ def summary(diff: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _named(change: Mapping[str, Any]) -> str:
-    return f"task {change['task']}" if "task" in change else f"dependency {change['dependency']}"
+    if "task" not in change:
+        return f"dependency {change['dependency']}"
+    return f"task {change['task']}" + (f" in the place of {change['replaces']}" if change.get("replaces") else "")
+
+
+def left_behind(diff: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What the tasks that an edit adds in the place of others could not take over: a>b stays, as b already runs."""
+    stays = (line for each in diff for line in each.get("stays", {}).items())
+    return [f"{dependency} stays as it is: {why}" for dependency, why in stays]
 
 
 def _in_brackets(names: Iterable[str]) -> str:

@@ -18,13 +18,14 @@ from constellations.attempt_ends import AttemptEnds
 from constellations.beginnings import begin
 from constellations.crews import Crews
 from constellations.dispatch import Dispatch, Start
-from constellations.graph_rows import Node
+from constellations.graph_rows import Node, RowsOf
 from constellations.limits import RESTARTS
 from constellations.live import LiveGraph
 from constellations.lost import ASKS, LostTasks
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.machines.constellation import GIVEN_UP
 from constellations.proposals import Proposals
+from constellations.replacing import not_made_good
 from constellations.replanning import Replanning
 from constellations.verdict import verdict
 from constellations.waited import waited_s
@@ -248,7 +249,8 @@ class ConstellationWork:
     def _close(self, turn: Turn, now: float, reason: str = "", *, given_up: bool = False) -> None:
         """Every task has ended and the planner has no more edits, or a rule (for a reason) says that this is the end."""
         assert self.live is not None
-        judged = GIVEN_UP if given_up else verdict([node.row for node in self.live.nodes.values()])
+        counted = not_made_good(RowsOf(self.live.nodes))
+        judged = GIVEN_UP if given_up else verdict(counted)
         waited = waited_s(self.constellation["id"], turn)
         result = planner.summary(self.live, from_iso(self.constellation["created_at"]), now, waited)
         if reason:

@@ -41,7 +41,8 @@ def tell_edit(request: HttpRequest, made: tuple[Edit | None, bool] | None) -> No
     elif not changed:
         messages.info(request, f"That was saved already, as version {edit.version}.")
     else:
-        messages.success(request, f"Saved as version {edit.version}: {telling.sentence(edit.diff)}.{_applied_on_top(edit)}")
+        done = ". ".join([telling.sentence(edit.diff), *telling.left_behind(edit.diff)])
+        messages.success(request, f"Saved as version {edit.version}: {done}.{_applied_on_top(edit)}")
 
 
 def _applied_on_top(edit: Edit) -> str:

@@ -20,9 +20,8 @@ from agents.models import InboxItem, Session
 from constellations.admin.commanding import client_id_of
 from constellations.admin.editing import author_of, may
 from constellations.admin.fields import Json, Lines, Prose
-from constellations.admin.shown import tasks_of
 from constellations.admin.widgets import PlainRenderer, field_html
-from constellations.commands import TITLE_LENGTH, constellation_fork, constellation_reopen
+from constellations.commands import TITLE_LENGTH, constellation_fork, constellation_reopen, failed_of
 from constellations.editing import MAX_OPERATIONS
 from constellations.edits import REASON_LENGTH
 from constellations.errors import EditRefused, NotRetried
@@ -56,8 +55,7 @@ class ReopenForm(forms.Form):
 
     def prepare(self) -> None:
         """Begins with what has failed."""
-        failed = tasks_of(self.row).filter(state="FAILED").values_list("task_id", flat=True)
-        self.initial["retry"] = "\n".join(failed[:FAILED_NAMED])
+        self.initial["retry"] = "\n".join(failed_of(self.row)[:FAILED_NAMED])
 
     @property
     def fields_html(self) -> SafeString:

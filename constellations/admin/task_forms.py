@@ -21,7 +21,7 @@ CALL = ("command", "shell", "tool", "arguments")
 """Fields that say together what a task of one call does."""
 WORK = (*CALL, "phases")
 """Fields that say together what a task does."""
-SAME = ("name", "description", "priority", "timeout", "deadline", "max_attempts", "backoff", "confirm", "on_lost")
+SAME = ("name", "description", "priority", "timeout", "deadline", "max_attempts", "backoff", "confirm", "on_lost", "replaces")
 """Fields of the form that are columns."""
 GIVEN_AS_JSON = ("phases", "policies", "progress")
 """Columns that are written as JSON."""
@@ -61,6 +61,7 @@ class TaskForm(RowForm):
     backoff = forms.FloatField(required=False, help_text="Seconds before the second attempt, then twice as long each time.")
     confirm = forms.BooleanField(required=False, help_text="A person is asked before it begins.")
     on_lost = forms.ChoiceField(choices=[(word, word) for word in ON_LOST], help_text="When nobody knows how an attempt ended.")
+    replaces = forms.CharField(required=False, help_text="A task that failed: what waited for it waits for this one.")
     device_type = forms.CharField(required=False)
     capabilities = Words(required=False, help_text="Separated by commas.")
     not_device = Words(required=False, label="Not on", help_text="Devices it must not run on, separated by commas.")
@@ -73,7 +74,9 @@ class TaskForm(RowForm):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        for name, listed in (("device", "devices"), ("tool", "tools")):
+        if self.row is not None:  # only a new task takes something over
+            self.fields["replaces"].disabled = True
+        for name, listed in (("device", "devices"), ("tool", "tools"), ("replaces", "task-ids")):
             if name in self.fields:
                 self.fields[name].widget.attrs["list"] = listed
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents.tables import Fields
-from constellations import dispatcher
+from constellations import dispatcher, telling
 from constellations.mcp import results
 from constellations.mcp.access import Caller, constellation_of
 from constellations.mcp.parameters import Form
@@ -88,17 +88,19 @@ def told_of(done: dispatcher.Executed) -> results.EditResult:
         if done.changed
         else f"edit {done.edit_id} had been made before; nothing was changed now"
     )
+    said = [made if done.edit else "there was nothing to change", *telling.left_behind(done.diff), *_others(done)]
     return results.EditResult(
-        message=(made if done.edit else "there was nothing to change") + _others(done), changed=done.changed,
+        message=". ".join(said),
+        changed=done.changed,
         version=done.version, newest=done.newest, between=done.between, between_total=done.between_total,
         edit=done.edit, edit_id=done.edit_id, diff=diff, truncated=cut,
         constellation=None if done.constellation is None else results.ConstellationView.model_validate(done.constellation),
     )  # fmt: skip
 
 
-def _others(done: dispatcher.Executed) -> str:
+def _others(done: dispatcher.Executed) -> list[str]:
     """That others have edited, where they have: who reads no further knows at least that."""
-    return f". Others have edited too: version {done.newest} is the newest; see between" if done.between_total else ""
+    return [f"Others have edited too: version {done.newest} is the newest; see between"] if done.between_total else []
 
 
 def _diff(diff: list[Fields]) -> tuple[list[Fields], bool]:

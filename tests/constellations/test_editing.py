@@ -664,7 +664,8 @@ def test_all_refusals_are_reported_at_once_but_none_twice():
 def test_a_task_that_has_started_or_was_cancelled_is_read_only(state):
     snapshot = snapshot_of([task_row("a", state, reason="cancelled"), task_row("b")], [])
     assert not editable(snapshot.tasks["a"])
-    said = "a already runs" if state == "RUNNING" else f"a has ended ({state})"
+    way_out = "; retry it in the same request as these operations, or add a task that replaces it"
+    said = "a already runs" if state == "RUNNING" else f"a has ended ({state}){way_out * (state in ('FAILED', 'CANCELLED'))}"
     assert refusal(snapshot, ("update_task", {"task_id": "a", "timeout": 1})).problems[0]["message"] == said
 
 

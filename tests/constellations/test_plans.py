@@ -100,6 +100,7 @@ def test_every_field_of_a_task_is_read():
         "policies": [{"tool": "command", "pattern": "rm -rf", "decision": "deny"}],
         "progress": {"stuck_threshold": 5},
         "on_lost": "ask",
+        "replaces": "",
     }
 
 
