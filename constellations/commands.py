@@ -142,7 +142,8 @@ def _retried_before(known: InboxItem, asked: dict[str, Any], by: str) -> Retried
     services.check_same(known, RETRY if at_once else "interaction", by, payload)
     if at_once:
         came = known.result or {}
-        return Retried(came["tasks"], changed=False, edit=Edit.objects.filter(pk=came.get("edit")).first())
+        edit = Edit.objects.filter(pk=came["edit"]).first() if "edit" in came else None
+        return Retried(came["tasks"], changed=False, edit=edit)
     return Retried(before["retry"], known, changed=False)
 
 

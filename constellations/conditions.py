@@ -74,10 +74,12 @@ def renamed(text: str, names: Mapping[str, str]) -> str:
     """The condition with `results['old']` reading the tasks that `names` has in their place; raises ConditionRejected."""
     lines = text.strip().replace("\r\n", "\n").replace("\r", "\n").encode().splitlines(keepends=True)
     before = [0, *accumulate(map(len, lines))]
-    found = [node for node in ast.walk(_parsed(text)) if _reads_results(node) and _key(node) in names]
+    nodes = (node for node in ast.walk(_parsed(text)) if isinstance(node, ast.expr))
+    found = [node for node in nodes if _reads_results(node) and _key(node) in names]
     written = b"".join(lines)
     for node in sorted(found, key=lambda node: (node.lineno, node.col_offset), reverse=True):
-        start, end = before[node.lineno - 1] + node.col_offset, before[node.end_lineno - 1] + node.end_col_offset
+        start = before[node.lineno - 1] + node.col_offset
+        end = before[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
         written = written[:start] + f"results[{names[_key(node)]!r}]".encode() + written[end:]
     return written.decode()
 

@@ -91,9 +91,8 @@ def executed(
     with consistent_read():
         stands = standing.standing_of(constellation_id, made, changed, edit_id=edit_id, based_on=based_on, before=before)
         shown = overview(Constellation.objects.get(pk=constellation_id)) if full else None
-    of_edit = (None, "") if made is None else (made.pk, made.edit_id)
-    diff = [] if made is None else made.diff
-    return Executed(*of_edit, changed, diff=diff, constellation=shown, **asdict(stands))
+    key, name, diff = (None, "", []) if made is None else (made.pk, made.edit_id, made.diff)
+    return Executed(edit=key, edit_id=name, changed=changed, diff=diff, constellation=shown, **asdict(stands))
 
 
 def operations_of(commands: Sequence[Any]) -> list[Fields]:

@@ -39,7 +39,7 @@ def edit_preview(constellation_id: int, operations: Sequence[Any], based_on: int
     with consistent_read():
         live, devices = graph_copied(constellation_id), known_devices()
         newest = live.constellation["version"]
-        stands = asdict(standing.standing_on(constellation_id, newest if based_on is None else based_on))
+        stands = asdict(standing.standing_on(constellation_id, newest if based_on is None else based_on, newest))
         rules = [surroundings.rule_of(dict(row)) for row in Policy.objects.order_by("order", "id").values()[:POLICIES]]
     try:
         return {**stands, **preview(live, operations, devices, rules, based_on)}

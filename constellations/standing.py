@@ -54,9 +54,9 @@ def standing_of(
     return _standing(constellation_id, seen, seen, newest)
 
 
-def standing_on(constellation_id: int, seen: int) -> Standing:
+def standing_on(constellation_id: int, seen: int, newest: int) -> Standing:
     """Where somebody stands who has made nothing, and has seen a version."""
-    return _standing(constellation_id, seen, seen, newest_version(constellation_id))
+    return _standing(constellation_id, seen, seen, newest)
 
 
 def newest_version(constellation_id: int) -> int:
@@ -80,8 +80,9 @@ def edits_between(constellation_id: int, seen: int, newest: int, own: int | None
     Each is {"version", "edit_id", "author", "author_name", "reason", "changes"}, with the changes in words.
     """
     found = Edit.objects.filter(constellation_id=constellation_id, version__gt=seen, version__lte=newest).order_by("version")
-    rows = found.exclude(version=own).defer("operations", "before", "after")[:BETWEEN]
-    told = [
+    others = found if own is None else found.exclude(version=own)
+    rows = others.defer("operations", "before", "after")[:BETWEEN]
+    told: list[Fields] = [
         {
             "version": row.version, "edit_id": row.edit_id, "author": row.author, "reason": row.reason[:REASON],
             "changes": telling.summary(row.diff),

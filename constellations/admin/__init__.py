@@ -3,7 +3,7 @@
 constellation.py, tasks.py, edits.py   the pages and lists     sheets.py       the forms of a page, and their one edit
 editing.py, removing.py                what such pages share   row_forms.py    a row; task_forms.py, dependency_forms.py
 commanding.py, confirming.py           pause, cancel, ...      shown.py        the rows that a page showed, at its version
-going_on.py                            reopen, fork
+going_on.py                            mend, reopen, fork
 picture.py, layering.py, looks.py      the drawing             telling.py      edits in words
 """
 

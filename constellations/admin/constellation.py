@@ -126,7 +126,7 @@ class ConstellationAdmin(EditingAdmin):
             "successor": Constellation.objects.filter(replaces=row).first() if row.state == "CANCELLED" else None,
             "commands": commanding.buttons(commands),
             "once": secrets.token_hex(12),
-            "ways": going_on.ways_of(row) if operates else (),
+            "ways": going_on.ways_of(row, has_failed=picture.has_failed) if operates else (),
             "places": _places(row),
             "tasks_shown": TASKS,
             "dependencies_shown": DEPENDENCIES,

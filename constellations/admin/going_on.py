@@ -1,4 +1,4 @@
-"""Reopen and fork: the pages that ask what is to be done, and the way to what comes of it."""
+"""Mend, reopen and fork: the pages that ask what is to be done, and the way to what comes of it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from agents.models import InboxItem, Session
 from constellations.admin.commanding import client_id_of
 from constellations.admin.editing import author_of, may
 from constellations.admin.fields import Json, Lines, Prose
+from constellations.admin.shown import is_open
 from constellations.admin.widgets import PlainRenderer, field_html
-from constellations.commands import TITLE_LENGTH, constellation_fork, constellation_reopen, failed_of
+from constellations.commands import TITLE_LENGTH, constellation_fork, constellation_reopen, constellation_retry, failed_of
 from constellations.editing import MAX_OPERATIONS
 from constellations.edits import REASON_LENGTH
 from constellations.errors import EditRefused, NotRetried
@@ -108,13 +109,18 @@ class GoingOn:
     name: str
     text: str
     form: type[ReopenForm]
-    carry_out: Callable[[HttpRequest, Constellation, dict[str, Any]], tuple[InboxItem, bool]]
-    """(The interaction that will do it, whether it is new.)"""
+    carry_out: Callable[[HttpRequest, Constellation, dict[str, Any]], tuple[InboxItem | None, bool]]
+    """(The interaction that will do it, None where it is done at once; whether it is new.)"""
     told: str
 
 
 def _reopen(request: HttpRequest, row: Constellation, said: dict[str, Any]) -> tuple[InboxItem, bool]:
     return constellation_reopen(row.pk, by=author_of(request), **said)
+
+
+def _mend(request: HttpRequest, row: Constellation, said: dict[str, Any]) -> tuple[InboxItem | None, bool]:
+    done = constellation_retry(row.pk, said.pop("retry"), by=author_of(request), **said)
+    return done.interaction, done.changed
 
 
 def _fork(request: HttpRequest, row: Constellation, said: dict[str, Any]) -> tuple[InboxItem, bool]:
@@ -125,6 +131,10 @@ def _fork(request: HttpRequest, row: Constellation, said: dict[str, Any]) -> tup
 WAYS = {
     way.name: way
     for way in (
+        GoingOn(
+            "mend", "While the rest goes on, tasks that have failed are changed and begin again, all of it or nothing.",
+            ReopenForm, _mend, "is mended",
+        ),
         GoingOn(
             "reopen", "It has ended. It goes on as an interaction of its own, with the tasks that begin again and the changes.",
             ReopenForm, _reopen, "is being reopened",
@@ -138,10 +148,11 @@ WAYS = {
 }  # fmt: skip
 
 
-def ways_of(row: Constellation) -> list[GoingOn]:
-    """Those that come to something in the state that the constellation is in."""
+def ways_of(row: Constellation, *, has_failed: bool = False) -> list[GoingOn]:
+    """Those that come to something in the state that the constellation is in; `has_failed` says that one of its tasks has."""
     reopens, built = "reopen" in CONSTELLATION.choices(row.state), row.state not in ("CREATED", "READY")
-    return [WAYS[name] for name, offered in (("reopen", reopens), ("fork", built)) if offered]
+    mends = is_open(row) and built and has_failed
+    return [WAYS[name] for name, offered in (("mend", mends), ("reopen", reopens), ("fork", built)) if offered]
 
 
 def submit(request: HttpRequest, form: ReopenForm, way: GoingOn) -> HttpResponse | None:
@@ -157,10 +168,14 @@ def submit(request: HttpRequest, form: ReopenForm, way: GoingOn) -> HttpResponse
         form.take(error)
         return None
     told = way.told if created else f"{way.told} already"
+    page = HttpResponseRedirect(reverse("admin:constellations_constellation_change", args=(form.row.pk,)))
+    if item is None:
+        messages.success(request, f"{form.row} {told}.")
+        return page
     link = format_html('<a href="{}">what comes of it</a>', reverse("admin:constellations_begun", args=(item.pk,)))
     live = format_html('<a href="{}">the session, live</a>', reverse("frontend:session", args=(item.session_id,)))
     messages.success(request, format_html("{}: {}. See {}, or {}.", str(form.row), told, link, live))
-    return HttpResponseRedirect(reverse("admin:constellations_constellation_change", args=(form.row.pk,)))
+    return page
 
 
 def begun(request: HttpRequest, interaction: int) -> HttpResponse:

@@ -73,6 +73,10 @@ class Picture:
         return self.total - len(self.boxes)
 
     @property
+    def has_failed(self) -> bool:
+        return any(state == "FAILED" for state, *_ in self.counts)
+
+    @property
     def editable(self) -> int:
         return sum(number for state, *_, number in self.counts if state in ("PENDING", "WAITING_DEPENDENCY", "SKIPPED"))
 

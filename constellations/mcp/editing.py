@@ -89,10 +89,11 @@ def told_of(done: dispatcher.Executed) -> results.EditResult:
         else f"edit {done.edit_id} had been made before; nothing was changed now"
     )
     said = [made if done.edit else "there was nothing to change", *telling.left_behind(done.diff), *_others(done)]
+    between = [results.EditBetween(**each) for each in done.between]
     return results.EditResult(
         message=". ".join(said),
         changed=done.changed,
-        version=done.version, newest=done.newest, between=done.between, between_total=done.between_total,
+        version=done.version, newest=done.newest, between=between, between_total=done.between_total,
         edit=done.edit, edit_id=done.edit_id, diff=diff, truncated=cut,
         constellation=None if done.constellation is None else results.ConstellationView.model_validate(done.constellation),
     )  # fmt: skip

@@ -203,6 +203,8 @@ def test_what_could_not_begin_leads_to_its_interaction_which_says_why(staff, eng
 )
 def test_a_page_offers_what_comes_to_something_in_its_state(state, names):
     assert [way.name for way in ways_of(Constellation(state=state))] == names
+    mends = ["mend"] if state in ("EXECUTING", "PAUSED") else []
+    assert [way.name for way in ways_of(Constellation(state=state), has_failed=True)] == mends + names
 
 
 @pytest.mark.parametrize("way", ["reopen", "fork"])

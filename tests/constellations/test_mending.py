@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from agents.models import InboxItem, Session
@@ -9,7 +11,9 @@ from agents.replay import head
 from constellations.commands import constellation_retry
 from constellations.models import Constellation, Edit
 from tests.agents.conftest import Rest, make_token
+from tests.constellations.admin_client import Form, Staff, added, address
 from tests.constellations.test_commands import told_while_it_runs
+from tests.constellations.test_replacing import still_open
 from tests.constellations.test_work import command, noop, query, states
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
@@ -163,3 +167,42 @@ def test_to_mend_needs_the_scope_edit_as_every_edit_does(ended, operator, verb):
     assert (found.status_code, found.json()["detail"]) == (403, "the token lacks the scope edit")
     task = ended.tasks.get(task_id="train")
     assert rest.post(f"/api/tasks/{task.pk}/retry/", {"operations": [MENDED]}).status_code == 403
+
+
+# The admin
+
+
+MENDED_JSON = json.dumps([MENDED])
+
+
+def test_what_failed_is_mended_on_the_page_that_reopens(engine, ended, operator):
+    staff = Staff(operator)
+    values = Form(staff.client.get(address(ended, "reopen")).content.decode(), "reopen_form").values
+    staff.told(staff.client.post(address(ended, "reopen"), {**values, "operations": MENDED_JSON}))
+    engine.run()
+    ended.refresh_from_db()
+    assert (ended.state, set(states(ended).values())) == ("COMPLETED", {"COMPLETED"})
+
+
+def test_what_failed_is_mended_in_the_admin_while_a_person_is_waited_for(engine, device, operator):
+    found = still_open(engine, PLAN, "SELECT id FROM constellations_task WHERE task_id = 'report' AND state = 'CANCELLED'")
+    staff = Staff(operator)
+    assert f'href="{address(found, "mend")}"' in staff.page(found).content.decode()
+    values = Form(staff.client.get(address(found, "mend")).content.decode(), "mend_form").values
+    assert values["retry"] == "train"
+    wrong = staff.client.post(address(found, "mend"), {**values, "retry": "fetch", "operations": MENDED_JSON})
+    assert "fetch is COMPLETED; only what has FAILED or was cancelled begins again" in wrong.content.decode()
+    told = staff.told(staff.client.post(address(found, "mend"), {**values, "operations": MENDED_JSON}))
+    assert told == ["n is mended."]
+    assert (states(found)["train"], states(found)["report"]) == ("PENDING", "WAITING_DEPENDENCY")
+    assert found.tasks.get(task_id="train").arguments == {"argv": ["true"]}
+    assert f'href="{address(found, "mend")}"' not in staff.page(found).content.decode()
+
+
+def test_a_task_that_replaces_another_is_added_on_the_page_of_the_constellation(engine, device, operator):
+    found = still_open(engine, PLAN, "SELECT id FROM constellations_task WHERE task_id = 'report' AND state = 'CANCELLED'")
+    staff = Staff(operator)
+    values = added(staff.form(found), "tasks", task_id="train2", tool="noop", replaces="train")
+    (told,) = staff.told(staff.save(found, values))
+    assert told.startswith("Saved as version 2: added task train2 in the place of train")
+    assert states(found)["report"] == "WAITING_DEPENDENCY"

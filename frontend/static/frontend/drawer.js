@@ -89,6 +89,7 @@ export class Drawer {
       "tried again": task.retry_at && task.state === "PENDING" ? `at ${clock(task.retry_at)}` : "",
       "when lost": task.on_lost === "retry" ? "" : task.on_lost,
       gate: task.confirm ? "needs an approval" : "",
+      "in the place of": task.replaces,
       tips: (task.tips ?? []).join("; "),
     };
     return Object.entries(fields)
