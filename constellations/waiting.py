@@ -19,6 +19,7 @@ from constellations.drafts import is_skipped
 from constellations.fitting import DEVICE_FIELDS, fits, wish_of
 from constellations.forms import IN_WORDS
 from constellations.graph_rows import Edge, Node, verdict
+from constellations.machines.task import ENDED
 from constellations.models import Attempt, Dependency, Task
 from constellations.task_progress import same_stream, waiting_approvals
 
@@ -27,18 +28,32 @@ SHOWN = 20
 EDGES = 10_000
 """Dependencies of one task that are looked at."""
 KINDS = (
-    "running", "ended", "cancelled", "in_words", "dependency", "condition_unknown", "condition_false", "approval", "waits",
-    "resources", "paused", "retry", "no_runner", "no_device", "device_offline", "device_draining", "device_full", "limit",
-    "starting",
+    "running", "ended", "cancelled", "in_words", "dependency", "condition_unknown", "condition_false", "approval", "callback",
+    "waits", "resources", "paused", "retry", "no_runner", "no_device", "device_offline", "device_draining", "device_full",
+    "limit", "starting",
 )  # fmt: skip
-"""`in_words`: it says in words alone what to do. `waits`: its agent awaits something else than a person. `starting`: nothing
-holds it back.
+"""`in_words`: it says in words alone what to do. `callback`: somebody outside has to report. `waits`: its agent awaits
+something else. `starting`: nothing holds it back.
 """
 NEEDS = "needs a model or a command"
+NO_RUNNER = "no runner lives: start one, for example with `manage.py up`"
 
 
 def why(task: Task) -> Fields:
-    """{"kind": one of KINDS, "text": a sentence, "fields": what it is about}; to be read inside `consistent_read`."""
+    """{"kind": one of KINDS, "text": a sentence, "fields": what it is about}; to be read inside `consistent_read`.
+
+    Where no runner lives, that is said of every task that has not ended, whatever else it waits for.
+    """
+    found = _explanation(task)
+    if task.state in ENDED or found["kind"] == "no_runner" or _runner_lives():
+        return found
+    if found["kind"] in ("running", "starting"):
+        begun = f"{task.task_id} has begun attempt {task.attempt}, and " if task.state == "RUNNING" else ""
+        return told("no_runner", f"{begun}{NO_RUNNER}")
+    return {**found, "text": f"{found['text']}; besides, {NO_RUNNER}", "fields": {**found["fields"], "no_runner": True}}
+
+
+def _explanation(task: Task) -> Fields:
     row = {"state": task.state, "reason": task.reason}
     if task.state == "RUNNING":
         return (
@@ -126,8 +141,10 @@ def _approval(task: Task) -> Fields | None:
     waiting = waiting_approvals(task)
     if not waiting:
         return None
-    ids = [row.pk for row in waiting[:SHOWN]]
-    return told("approval", f"waits for somebody to decide: {waiting[0].title}", approvals=ids, kind=waiting[0].kind)
+    first, about = waiting[0], {"approvals": [row.pk for row in waiting[:SHOWN]], "total": len(waiting)}
+    if first.kind == "callback":
+        return told("callback", f"waits for a call-back from outside: {first.title}", **about, kind=first.kind)
+    return told("approval", f"waits for somebody to decide: {first.title}", **about, kind=first.kind)
 
 
 def _awaits(task: Task) -> Fields | None:
@@ -174,10 +191,12 @@ def _retry(task: Task) -> Fields | None:
 
 
 def _no_runner(task: Task) -> Fields | None:
+    return None if _runner_lives() else told("no_runner", NO_RUNNER)
+
+
+def _runner_lives() -> bool:
     alive = timezone.now() - timedelta(seconds=LEASE_S)
-    if Runner.objects.filter(state="LIVE", renewed_at__gt=alive).exists():
-        return None
-    return told("no_runner", "no runner works: start one, for example with `manage.py up`")
+    return Runner.objects.filter(state="LIVE", renewed_at__gt=alive).exists()
 
 
 def _device(task: Task) -> Fields | None:
@@ -202,9 +221,9 @@ def _wish(wanted: Fields) -> str:
 
 def _away(rows: list[Fields]) -> Fields:
     drains = any(row["state"] == "DRAINING" for row in rows)
-    text = ", ".join(f"{row['name']} is {row['state']}" for row in rows[:SHOWN])
+    text = ", ".join(f"{row['name']} is {row['state']}" for row in rows[:SHOWN]) + _more(rows)
     devices = [{"name": row["name"], "state": row["state"]} for row in rows[:SHOWN]]
-    return told("device_draining" if drains else "device_offline", text, devices=devices)
+    return told("device_draining" if drains else "device_offline", text, devices=devices, total=len(rows))
 
 
 def _full(rows: list[Fields]) -> Fields:
@@ -214,7 +233,11 @@ def _full(rows: list[Fields]) -> Fields:
 
     shown = ("name", "used", "max_concurrent", "queued")
     devices = [{key: row[key] for key in shown} for row in rows[:SHOWN]]
-    return told("device_full", "; ".join(map(said, rows[:SHOWN])), devices=devices)
+    return told("device_full", "; ".join(map(said, rows[:SHOWN])) + _more(rows), devices=devices, total=len(rows))
+
+
+def _more(rows: list[Fields]) -> str:
+    return f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
 
 
 def _limit(task: Task) -> Fields | None:

@@ -306,7 +306,7 @@ def test_nothing_holds_a_ready_task_back(rest, digits, runner):
     assert told(rest) == ("starting", "nothing holds it back; it starts when its session's runner comes to it")
 
 
-def test_a_task_waits_for_its_upstreams(rest, digits):
+def test_a_task_waits_for_its_upstreams(rest, digits, runner):
     found = why(rest, "train")
     assert (found["kind"], found["text"]) == ("dependency", "waits for fetch (PENDING)")
     assert found["fields"] == {"waits_for": [{"task_id": "fetch", "state": "PENDING"}], "total": 1}
@@ -335,7 +335,7 @@ def test_a_skipped_task_names_the_dependency_that_decided_it(rest, digits):
     assert found["text"] == "can never start: fetch>train needs fetch completed, and it is CANCELLED"
 
 
-def test_a_task_that_runs_or_has_ended_says_so(rest, digits):
+def test_a_task_that_runs_or_has_ended_says_so(rest, digits, runner):
     advance(digits, fetch="COMPLETED", train="RUNNING")
     assert told(rest) == ("ended", "fetch has ended (COMPLETED)")
     assert told(rest, "train") == ("running", "train runs, attempt 0")
@@ -345,7 +345,7 @@ def test_a_task_that_runs_or_has_ended_says_so(rest, digits):
     assert told(rest, "evaluate") == ("cancelled", "cancelled: enough")
 
 
-def test_an_attempt_that_waits_for_something_else_says_so(rest, digits, laptop):
+def test_an_attempt_that_waits_for_something_else_says_so(rest, digits, laptop, runner):
     advance(digits, fetch="RUNNING")
     (attempt,) = add_attempts(digits.session, Task.objects.get(task_id="fetch").pk, laptop)
     assert told(rest)[0] == "running"
@@ -357,7 +357,7 @@ def test_an_attempt_that_waits_for_something_else_says_so(rest, digits, laptop):
 
 @pytest.mark.parametrize("count", [1, 40])
 def test_an_explanation_costs_the_same_queries_however_much_is_waited_for(
-    rest, session, laptop, count, django_assert_max_num_queries
+    rest, session, laptop, runner, count, django_assert_max_num_queries
 ):
     names = [f"t{number}" for number in range(count)]
     plant(session, *map(noop, names), noop("last", after=names))
@@ -379,7 +379,16 @@ def test_a_lost_task_waits_for_a_persons_word(rest, digits, runner):
     (approval,) = add_approvals(digits.session, subject_id=Task.objects.get(task_id="fetch").pk, kind="lost", title="Again?")
     found = why(rest)
     assert (found["kind"], found["text"]) == ("approval", "waits for somebody to decide: Again?")
-    assert found["fields"] == {"approvals": [approval], "kind": "lost"}
+    assert found["fields"] == {"approvals": [approval], "total": 1, "kind": "lost"}
+
+
+def test_a_call_back_is_called_one(rest, digits, runner):
+    advance(digits, fetch="RUNNING")
+    subject = Task.objects.get(task_id="fetch").pk
+    (approval,) = add_approvals(digits.session, subject_id=subject, kind="callback", title="uploaded", action={})
+    found = why(rest)
+    assert (found["kind"], found["text"]) == ("callback", "waits for a call-back from outside: uploaded")
+    assert found["fields"]["approvals"] == [approval]
 
 
 def test_a_failed_attempt_says_when_the_next_one_is(rest, digits, runner):
@@ -389,7 +398,19 @@ def test_a_failed_attempt_says_when_the_next_one_is(rest, digits, runner):
 
 
 def test_without_a_runner_nothing_runs(rest, digits):
-    assert told(rest) == ("no_runner", "no runner works: start one, for example with `manage.py up`")
+    no_runner = "no runner lives: start one, for example with `manage.py up`"
+    assert told(rest) == ("no_runner", no_runner)
+    assert told(rest, "train") == ("dependency", f"waits for fetch (PENDING); besides, {no_runner}")
+    assert why(rest, "train")["fields"]["no_runner"] is True
+    advance(digits, fetch="RUNNING")
+    change(attempt=1)
+    assert told(rest) == ("no_runner", f"fetch has begun attempt 1, and {no_runner}")
+
+
+def test_of_what_has_ended_nobody_says_that_no_runner_lives(rest, digits):
+    advance(digits, fetch="COMPLETED", train="SKIPPED")
+    assert told(rest) == ("ended", "fetch has ended (COMPLETED)")
+    assert "runner" not in told(rest, "train")[1]
 
 
 @pytest.mark.parametrize(
