@@ -16,8 +16,9 @@ from django.db.models import Q, QuerySet
 
 from agents import storage
 from agents.errors import AgentsError
+from agents.ids import row_range
 from agents.machines import ACTOR
-from agents.models import Actor, Approval, InboxItem, Session, Token
+from agents.models import Actor, Approval, Event, InboxItem, Session, Stream, Token
 from agents.tables import Fields
 
 DEPTH = 2
@@ -30,6 +31,8 @@ PARENT_CANCELLED = "parent cancelled"
 """Why a session ends whose parent was cancelled."""
 CANCELS = ("cancel", "stop")
 """Commands that end what a session works on, and with it what was started from there."""
+MADE_WITH = 8
+"""Tokens made with one another that are looked through, from one back to the first."""
 WAITS = ("queued", "running")
 """States of a request that has not ended."""
 TOKEN = "token:"
@@ -216,8 +219,9 @@ def refuse_own_approval(row: Approval, by: str) -> None:
     """Raise OwnApproval where the author is a token with a part in what was asked for.
 
     That is a token that started the work in which it was asked, or something that this work descends from; one that was
-    issued for a session of the same family; and one from which the author of a proposed edit descends. People decide
-    everything that they see, and a call-back is nobody's decision: whoever is outside brings it.
+    issued for a session of the same family; and one from which the author of a proposed edit descends. Tokens that were made
+    with one another count as one. People decide everything that they see, and a call-back is nobody's decision: whoever is
+    outside brings it.
     """
     key = key_of(by)
     if not key or row.kind == "callback":
@@ -233,22 +237,24 @@ def _part_of(key: str, row: Approval) -> str:
     own = Token.objects.filter(token_key=key).values_list("session_id", flat=True).first()
     if own is not None and _line(own)[-1].pk == line[-1].pk:
         return f"in session {row.session_id}, and this token was issued for session {own} of the same family"
+    first = _first_of(key)
     for session in line:
-        if session.token_key == key:
+        if session.token_key and _first_of(session.token_key) == first:
             where = "" if session.pk == row.session_id else f", which descends from session {session.pk},"
             return f"in session {row.session_id}{where} that this token started"
     author = str(row.action.get("author", "")) if row.kind == "edit" else ""
     if author:
-        return _part_of_author(key, author)
+        return _part_of_author(first, author)
     moment = row.asked_at
     for session in line:
-        if _asked_by(session.pk, moment) == TOKEN + key:
+        asker = key_of(_asked_by(session.pk, moment))
+        if asker and _first_of(asker) == first:
             return f"by work in session {session.pk} that this token started"
         moment = session.created_at
     return ""
 
 
-def _part_of_author(key: str, author: str) -> str:
+def _part_of_author(first: str, author: str) -> str:
     """The same of the author of a proposal. Of a token that was revoked nobody knows any more what it descended from."""
     proposer = key_of(author)
     if not proposer:
@@ -256,8 +262,22 @@ def _part_of_author(key: str, author: str) -> str:
     token = Token.objects.filter(token_key=proposer).first()
     if token is None:
         return f"by token {proposer}, which has been revoked"
-    keys = [] if token.session_id is None else _keys(_line(token.session_id))
-    return f"by token {proposer}, which descends from this one" if key in keys else ""
+    keys = [proposer, *([] if token.session_id is None else _keys(_line(token.session_id)))]
+    return f"by token {proposer}, which descends from this one" if first in map(_first_of, keys) else ""
+
+
+def _first_of(key: str) -> str:
+    """The token that this one was made with, or itself; the one that that was made with, and so on."""
+    system = Stream.objects.filter(kind="system").first()
+    if system is None:
+        return key
+    for _ in range(MADE_WITH):
+        created = Event.objects.filter(pk__range=row_range(system.pk), type="token_created", data__token_key=key)
+        maker = key_of(created.values_list("by", flat=True).first() or "")
+        if not maker:
+            break
+        key = maker
+    return key
 
 
 def _asked_by(session: int, moment: datetime) -> str:

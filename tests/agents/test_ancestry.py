@@ -353,6 +353,19 @@ def test_a_proposal_is_not_decided_by_a_token_that_its_author_descends_from(oper
     assert "which has been revoked" in refused(left, token)
 
 
+def test_tokens_that_were_made_with_one_another_count_as_one(operator, session):
+    maker, other = token_for(operator), token_for(operator)
+    made = token_create(operator, "agent", ALL, DAY, by=author(maker))[0]
+    last = token_create(operator, "agent", ALL, DAY, by=author(made))[0]
+    first = started(operator, maker)
+    for token in (maker, made, last):
+        assert "that this token started" in refused(add_approvals(first)[0], token)
+    assert "that this token started" in refused(add_approvals(started(operator, last))[0], maker)
+    proposed = add_approvals(session, kind="edit", action={"tool": "edit", "author": author(made)})[0]
+    assert "which descends from this one" in refused(proposed, maker)
+    assert approval_decide(proposed, "reject", by=author(other))[1]
+
+
 def test_over_rest_the_same_holds_and_a_call_back_is_brought_by_anybody(operator, session):
     token, text = make_token(operator, *ALL)
     program, first = Rest(token=text), started(operator, token)
