@@ -91,7 +91,7 @@ def _unknown_devices_of_rules(value: Row, devices: Devices) -> Iterator[Finding]
             operation = operations.read(operations.filled(written, "task"))
             way: Path = ("replan", number, "edit", place, *operation.place)
             for path, row in _rows_of(operation):
-                fields = {key: row.get(key, usual) for key, usual in TASK_DEFAULTS.items()}
+                fields: Row = {key: row.get(key, usual) for key, usual in TASK_DEFAULTS.items()}
                 if "{" not in fields["wanted_device"]:
                     yield from (((*way, *path, *found[2:]), message) for found, message in unknown_devices([fields], devices))
 
