@@ -214,6 +214,18 @@ def test_it_is_paused_resumed_and_cancelled_as_any_other(scene):
     assert (made.state, states(made)) == ("CANCELLED", {"a": "CANCELLED"})
 
 
+def test_a_deadline_ends_it_and_a_retry_lets_it_wait_again(scene):
+    document = in_words("a")
+    document["constellation"]["tasks"][0]["orrery"] = {"deadline": 0.1}
+    made = scene.imported(document)
+    scene.engine.run()
+    assert made.tasks.get().ended_at is not None
+    assert scene.rest.post(f"/api/constellations/{made.pk}/retry/", {"tasks": ["a"]}).status_code == 202
+    scene.engine.run(until=rests)
+    made.refresh_from_db()
+    assert (made.state, states(made), made.tasks.get().tool) == ("EXECUTING", {"a": "PENDING"}, "")
+
+
 def test_the_admin_gives_it_a_command(scene):
     made, staff = scene.imported(in_words("a")), Staff(scene.engine.owner)
     values = staff.form(made)
