@@ -11,7 +11,6 @@ from django.conf import settings
 from django.core.cache import caches
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.utils.module_loading import import_string
-from redis.exceptions import RedisError
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]", "::1", "testserver"}
 SECRET_LENGTH = 32
@@ -127,6 +126,8 @@ def redis(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Redis is optional, so one that is gone is only a warning; an address that is none is a mistake."""
     if not settings.REDIS_URL:
         return []
+    from redis.exceptions import RedisError
+
     place = urlsplit(settings.REDIS_URL)
     try:
         caches["default"].get("check")

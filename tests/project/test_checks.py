@@ -147,6 +147,15 @@ def test_a_redis_url_that_is_no_address_is_refused():
     assert "Set REDIS_URL to an address such as redis://127.0.0.1:6379/0" in said
 
 
+def test_without_a_redis_url_its_client_is_not_even_imported():
+    looked = "import sys, django; django.setup(); import project.urls, project.checks; print('redis' in sys.modules)"
+    env = {name: value for name, value in os.environ.items() if name != "REDIS_URL"} | {
+        "DJANGO_SETTINGS_MODULE": "project.settings"
+    }
+    done = subprocess.run([sys.executable, "-c", looked], cwd=settings.BASE_DIR, env=env, capture_output=True, text=True)
+    assert done.stdout.strip() == "False", done.stderr
+
+
 def test_a_redis_that_answers_is_the_cache():
     try:
         Redis.from_url("redis://127.0.0.1:6379/9", socket_connect_timeout=1).ping()
