@@ -121,7 +121,7 @@ def approval_decide(
     """
     asked = {"digest": digest, "arguments": arguments, "answer": answer, "reason": reason}
     asked_for = _row(approval_id)
-    _check_author(asked_for, by)
+    check_author(asked_for, by)
     effect = _effect_of(asked_for, decision)
     try:
         with door(ids.stream_of(approval_id), by, request_id) as opened:
@@ -144,7 +144,7 @@ def _effect_of(row: Approval, decision: str) -> Effect | None:
     return None if prepare is None else prepare(row)
 
 
-def _check_author(row: Approval, by: str) -> None:
+def check_author(row: Approval, by: str) -> None:
     """Raise OwnProposal where `by` is who proposed it, OwnApproval where a token has another part in what was asked for."""
     if row.action.get("author") == by:
         raise OwnProposal(f"approval {row.pk} is a proposal of {by}, and somebody else decides it")
@@ -201,7 +201,9 @@ def _check_decision(row: Approval, decision: str, asked: Fields) -> None:
     if len(asked["reason"]) > REASON_LENGTH:
         raise DecisionRejected(f"reason: at most {REASON_LENGTH} characters, not {len(asked['reason'])}")
     if asked["digest"] and asked["digest"] != row.digest:
-        raise DigestDiffers(f"what you saw is not what would be done: the action of approval {row.pk} has digest {row.digest}")
+        raise DigestDiffers(
+            f"what you saw is not what would be done: read the action of approval {row.pk} again, and all of it"
+        )
     if asked["arguments"] is not None:
         _check_edit(row, decision, asked["arguments"])
     _check_answer(row, decision, asked["answer"])

@@ -45,11 +45,20 @@ OTHER_NAMES: dict[str, tuple[str, ...]] = {
 """What others call the same tools and arguments."""
 
 
+def tool_names() -> list[str]:
+    return sorted(TOOLS)
+
+
+def schemas() -> dict[str, Schema]:
+    """JSON Schemas of the tools' arguments, by name; a tool without one takes any."""
+    return {name: SCHEMAS.get(name, {"type": "object"}) for name in tool_names()}
+
+
 def unknown(name: str) -> str:
     """What is said of a tool that there is not; empty for one that there is."""
     if name in TOOLS:
         return ""
-    return f"there is no tool {_shown(name, NAME_CHARACTERS)}; there are {', '.join(sorted(TOOLS))}{_nearest(name, TOOLS)}"
+    return f"there is no tool {_shown(name, NAME_CHARACTERS)}; there are {', '.join(tool_names())}{_nearest(name, TOOLS)}"
 
 
 def flaws(name: str, arguments: Mapping[str, Any]) -> list[Flaw]:

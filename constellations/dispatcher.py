@@ -12,13 +12,14 @@ from typing import Any
 
 from agents.replay import consistent_read
 from agents.tables import Fields
+from agents.toolbox import tool_names
 from agents.turns import Turn
 from constellations import editing, edits, standing
-from constellations.editor_tools import TOOLS, EditorTool, unknown_tool
+from constellations.editor_tools import TOOLS, EditorTool, naming_tools, unknown_tool
 from constellations.errors import EditRefused
 from constellations.live import LiveGraph
 from constellations.models import Constellation, Edit
-from constellations.operations import written
+from constellations.operations import in_present_words, written
 from constellations.overview import overview
 from constellations.values import SHOWN, key_text, kind_of
 
@@ -56,27 +57,29 @@ class Executed:
 
 
 def list_tools() -> list[EditorTool]:
-    """Every tool there is."""
-    return list(TOOLS.values())
+    """Every tool there is, with the names of what tasks may call."""
+    return [naming_tools(tool, tool_names()) for tool in TOOLS.values()]
 
 
 def execute_commands(
     commands: Sequence[Any], target: int | InTurn, *, author: str, reason: str = "", edit_id: str = "",
-    based_on: int | None = None, request_id: str = "", full: bool = False,
+    based_on: int | None = None, request_id: str = "", full: bool = False, watch: edits.Watch | None = None,
 ) -> Executed:  # fmt: skip
     """Carry out commands, each {"tool": name, "parameters": {...}}, on a constellation's id or on a live graph.
 
     Raises EditRefused, which names an unknown tool and the nearest one there is, or LimitReached, and for an id what
     `edits.edit_apply` raises.
-    `based_on`, `request_id` and `full` are for constellations by id: a live graph is the newest there is.
+    `based_on`, `request_id`, `full` and `watch` are for constellations by id: a live graph is the newest there is.
     """
     operations = operations_of(commands)
     if isinstance(target, InTurn):
+        operations = in_present_words(operations)  # a rule may have been written long ago
         return _in_turn(operations, target, edits.Wanted(lambda live: operations, author, reason, edit_id))
     before = standing.newest_version(target)
     made, changed = edits.edit_apply(
-        target, operations, author=author, reason=reason, edit_id=edit_id, based_on=based_on, request_id=request_id
-    )
+        target, operations, author=author, reason=reason, edit_id=edit_id, based_on=based_on, request_id=request_id,
+        watch=watch,
+    )  # fmt: skip
     return executed(target, made, changed, edit_id=edit_id, based_on=based_on, before=before, full=full)
 
 

@@ -11,7 +11,7 @@ from constellations.errors import CycleFound
 from constellations.forms import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
 from constellations.graph import Graph
 from constellations.operations import MAX_TASKS
-from constellations.values import Hints, Row
+from constellations.values import Hints, Row, did_you_mean
 
 SKIPPED = "skipped"
 """What the reason of a task begins with that was CANCELLED because it could never start."""
@@ -20,11 +20,20 @@ Device = Mapping[str, Any]
 Devices = Mapping[str, Device]
 
 
+WasThere = Callable[[Mapping[str, str]], bool]
+
+
+def never(which: Mapping[str, str]) -> bool:
+    """Of a constellation that nobody has edited."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A constellation at one version. Tasks by task_id (normal form, state, reason), dependencies by dependency_id.
 
-    `graph` has the task_ids as keys. `apply` changes it and puts it back: no other thread may use it meanwhile.
+    `graph` has the task_ids as keys. `apply` changes it and puts it back: no other thread may use it meanwhile. `was_there`
+    says whether a task ({task_id}) or a dependency ({dependency_id}, or {from, to}) that is not there was there at some time.
     """
 
     version: int
@@ -32,6 +41,7 @@ class Snapshot:
     tasks: Mapping[str, Row]
     dependencies: Mapping[str, Row]
     graph: Graph
+    was_there: WasThere = never
 
 
 class Refusal(Exception):
@@ -155,6 +165,23 @@ class Draft:
         if self._ids is None:
             self._ids = {(row["from"], row["to"]): key for key, row in self.snapshot.dependencies.items()}
         return self._ids[upstream, downstream]
+
+    def missing_task(self, task_id: str) -> None:
+        """Nothing, where the task was there before: it is gone already. Otherwise a Refusal that names the nearest there is."""
+        if task_id not in self.new_tasks and not self.snapshot.was_there({"task_id": task_id}):
+            self.task(task_id, "task_id")
+
+    def missing_dependency(self, which: Row) -> None:
+        """As `missing_task`, of a dependency that is named by its id or by its ends."""
+        named = which.get("dependency_id") or f"{which['from']}>{which['to']}"
+        known = {"dependency_id": named} if "dependency_id" in which else {end: which[end] for end in ("from", "to")}
+        ends = (which.get("from", ""), which.get("to", ""))
+        removed_here = (self.snapshot.dependencies.get(key) for key, row in self.new_dependencies.items() if row is None)
+        if named in self.new_dependencies or any(_joins(row, *ends) for row in removed_here) or self.snapshot.was_there(known):
+            return
+        if self.refused & {named, *ends}:
+            raise Echo
+        raise Refusal(f"there is no dependency {named}{did_you_mean(named, self.dependencies)}", "dependency_id")
 
     def find(self, which: Row) -> str | None:
         """The id of a dependency that is named by its id or by its ends; None when there is none."""

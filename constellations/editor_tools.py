@@ -9,7 +9,8 @@ descriptions, and is said by the editor.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from agents.progress.settings import Settings
@@ -125,7 +126,6 @@ TASK_KEYS: dict[str, Schema] = {
     "description": TEXT,
     "tips": TEXTS,
     "device": said("Where it has to run; else any that fits.", TEXT),
-    "wanted_device": said("Same as device.", TEXT),
     "device_type": TEXT,
     "capabilities": said("Its device has to have.", TEXTS),
     "not_device": said("Devices it must not run on.", TEXTS),
@@ -189,6 +189,8 @@ DEFS: dict[str, Schema] = {
     "step": STEP,
 }
 """By name: parts that a schema refers to."""
+CALLING = ("task", "step")
+"""Those whose `tool` is the name of one; a policy's is a pattern."""
 
 SPELT_OUT = "steps, phases, policies and progress are as in build_constellation."
 """Each key is explained in one tool: a model reads them all."""
@@ -245,6 +247,25 @@ TOOLS: dict[str, EditorTool] = {
     )
 }  # fmt: skip
 """By name, in the order in which they are listed."""
+
+
+def naming_tools(tool: EditorTool, names: Sequence[str]) -> EditorTool:
+    """The editor's tool with the names of what tasks and steps may call; which there are is not known here."""
+    parameters = {**tool.parameters, "properties": _with_names(tool.parameters["properties"], names)}
+    if "$defs" in parameters:
+        parts = {
+            name: {**part, "properties": _with_names(part["properties"], names)} if name in CALLING else part
+            for name, part in parameters["$defs"].items()
+        }
+        parameters["$defs"] = parts
+    return replace(tool, parameters=parameters)
+
+
+def _with_names(keys: dict[str, Schema], names: Sequence[str]) -> dict[str, Schema]:
+    if "tool" not in keys:
+        return keys
+    or_none = [None] if "null" in keys["tool"]["type"] else []
+    return {**keys, "tool": {**keys["tool"], "enum": [*names, *or_none]}}
 
 
 def unknown_tool(name: str) -> str:

@@ -9,7 +9,7 @@ import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from agents.records import Door
 from agents.services import wake_a_runner
@@ -37,9 +37,17 @@ SHOWN_LINES = 5
 """Lines of another edit's diff that a refusal repeats."""
 
 
+class Watch(Protocol):
+    """Sees the graph before and after a change set is applied to it, under the lock: see `previews.Watch`."""
+
+    def before(self, live: LiveGraph, changes: editing.Changes) -> None: ...
+
+    def after(self, live: LiveGraph) -> None: ...
+
+
 @dataclass(frozen=True)
 class Wanted:
-    """An edit before it is made. `compose` makes its operations on the newest graph.
+    """An edit before it is made. `compose` makes its operations on the newest graph; `watch` sees what follows from it.
 
     `rebased_over`: edits since `based_on` that it is compared with, REBASED_OVER where it is None; `too_old` says what its
     author, or whoever decides about it, can do where there were more. `in_words`: an import, which may bring tasks in words
@@ -55,11 +63,12 @@ class Wanted:
     rebased_over: int | None = None
     too_old: str = "read the newest version"
     in_words: bool = False
+    watch: Watch | None = None
 
 
 def edit_apply(
     constellation_id: int, operations: Sequence[Any], *, author: str, reason: str = "", edit_id: str = "",
-    based_on: int | None = None, request_id: str = "",
+    based_on: int | None = None, request_id: str = "", watch: Watch | None = None,
 ) -> tuple[Edit | None, bool]:  # fmt: skip
     """Apply `operations` as a whole: (the edit's row, whether this changed anything); no row where there was nothing to do.
 
@@ -67,7 +76,7 @@ def edit_apply(
     they are rebased on newer ones where they commute with what was done since. Raises EditRefused, EditRejected, EditIdTaken,
     StaleEdit, NoSuchConstellation.
     """
-    wanted = Wanted(lambda live: operations, author, reason, edit_id, based_on)
+    wanted = Wanted(lambda live: operations, author, reason, edit_id, based_on, watch=watch)
     return carry_out(constellation_id, wanted, request_id)
 
 
@@ -125,7 +134,11 @@ def make(opened: Door, live: LiveGraph, wanted: Wanted, devices: Devices) -> int
     if not changes:
         return None
     row = edit_row(live, wanted, operations, changes, {"id": opened.take(), "at": opened.turn.at})
+    if wanted.watch is not None:
+        wanted.watch.before(live, changes)
     live.apply(opened.turn, changes, row)
+    if wanted.watch is not None:
+        wanted.watch.after(live)
     return row["id"]
 
 

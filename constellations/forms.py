@@ -105,7 +105,6 @@ TASK_READERS: dict[str, Reader] = {
     "description": prose,
     "tips": list_of(prose),
     "device": text(MAX_WORD),
-    "wanted_device": text(MAX_WORD),
     "device_type": text(MAX_WORD),
     "capabilities": list_of(text(MAX_WORD)),
     "not_device": device_names,
@@ -128,6 +127,8 @@ AFTER = {"after": one_or_more(identifier(MAX_ID))}
 REPLACES = {"replaces": or_empty(identifier(MAX_ID))}
 """Of a new task; who changes a task may repeat what there is."""
 ADD_READERS = TASK_READERS | AFTER | REPLACES
+NORMAL_READERS = {**{key: read for key, read in ADD_READERS.items() if key != "device"}, "wanted_device": text(MAX_WORD)}
+"""Of a task in its normal form, which has all keys: there `device` is the column wanted_device."""
 
 
 def task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Finding]]:
@@ -135,7 +136,8 @@ def task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Findi
 
     `in_words`: a task whose `tool` is IN_WORDS is one; nobody means that by leaving out what it does.
     """
-    fields, findings = read_fields(value, ADD_READERS)
+    readers = _readers_of(value)
+    fields, findings = _read(value, readers)
     if not isinstance(value, Mapping):
         findings = [((), f"a task is an object with a task_id and a command, a tool or steps, not {kind_of(value)}")]
     after = fields.pop("after", [])
@@ -152,7 +154,7 @@ def task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Findi
     if isinstance(value, Mapping):
         if value.get("task_id") is None:
             findings.append(((), "a task needs a task_id"))
-        if not _says_what_to_do(value) and not value.keys() - ADD_READERS.keys():
+        if not _says_what_to_do(value) and not value.keys() - readers.keys():
             findings.append(((), NEEDS_DOING))
     row["name"] = row["name"] or row["task_id"]
     return row, after, findings
@@ -167,9 +169,9 @@ def task_fields(value: Any) -> tuple[str, Row, list[Finding]]:
         return "", {}, [(("state",), "a task's state is not edited; it follows from what happens")]
     if isinstance(value, Mapping) and "after" in value:
         return "", {}, [(("after",), "after is for new tasks; add_dependency makes one that is there wait for another")]
-    fields, findings = read_fields(value, TASK_READERS | REPLACES)
+    fields, findings = _read(value, readers := _readers_of(value))
     given = value if isinstance(value, Mapping) else {}
-    reset = {ALIASES.get(key, key) for key, new in given.items() if new is None and key in TASK_READERS}
+    reset = {ALIASES.get(key, key) for key, new in given.items() if new is None and key in readers}
     row = {key: _default(key) for key in reset if key in TASK_DEFAULTS} | _in_words(fields, findings, is_whole=False)
     task_id = row.pop("task_id", "")
     if not task_id and not findings:
@@ -177,6 +179,19 @@ def task_fields(value: Any) -> tuple[str, Row, list[Finding]]:
     if "name" in row:
         row["name"] = row["name"] or task_id
     return task_id, row, findings
+
+
+def _read(value: Any, readers: dict[str, Reader]) -> tuple[Row, list[Finding]]:
+    """The fields of a task; who gives a column's name in the place of a word is told the word."""
+    fields, findings = read_fields(value, readers)
+    if "wanted_device" in readers or not isinstance(value, Mapping) or "wanted_device" not in value:
+        return fields, findings
+    said = "there is no key wanted_device here; did you mean device?"
+    return fields, [(path, said if path == ("wanted_device",) else message) for path, message in findings]
+
+
+def _readers_of(value: Any) -> dict[str, Reader]:
+    return NORMAL_READERS if isinstance(value, Mapping) and TASK_DEFAULTS.keys() <= value.keys() else ADD_READERS
 
 
 COPY_READERS = ADD_READERS | {"copy": identifier(MAX_ID)}
@@ -212,8 +227,6 @@ def _normal_task(fields: Row, findings: list[Finding], is_whole: bool = True) ->
     """Plan words to columns: `device` to wanted_device, `command` and `steps` to the tools of these names."""
     row = dict(fields)
     if "device" in row:
-        if row.get("wanted_device", row["device"]) != row["device"]:
-            findings.append((("device",), "device and wanted_device are the same thing, and differ here"))
         row["wanted_device"] = row.pop("device")
     if row.get("wanted_device") and row["wanted_device"] in row.get("not_device", ()):
         findings.append((("not_device",), f"the task is to run on {row['wanted_device']}, and here it must not"))

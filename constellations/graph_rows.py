@@ -6,6 +6,7 @@ Rows are held as records have them. Nothing here decides anything: `constellatio
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from agents.tables import TABLES, Fields
@@ -14,6 +15,7 @@ from constellations.drafts import Snapshot, is_skipped
 from constellations.errors import ConditionUnknown
 from constellations.graph import Graph
 from constellations.machines.task import ENDED
+from constellations.removed import was_there
 
 UNKNOWN = "condition unknown"
 """What the reason of a dependency begins with whose condition could not be evaluated."""
@@ -139,6 +141,7 @@ class GraphRows:
             tasks=RowsOf(self.nodes),
             dependencies=RowsOf(self.edges),
             graph=self.graph,
+            was_there=partial(was_there, self.constellation["id"]),
         )
 
     # --- structure

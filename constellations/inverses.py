@@ -5,7 +5,7 @@ Only what is still as the edit left it is taken back: what somebody changed sinc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from constellations.drafts import Snapshot
@@ -15,6 +15,8 @@ from constellations.values import Row
 
 CALL = ("tool", "arguments", "phases")
 """Fields of a task that say together what it does."""
+WORDS = {"wanted_device": "device"}
+"""What an operation calls a column, where it has another name."""
 Change = tuple[str, Row | None, Row | None]
 SHOWN = 20
 """Things changed since that one sentence names."""
@@ -81,11 +83,15 @@ def _tied(tasks: list[Change], after: Mapping[str, Row], snapshot: Snapshot) -> 
 
 def _task(old: Row, now: Row | None) -> Row:
     if now is None:
-        return _op("add_task", **old)
+        return _op("add_task", **_in_words(old, old))
     fields = [key for key in old if old[key] != now[key]]
     if any(key in CALL for key in fields):
         fields = [key for key in old if key in fields or key in CALL]
-    return _op("update_task", task_id=old["task_id"], **{key: old[key] for key in fields})
+    return _op("update_task", task_id=old["task_id"], **_in_words(old, fields))
+
+
+def _in_words(row: Row, columns: Iterable[str]) -> Row:
+    return {WORDS.get(key, key): row[key] for key in columns}
 
 
 def _dependency(old: Row, now: Row | None) -> Row:

@@ -112,6 +112,28 @@ def in_full(edit: Sequence[Any]) -> list[Any]:
     return [each if form.findings else {"op": form.op, "parameters": form.parameters} for each, form in found]
 
 
+def in_present_words(edit: Sequence[Any]) -> list[Any]:
+    """Operations that were stored, in the words of today: `device` was once written `wanted_device` too."""
+    found = in_full(edit)
+    return [_renamed(each) if isinstance(each, Mapping) and each.keys() == {"op", "parameters"} else each for each in found]
+
+
+def _renamed(operation: Mapping[str, Any]) -> Row:
+    parameters = operation["parameters"]
+    if operation["op"] in ("add_task", "update_task"):
+        parameters = _of_today(parameters)
+    elif operation["op"] == "build_constellation" and isinstance(parameters, Mapping):
+        tasks = parameters.get("tasks")
+        parameters = {**parameters, "tasks": [*map(_of_today, tasks)]} if isinstance(tasks, list) else parameters
+    return {"op": operation["op"], "parameters": parameters}
+
+
+def _of_today(task: Any) -> Any:
+    if not isinstance(task, Mapping) or "wanted_device" not in task:
+        return task
+    return {("device" if key == "wanted_device" else key): value for key, value in task.items()}
+
+
 def read(value: Any) -> Operation:
     """Whatever is written in an operation's place; what keeps it from being one is among its findings."""
     found = written(value)

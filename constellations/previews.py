@@ -37,14 +37,68 @@ def edit_preview(constellation_id: int, operations: Sequence[Any], based_on: int
     with it as `based_on`.
     """
     with consistent_read():
-        live, devices = graph_copied(constellation_id), known_devices()
+        live, devices, rules = graph_copied(constellation_id), known_devices(), known_rules()
         newest = live.constellation["version"]
         stands = asdict(standing.standing_on(constellation_id, newest if based_on is None else based_on, newest))
-        rules = [surroundings.rule_of(dict(row)) for row in Policy.objects.order_by("order", "id").values()[:POLICIES]]
     try:
         return {**stands, **preview(live, operations, devices, rules, based_on)}
     finally:
         live.take_apart()
+
+
+def known_rules() -> list[Rule]:
+    """The policies, in their order."""
+    return [surroundings.rule_of(dict(row)) for row in Policy.objects.order_by("order", "id").values()[:POLICIES]]
+
+
+class Watch:
+    """Sees what follows from an edit: `before` it is applied to a graph, and `after`; then `consequences` has it.
+
+    Whoever makes an edit may have it watched (`edits.Wanted`): what it answers is then what a preview would have said. Both
+    looks are taken under the session's lock, so they only note what they see; the longest paths are sought afterwards.
+    """
+
+    def __init__(self, devices: Mapping[str, Fields], rules: Sequence[Rule]):
+        self._devices, self._rules = devices, rules
+        self._were: dict[str, tuple[str, bool]] = {}
+        self._touched: list[str] = []
+        self._shapes: list[Shape] = []
+        self._found: Fields = {}
+
+    def before(self, live: LiveGraph, changes: editing.Changes) -> None:
+        self._were = {key: (node.row["state"], node.skipped) for key, node in live.nodes.items()}
+        self._touched = [*(row["task_id"] for row in changes.added_tasks), *changes.updated_tasks]
+        self._shapes = [_shape(live)]
+
+    def after(self, live: LiveGraph) -> None:
+        self._found = _moved(live, self._were)
+        self._found["approvals_needed"] = _approvals(live, self._were, self._touched, self._devices, self._rules)
+        self._shapes.append(_shape(live))
+
+    @property
+    def consequences(self) -> Fields | None:
+        """None where nothing was changed."""
+        if not self._found:
+            return None
+        before, after = map(_longest_path, self._shapes)
+        return {**self._found, "critical_path_before": before, "critical_path_after": after}
+
+
+Shape = tuple[list[Any], list[Any]]
+"""The tasks of a graph, and its edges."""
+
+
+def _shape(live: LiveGraph) -> Shape:
+    return list(live.graph), list(live.graph.edges())
+
+
+def _longest_path(shape: Shape) -> list[str]:
+    return [str(key) for key in analysis.longest_path(analysis.digraph(*shape))]
+
+
+def critical_path(live: LiveGraph) -> list[str]:
+    """The longest chain of tasks, first to last."""
+    return _longest_path(_shape(live))
 
 
 def preview(
@@ -54,24 +108,12 @@ def preview(
     """The diff and what follows, as `edit_preview` has them. `live` is afterwards as if the edit had been made."""
     _, changes = edits.judge(live, Wanted(lambda live: operations, PREVIEW, "", PREVIEW, based_on), devices)
     told = {"diff": changes.diff, "before": changes.before, "after": changes.after}
-    path, were = critical_path(live), {key: (node.row["state"], node.skipped) for key, node in live.nodes.items()}
+    watch = Watch(devices, rules)
+    watch.before(live, changes)
     if changes:
         _apply(live, operations, changes)
-    touched = [*(row["task_id"] for row in changes.added_tasks), *changes.updated_tasks]
-    return {
-        **told,
-        "consequences": {
-            **_moved(live, were),
-            "critical_path_before": path,
-            "critical_path_after": critical_path(live),
-            "approvals_needed": _approvals(live, were, touched, devices, rules),
-        },
-    }
-
-
-def critical_path(live: LiveGraph) -> list[str]:
-    """The longest chain of tasks, first to last."""
-    return [str(key) for key in analysis.longest_path(analysis.digraph(live.graph, live.graph.edges()))]
+    watch.after(live)
+    return {**told, "consequences": watch.consequences}
 
 
 def _apply(live: LiveGraph, operations: Sequence[Any], changes: editing.Changes) -> None:

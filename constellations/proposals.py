@@ -27,7 +27,7 @@ from constellations.errors import ConstellationsError, EditIdTaken, EditRejected
 from constellations.graph_reads import Ahead, newest, read_ahead
 from constellations.live import LiveGraph
 from constellations.models import Edit
-from constellations.operations import in_full
+from constellations.operations import in_full, in_present_words
 from constellations.overview import within
 from constellations.planner import known_devices
 from constellations.previews import edit_preview
@@ -148,6 +148,7 @@ def _judged(live: LiveGraph, wanted: Wanted) -> Fields:
     return {
         "name": name, "version": found["version"], "diff": shown, "diff_total": len(found["diff"]),
         "consequences": consequences,
+        "consequences_total": {key: len(value) for key, value in found["consequences"].items()},
     }  # fmt: skip
 
 
@@ -183,8 +184,9 @@ def _ask(opened: Door, constellation_id: int, title: str, action: Fields, observ
 def prepare(row: Approval) -> approvals.Effect:
     """The proposed edit, to be made under the lock as its author's."""
     action = row.action
+    operations = in_present_words(action["operations"])
     wanted = Wanted(
-        lambda live: action["operations"], action["author"], action["reason"], action["edit_id"], action["based_on"],
+        lambda live: operations, action["author"], action["reason"], action["edit_id"], action["based_on"],
         rebased_over=REBASED_OVER, too_old=TOO_OLD,
     )  # fmt: skip
     ahead = _read(action["constellation_id"])

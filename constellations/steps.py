@@ -73,6 +73,7 @@ def _add_after(draft: Draft, values: Row) -> None:
 def _remove_task(draft: Draft, values: Row) -> None:
     task_id = values["task_id"]
     if draft.tasks.get(task_id) is None:
+        draft.missing_task(task_id)
         return
     draft.require_editable(task_id, "task_id")
     draft.require_untried(task_id, "task_id")
@@ -171,6 +172,7 @@ def _is_there(draft: Draft, row: Row, called: Mapping[str, str]) -> bool:
 def _remove_dependency(draft: Draft, values: Row) -> None:
     name = draft.find(values["which"])
     if name is None:
+        draft.missing_dependency(values["which"])
         return
     draft.require_editable(draft.dependencies[name]["to"], "to")
     draft.drop_dependency(name)

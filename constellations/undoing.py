@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from constellations.edits import Wanted, carry_out, find
+from constellations.edits import Wanted, Watch, carry_out, find
 from constellations.errors import EditRefused, NoSuchEdit, UndoRefused
 from constellations.inverses import inverse
 from constellations.live import LiveGraph
@@ -14,7 +14,7 @@ from constellations.models import Edit
 
 def edit_undo(
     constellation_id: int, edit_id: str, author: str, *, reason: str = "", undo_id: str = "", based_on: int | None = None,
-    request_id: str = "",
+    request_id: str = "", watch: Watch | None = None,
 ) -> tuple[Edit | None, bool]:  # fmt: skip
     """Take an edit back by an edit of its own, whose `undoes` names it: (its row, whether this changed anything).
 
@@ -27,7 +27,7 @@ def edit_undo(
     def compose(live: LiveGraph) -> Sequence[Any]:
         return inverse(undone.before, undone.after, live.snapshot())
 
-    wanted = Wanted(compose, author, reason or default_reason(undone), undo_id, based_on, undone.pk)
+    wanted = Wanted(compose, author, reason or default_reason(undone), undo_id, based_on, undone.pk, watch=watch)
     try:
         made, changed = carry_out(constellation_id, wanted, request_id)
     except EditRefused as error:

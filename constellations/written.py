@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from django.db.models import QuerySet
+
 from agents.tables import Fields
+from constellations.addresses import cut, of_task, with_cuts
 from constellations.dialects import plan_words
 from constellations.forms import TASK_DEFAULTS
 from constellations.models import Constellation, Dependency, Task
@@ -16,16 +19,35 @@ LINE_COLUMNS = ("dependency_id", "upstream__task_id", "downstream__task_id", "ty
 
 
 def written(constellation: Constellation, task_ids: Collection[str]) -> Fields:
-    """{"tasks", "dependencies": those into them, "truncated"}, as `build_constellation` takes them: what is not said has its
-    default. Tasks come before dependencies; all of it has at most BYTES as JSON. Ids that no task has are left out.
+    """{"tasks", "dependencies": those into them, "truncated", "cut"}, as `build_constellation` takes them: what is not said has
+    its default. Tasks come before dependencies; all of it has at most BYTES as JSON. Ids that no task has are left out.
     """
-    tasks = same_stream(Task.objects.filter(constellation=constellation, task_id__in=task_ids), constellation.pk)
-    lines = same_stream(Dependency.objects.filter(downstream__in=tasks.values("id")), constellation.pk)
-    nodes = (plan_words.task(row) for row in tasks.order_by("id").values(*TASK_DEFAULTS))
+    tasks, lines = _rows(constellation, task_ids)
+    nodes = [plan_words.task(row) for row in tasks.order_by("id").values(*TASK_DEFAULTS)]
     edges = (_line(row) for row in lines.order_by("id").values(*LINE_COLUMNS)[: DEPENDENCIES + 1])
-    shown, left, cut = within(nodes, len(task_ids), BYTES)
+    shown, left, fewer = within(nodes, len(task_ids), BYTES)
     tied, _, cut_lines = within(edges, DEPENDENCIES, left)
-    return {"tasks": shown, "dependencies": tied, "truncated": cut or cut_lines}
+    cuts: list[Fields] = []
+    if fewer:
+        rest = of_task(constellation.pk, nodes[len(shown)]["task_id"], "written")
+        cuts.append(cut("tasks", len(shown), len(nodes), "items", f"name fewer tasks, or read {rest}, and so of each other"))
+    if cut_lines:
+        rest = "name fewer tasks, or read `dependencies` beside `written` of each task"
+        cuts.append(cut("dependencies", len(tied), lines.count(), "items", rest))
+    return with_cuts({"tasks": shown, "dependencies": tied}, cuts)
+
+
+def written_whole(constellation: Constellation, task_id: str) -> Fields:
+    """{"task", "dependencies"}: all of one task that can be edited, however much that is."""
+    tasks, lines = _rows(constellation, [task_id])
+    nodes = [plan_words.task(row) for row in tasks.values(*TASK_DEFAULTS)]
+    edges = [_line(row) for row in lines.order_by("id").values(*LINE_COLUMNS)]
+    return {"task": nodes[0] if nodes else None, "dependencies": edges}
+
+
+def _rows(constellation: Constellation, task_ids: Collection[str]) -> tuple[QuerySet[Task], QuerySet[Dependency]]:
+    tasks = same_stream(Task.objects.filter(constellation=constellation, task_id__in=task_ids), constellation.pk)
+    return tasks, same_stream(Dependency.objects.filter(downstream__in=tasks.values("id")), constellation.pk)
 
 
 def _line(row: dict[str, Any]) -> Fields:

@@ -13,6 +13,8 @@ from constellations import guard_forms
 from constellations.values import Misfit, key_text
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+VERSION = "4.0"
+"""Of Orrery: what the OpenAPI document and MCP clients are told."""
 STATE_DIR = Path(os.environ.get("ORRERY_STATE_DIR", BASE_DIR / "var")).resolve()
 """Everything an installation writes: database, workspaces, runtime files, collected static files."""
 STATE_DIR.mkdir(parents=True, exist_ok=True)
@@ -195,7 +197,7 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Orrery",
     "DESCRIPTION": "A control plane for fleets of LLM agents.",
-    "VERSION": "1",
+    "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

@@ -25,13 +25,15 @@ def new(
     turn: Turn, session: int, subject: int, kind: str, title: str, seconds: float | None, *,
     agent: int | None = None, action: Mapping[str, Any] | None = None, observed: Any = None, options: Sequence[str] = (),
 ) -> Fields:  # fmt: skip
-    """A row that waits for a decision, recorded."""
+    """A row that waits for a decision, recorded. A question that is longer than a title is whole in the action."""
+    if kind == "question" and len(title) > TITLE and action is None:
+        action = {"tool": "ask", "arguments": {"question": title}}
     row = TABLES["approval"].whole(
         {
             "id": turn.take(), "session_id": session, "agent_id": agent, "kind": kind, "subject_id": subject,
-            "title": title[:TITLE], "action": dict(action or {}), "digest": action_digest(action) if action else "",
-            "observed": observed, "options": list(options), "asked_at": turn.at,
-            "expires_at": None if seconds is None else to_iso(turn.ts + seconds),
+            "title": title if len(title) <= TITLE else f"{title[: TITLE - 1]}…", "action": dict(action or {}),
+            "digest": action_digest(action) if action else "", "observed": observed, "options": list(options),
+            "asked_at": turn.at, "expires_at": None if seconds is None else to_iso(turn.ts + seconds),
         }
     )  # fmt: skip
     turn.record("approval_asked", add={"approval": [TABLES["approval"].told(row)]})

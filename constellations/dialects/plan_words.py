@@ -8,6 +8,7 @@ from typing import Any
 from agents.command_lines import line_of
 from constellations.call_forms import COMMAND, SHELL
 from constellations.forms import DEPENDENCY_DEFAULTS, IN_WORDS, PRIORITIES, TASK_DEFAULTS
+from constellations.operations import in_present_words
 from constellations.plans import Plan, absent
 from constellations.step_forms import STEPS
 from constellations.step_keys import DEFAULTS, INNER, RENAMED, TELLING
@@ -102,7 +103,7 @@ def plan(whole: Plan) -> dict[str, Any]:
         "name": whole.name,
         "tasks": [task(row) for row in whole.tasks],
         "dependencies": [dependency(row) for row in whole.dependencies],
-        "replan": whole.rules,
+        "replan": [{**rule, "edit": in_present_words(rule["edit"])} for rule in whole.rules],
         "absent": absent(whole),
     }
     return {key: value for key, value in parts.items() if value}

@@ -11,10 +11,28 @@ from rest_framework.exceptions import AuthenticationFailed
 from agents import approvals
 from agents.authentication import token_of
 from agents.errors import AgentsError
-from agents.models import Approval, Session, Token
+from agents.models import Approval, Device, Session, Token
 from agents.permissions import refusal
-from constellations.errors import NoSuchConstellation
-from constellations.models import Constellation
+from constellations.errors import ConstellationsError, NoSuchConstellation, NoSuchTask
+from constellations.models import Constellation, Task
+from constellations.values import MAX_COMPARED, SHOWN, did_you_mean
+
+READ = "own"
+"""What reading needs, as over REST: any login whose token has the scope read; what is found is what it may see."""
+
+
+class NoSuchDevice(ConstellationsError):
+    """There is no device of that name."""
+
+    code = "no_such_device"
+    status = 404
+
+
+class SessionNotFound(ConstellationsError):
+    """There is no such session, or it is somebody else's."""
+
+    code = "no_such_session"
+    status = 404
 
 
 class NotAllowed(AgentsError):
@@ -76,3 +94,34 @@ def constellation_of(caller: Caller, constellation_id: int) -> Constellation:
 def approvals_of(caller: Caller) -> QuerySet[Approval]:
     """Those that people decide, of sessions that the caller may see; a call-back is awaited from outside."""
     return approvals.visible_to(caller.user).exclude(kind="callback")
+
+
+def session_of(caller: Caller, session: int) -> Session:
+    """Raises SessionNotFound, with the same words for what is not there and what is not the caller's to see."""
+    found = Session.objects.visible_to(caller.user).filter(pk=session).first()
+    if found is None:
+        raise SessionNotFound(f"there is no session {session}, or it is not yours to see")
+    return found
+
+
+def task_of(constellation: Constellation, task_id: str) -> Task:
+    """Raises NoSuchTask, which names the nearest there is."""
+    found = Task.objects.filter(constellation=constellation, task_id=task_id).select_related("constellation").first()
+    if found is None:
+        raise no_such_task(constellation, task_id)
+    return found
+
+
+def no_such_task(constellation: Constellation, task_id: str) -> NoSuchTask:
+    known = constellation.tasks.order_by("id").values_list("task_id", flat=True)[:MAX_COMPARED]
+    return NoSuchTask(f"constellation {constellation.pk} has no task {task_id[:SHOWN]}{did_you_mean(task_id, known)}")
+
+
+def device_of(caller: Caller, name: str) -> Device:
+    """Devices are nobody's own: those with a role see them. Raises NotAllowed, NoSuchDevice."""
+    caller.demand("read")
+    found = Device.objects.filter(name=name).first()
+    if found is None:
+        known = Device.objects.order_by("name").values_list("name", flat=True)[:MAX_COMPARED]
+        raise NoSuchDevice(f"there is no device {name[:SHOWN]}{did_you_mean(name, known)}")
+    return found

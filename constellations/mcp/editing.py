@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agents.tables import Fields
 from constellations import dispatcher, telling
+from constellations.addresses import cut, of_edit, with_cuts
 from constellations.mcp import results
 from constellations.mcp.access import Caller, constellation_of
 from constellations.mcp.parameters import Form
+from constellations.mcp.pieces import CHARACTERS, json_of, piece_of
 from constellations.overview import within
-from constellations.previews import edit_preview
+from constellations.planner import known_devices
+from constellations.previews import Watch, edit_preview, known_rules
 from constellations.proposals import Proposed, edit_propose
 from constellations.undoing import edit_undo
 
@@ -21,13 +24,27 @@ DIFF = 200
 DIFF_BYTES = 50_000
 """and their bytes as JSON."""
 TASKS = 200
-"""Of each list of task_ids in a preview's consequences."""
+"""Of each list of task_ids in the consequences of an edit."""
+SHOWN_BEFORE = "preview_edit with part: {key} shows all of it before an edit is made"
+WHERE = {
+    "ready": "get_constellation with state: PENDING",
+    "blocked": "get_constellation with state: WAITING_DEPENDENCY",
+    "skipped": "get_constellation with state: CANCELLED",
+    "revived": "get_constellation with state: WAITING_DEPENDENCY, and PENDING",
+    "critical_path_before": SHOWN_BEFORE.format(key="critical_path_before"),
+    "critical_path_after": "orrery://constellations/{constellation}/critical_path",
+    "approvals_needed": SHOWN_BEFORE.format(key="approvals_needed"),
+}  # fmt: skip
+"""Where the rest is of what follows from an edit that was made."""
 
 ABOUT = ("constellation_id", "reason", "edit_id", "based_on", "full")
 """What every editing tool takes beside its own parameters."""
 EDIT = Form(*ABOUT, needed=("constellation_id",))
 APPLY = Form(*ABOUT, "operations", needed=("constellation_id", "operations"))
-PREVIEW = Form("constellation_id", "operations", "based_on", needed=("constellation_id", "operations"))
+PREVIEW = Form(
+    "constellation_id", "based_on", "part", "offset", operations="as_in_apply", limit="characters",
+    needed=("constellation_id", "operations"),
+)  # fmt: skip
 UNDO = Form(
     "constellation_id", "reason", "based_on", "full", edit_id="undone", undo_id="edit_id",
     needed=("constellation_id", "edit_id"),
@@ -56,13 +73,15 @@ def edit(
     row = constellation_of(caller, constellation_id)
     said |= {"author": caller.by, "request_id": secrets.token_hex(8)}
     if not caller.refusal("edit"):
-        return told_of(dispatcher.execute_commands(commands, row.pk, full=full, **said))
+        watch = Watch(known_devices(), known_rules())
+        done = dispatcher.execute_commands(commands, row.pk, full=full, watch=watch, **said)
+        return told_of(done, row.pk, watch)
     proposed = edit_propose(row.pk, dispatcher.operations_of(commands), who=caller.who, **said)
     seen, given = _seen(proposed, said.get("based_on")), said.get("edit_id", "")
     done = dispatcher.executed(row.pk, proposed.edit, False, edit_id=given, based_on=seen, before=row.version, full=full)
     if proposed.approval is None:
-        return told_of(done)
-    return told_of(done).model_copy(update=_waiting(proposed))
+        return told_of(done, row.pk)
+    return results.EditResult.model_validate(told_of(done, row.pk).model_dump(by_alias=True) | _waiting(proposed, done))
 
 
 def _seen(proposed: Proposed, based_on: int | None) -> int | None:
@@ -70,19 +89,32 @@ def _seen(proposed: Proposed, based_on: int | None) -> int | None:
     return based_on if proposed.approval is None else proposed.approval.action["based_on"]
 
 
-def _waiting(proposed: Proposed) -> Fields:
+def _waiting(proposed: Proposed, done: dispatcher.Executed) -> Fields:
     row = proposed.approval
     assert row is not None
-    diff, cut = _diff((row.observed or {}).get("diff", []))
+    observed = row.observed or {}
     message = f"the edit is approval {row.pk}, which is {row.state}" + (f" ({row.reason})" if row.reason else "")
     if row.state == "waiting":
         message = f"the edit waits for a person: it is approval {row.pk}, and is made when somebody approves it"
     proposal = results.ProposalView.model_validate(row)
-    return {"message": message, "proposal": proposal, "edit_id": row.action["edit_id"], "diff": diff, "truncated": cut}
+    again = "preview_edit of the same operations, part: "
+    unseen = _unseen(done.version, len(done.between), done.between_total)
+    kept, total = observed.get("diff", []), observed.get("diff_total", 0)
+    diff, cuts = _listed("diff", kept, max(total, len(kept)), f"{again}diff")
+    consequences, more = _consequences(
+        observed.get("consequences") or {}, observed.get("consequences_total", {}), lambda key: f"{again}{key}"
+    )
+    told = {"message": message, "proposal": proposal, "edit_id": row.action["edit_id"], "diff": diff}
+    return with_cuts({**told, "consequences": consequences}, cuts, more, unseen)
 
 
-def told_of(done: dispatcher.Executed) -> results.EditResult:
-    diff, cut = _diff(done.diff)
+def told_of(done: dispatcher.Executed, constellation: int, watch: Watch | None = None) -> results.EditResult:
+    address = of_edit(constellation, done.edit_id, "diff") if done.edit else ""
+    diff, cuts = _listed("diff", done.diff, len(done.diff), address)
+    found = watch.consequences if watch is not None else None
+    consequences, more = (
+        _consequences(found, {}, lambda key: WHERE[key].format(constellation=constellation)) if found else (None, [])
+    )
     made = (
         f"edit {done.edit_id} was made: version {done.version}"
         if done.changed
@@ -91,11 +123,10 @@ def told_of(done: dispatcher.Executed) -> results.EditResult:
     said = [made if done.edit else "there was nothing to change", *telling.left_behind(done.diff), *_others(done)]
     between = [results.EditBetween(**each) for each in done.between]
     return results.EditResult(
-        message=". ".join(said),
-        changed=done.changed,
-        version=done.version, newest=done.newest, between=between, between_total=done.between_total,
-        edit=done.edit, edit_id=done.edit_id, diff=diff, truncated=cut,
+        message=". ".join(said), changed=done.changed, **(_standing(done) | {"between": between}),
+        edit=done.edit, edit_id=done.edit_id, diff=diff, consequences=consequences,
         constellation=None if done.constellation is None else results.ConstellationView.model_validate(done.constellation),
+        **with_cuts({}, cuts, more, _unseen(done.version, len(done.between), done.between_total)),
     )  # fmt: skip
 
 
@@ -104,9 +135,32 @@ def _others(done: dispatcher.Executed) -> list[str]:
     return [f"Others have edited too: version {done.newest} is the newest; see between"] if done.between_total else []
 
 
-def _diff(diff: list[Fields]) -> tuple[list[Fields], bool]:
-    shown, _, cut = within(diff, DIFF, DIFF_BYTES)
-    return shown, cut
+def _standing(found: Any) -> Fields:
+    """What its author has seen, and what not."""
+    return {key: getattr(found, key) for key in ("version", "newest", "between", "between_total")}
+
+
+def _unseen(version: int, shown: int, total: int) -> list[Fields]:
+    """What is said of the edits of others that an answer does not show."""
+    return [cut("between", shown, total, "items", f"list_edits with since: {version}")] if shown < total else []
+
+
+def _listed(key: str, rows: list[Fields], total: int, more: str) -> tuple[list[Fields], list[Fields]]:
+    """The first of `rows` of which there are `total` in all, and what is said of the others."""
+    shown, _, _ = within(rows, DIFF, DIFF_BYTES)
+    return shown, [cut(key, len(shown), total, "items", more)] if len(shown) < total else []
+
+
+def _consequences(found: Fields, totals: Fields, more: Callable[[str], str]) -> tuple[Fields, list[Fields]]:
+    """The first of each list, and what is said of the others; `totals` counts lists that were cut before."""
+    shown = {key: value[:TASKS] for key, value in found.items()}
+    counts = {key: max(totals.get(key, 0), len(value)) for key, value in found.items()}
+    cuts = [
+        cut(f"consequences.{key}", len(shown[key]), counts[key], "items", more(key))
+        for key in found
+        if len(shown[key]) < counts[key]
+    ]
+    return shown, cuts
 
 
 def preview_edit(caller: Caller, arguments: Fields) -> results.Preview:
@@ -115,12 +169,18 @@ def preview_edit(caller: Caller, arguments: Fields) -> results.Preview:
     row = constellation_of(caller, given["constellation_id"])
     operations = dispatcher.operations_of(dispatcher.commands_of(given["operations"]))
     found = edit_preview(row.pk, operations, given.get("based_on"))
-    consequences = found["consequences"]
-    diff, cut = _diff(found["diff"])
-    long = any(len(each) > TASKS for each in consequences.values())
-    shown = {key: value[:TASKS] for key, value in consequences.items()}
     stands = {key: found[key] for key in ("version", "newest", "between", "between_total")}
-    return results.Preview(**stands, diff=diff, consequences=shown, truncated=cut or long)
+    unseen = _unseen(found["version"], len(found["between"]), found["between_total"])
+    parts = {"diff": found["diff"], **found["consequences"]}
+    if (part := given.get("part")) is not None:
+        piece = piece_of(json_of(parts[part]), part, given.get("offset", 0), given.get("limit", CHARACTERS))
+        shown = with_cuts({**stands, "diff": None, "consequences": None, "piece": piece}, unseen)
+        return results.Preview.model_validate(shown | {"truncated": piece.truncated or shown["truncated"]})
+    again = "preview_edit of the same operations, part: "
+    diff, cuts = _listed("diff", found["diff"], len(found["diff"]), f"{again}diff")
+    consequences, more = _consequences(found["consequences"], {}, lambda key: f"{again}{key}")
+    view = with_cuts({**stands, "diff": diff, "consequences": consequences}, cuts, more, unseen)
+    return results.Preview.model_validate(view)
 
 
 def undo_edit(caller: Caller, arguments: Fields) -> results.EditResult:
@@ -130,6 +190,9 @@ def undo_edit(caller: Caller, arguments: Fields) -> results.EditResult:
         caller.demand("own")
     row = constellation_of(caller, given["constellation_id"])
     said = {key: given[key] for key in ("reason", "undo_id", "based_on") if key in given}
-    made, changed = edit_undo(row.pk, given["edit_id"], caller.by, **said, request_id=secrets.token_hex(8))
+    watch = Watch(known_devices(), known_rules())
+    made, changed = edit_undo(
+        row.pk, given["edit_id"], caller.by, **said, request_id=secrets.token_hex(8), watch=watch
+    )  # fmt: skip
     asked = {"edit_id": said.get("undo_id", ""), "based_on": said.get("based_on"), "full": given.get("full", False)}
-    return told_of(dispatcher.executed(row.pk, made, changed, **asked, before=row.version))
+    return told_of(dispatcher.executed(row.pk, made, changed, **asked, before=row.version), row.pk, watch)

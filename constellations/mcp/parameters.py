@@ -10,13 +10,21 @@ from agents.approvals import REASON_LENGTH as DECISION_REASON_LENGTH
 from agents.errors import AgentsError
 from agents.models import Approval
 from agents.pagination import LARGEST
+from agents.serializers import PLAN_LENGTH, REQUEST_LENGTH
+from agents.serializers import REASON_LENGTH as COMMAND_REASON_LENGTH
 from agents.tables import Fields
 from constellations import values
+from constellations.call_forms import MAX_WORD
+from constellations.commands import TITLE_LENGTH
 from constellations.editing import MAX_OPERATIONS
 from constellations.editor_tools import FLAG, OBJECT, TEXT, TEXTS, TOOLS, Schema, a_part, an_object, many, one_of, said
 from constellations.edits import AUTHOR_LENGTH, EDIT_ID, REASON_LENGTH
 from constellations.forms import MAX_DEPENDENCY_ID
-from constellations.machines import CONSTELLATION
+from constellations.machines import CONSTELLATION, TASK
+from constellations.mcp.pieces import CHARACTERS, SEAL_LENGTH
+from constellations.mcp.pieces import LARGEST as LARGEST_PIECE
+from constellations.operations import MAX_TASKS
+from constellations.overview import TASKS
 from constellations.values import MAX_ID, Misfit, Reader, key_text
 
 PAGE = 20
@@ -24,6 +32,13 @@ LARGEST_PAGE = 100
 """Rows of one answer."""
 DIGEST_LENGTH = 64
 """Hexadecimal digits."""
+ADDRESS_LENGTH = 1_000
+NAME_LENGTH = 200
+"""Characters."""
+PARTS = (
+    "diff", "ready", "blocked", "skipped", "revived", "critical_path_before", "critical_path_after", "approvals_needed",
+)  # fmt: skip
+"""Of what a preview says."""
 
 
 class ArgumentsRejected(AgentsError):
@@ -49,7 +64,7 @@ def _whole(description: str, low: int = 1, high: int = LARGEST) -> Parameter:
 
 
 def _text(description: str, limit: int) -> Parameter:
-    return Parameter(said(description, TEXT), values.text(limit))
+    return Parameter(said(description, TEXT) if description else TEXT, values.text(limit))
 
 
 def _choice(description: str, choices: tuple[str, ...]) -> Parameter:
@@ -69,9 +84,41 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "based_on": _whole("The version it was made on; it is refused where others have changed the same since."),
     "full": Parameter(said("Also answer with the whole constellation.", FLAG), values.flag),
+    "part": _choice("Only this part, whole, as JSON text from `offset` on.", PARTS),
     "operations": Parameter(many(OPERATION), values.list_of(lambda item: item, MAX_OPERATIONS)),
     "undone": _text("edit_id, or id, of the edit to take back.", MAX_DEPENDENCY_ID),
-    "task_id": _text("Of a task.", MAX_ID),
+    "as_in_apply": Parameter(said("As in apply_edit.", many(OBJECT)), values.list_of(lambda item: item, MAX_OPERATIONS)),
+    "task_id": _text("", MAX_ID),
+    "retry": Parameter(
+        said("Tasks that begin again, by task_id, with what is downstream of them.", TEXTS),
+        values.list_of(values.text(MAX_ID), MAX_TASKS),
+    ),
+    "failed": Parameter(
+        said("By task_id; left out: every FAILED task.", TEXTS), values.list_of(values.text(MAX_ID), MAX_TASKS)
+    ),
+    "task_state": _choice("Only tasks in this state.", tuple(sorted(TASK.states))),
+    "task_name": _text("Only tasks with this text in task_id or name, in any case.", NAME_LENGTH),
+    "after": _whole("`next` of the page before."),
+    "tasks_limit": _whole(f"Tasks, at most {TASKS}.", 1, TASKS),
+    "device_name": _text("`next` of the page before.", MAX_WORD),
+    "address": _text("An address that an answer gave.", ADDRESS_LENGTH),
+    "offset": _whole("From this character on; negative: the last so many.", -LARGEST, LARGEST),
+    "characters": _whole(f"{CHARACTERS:,} when left out, at most {LARGEST_PIECE:,}.", 1, LARGEST_PIECE),
+    "seen": _text("Of the piece before, for an approval's action.", SEAL_LENGTH),
+    "attempt": _whole("Its number; the last when left out."),
+    "plan": _text("YAML or JSON: {name, tasks, dependencies, replan}, in the words of build_constellation.", PLAN_LENGTH),
+    "request": _text("Words, where a recipe of a device answers them: `check disk on laptop`.", REQUEST_LENGTH),
+    "title": _text("Of a new session.", TITLE_LENGTH),
+    "client_id": Parameter(
+        said("An id of your own: the same again is the same request.", {**TEXT, "pattern": f"^{EDIT_ID.pattern}$"}), edit_name
+    ),
+    "same_id": Parameter(TEXT, edit_name),
+    "constellation": _whole("Which; or give a session."),
+    "session_or": _whole("Which; or give a constellation_id."),
+    "parent": _whole("A session that this token started: the new one ends with it."),
+    "in_session": _whole("Of yours, to go on in; left out: a new one."),
+    "why": _text("", COMMAND_REASON_LENGTH),
+    "seq": _whole("The event of its session after which; left out: as it is now."),
     "task_ids": Parameter(
         said("Only these, by task_id, and as `written` all that can be edited of them.", TEXTS),
         values.list_of(values.text(MAX_ID)),
@@ -79,6 +126,7 @@ PARAMETERS: dict[str, Parameter] = {
     "author": _text("Edits by this author, for example user:1.", AUTHOR_LENGTH),
     "since": _whole("Edits after this version.", 0),
     "session": _whole("Of this session."),
+    "session_id": _whole(""),
     "state": _choice("In this state.", tuple(sorted(CONSTELLATION.states))),
     "approval_state": _choice("In this state; waiting, when left out.", Approval.STATES),
     "before": _whole("`next` of the page before."),
@@ -87,7 +135,7 @@ PARAMETERS: dict[str, Parameter] = {
     "decision": _choice("What is decided.", tuple(STATES)),
     "decision_reason": _text("Why.", DECISION_REASON_LENGTH),
     "answer": _text("To a question, which is approved by answering it.", ANSWER_LENGTH),
-    "digest": _text("Of the action as it was seen: nothing else is approved.", DIGEST_LENGTH),
+    "digest": _text("Needed to approve: of the action, read whole.", DIGEST_LENGTH),
     "arguments": Parameter(said("For a call: to be used in the place of its own.", OBJECT), values.mapping),
 }  # fmt: skip
 """By name; `named` says where a tool calls one otherwise."""

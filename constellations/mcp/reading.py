@@ -4,51 +4,82 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from agents import approvals
 from agents.authors import names_of
-from agents.models import Approval, Device
+from agents.engine.leases import LEASE_S
+from agents.models import Approval, Device, Runner
 from agents.replay import consistent_read
 from agents.tables import Fields
+from agents.toolbox import schemas
 from constellations import history
+from constellations.addresses import (
+    cut,
+    leave_out,
+    of_approval,
+    of_constellation,
+    of_device,
+    of_edit,
+    of_task,
+    shorten,
+    with_cuts,
+)
 from constellations.errors import ConstellationsError
 from constellations.mcp import results
-from constellations.mcp.access import Caller, approvals_of, constellation_of, constellations_of
+from constellations.mcp.access import (
+    READ,
+    Caller,
+    approvals_of,
+    constellation_of,
+    constellations_of,
+    no_such_task,
+    task_of,
+)
 from constellations.mcp.parameters import PAGE, Form
-from constellations.models import Constellation, Task
-from constellations.overview import overview, within
+from constellations.mcp.pieces import CHARACTERS, limits_of, read_piece
+from constellations.models import Constellation, Edit, Task
+from constellations.overview import TEXT, Part, overview, size_of
 from constellations.waiting import why
 from constellations.written import written
 
 ACTION_BYTES = 10_000
-"""Of an approval's action, as JSON; a longer one is left out."""
-DEVICES_SHOWN = 200
-"""Devices that the list of them has at most."""
+"""Of an approval's action, as JSON; a longer one is read by its address."""
+ACTIONS_BYTES = 100_000
+"""Of all actions of one answer."""
+DEVICES_SHOWN = 50
+"""Devices of one answer."""
+RECIPES_BYTES = 4_000
+"""Of a device's recipes, as JSON."""
 REASON = 500
 """Characters of an edit's reason in the history."""
 
-READ = "own"
-"""What reading needs, as over REST: any login whose token has the scope read; what is found is what it may see."""
-
-GET = Form("constellation_id", tasks="task_ids", needed=("constellation_id",))
+GET = Form(
+    "constellation_id", "after", tasks="task_ids", state="task_state", name="task_name", limit="tasks_limit",
+    needed=("constellation_id",),
+)  # fmt: skip
 LIST = Form("session", "state", "before", "limit")
 EDITS = Form("constellation_id", "author", "since", "task_id", "before", "limit", needed=("constellation_id",))
 WHY = Form("constellation_id", "task_id", needed=("constellation_id", "task_id"))
+OUTPUT = Form(
+    "constellation_id", "task_id", "attempt", "offset", limit="characters", needed=("constellation_id", "task_id")
+)  # fmt: skip
+VALUE = Form("address", "offset", "seen", limit="characters", needed=("address",))
 APPROVALS = Form("session", "before", "limit", state="approval_state")
-DEVICES = Form()
+DEVICES = Form(after="device_name")
 DECIDE = Form(
     "approval_id", "decision", "answer", "digest", "arguments", reason="decision_reason", needed=("approval_id", "decision")
 )  # fmt: skip
 
 
-class NoSuchTask(ConstellationsError):
-    """The constellation has no task of that task_id."""
+class DigestNeeded(ConstellationsError):
+    """What is approved has to have been read."""
 
-    code = "no_such_task"
-    status = 404
+    code = "digest_needed"
 
 
 def page(rows: QuerySet, given: Fields, key: str = "id") -> tuple[list[Any], int | None]:
@@ -63,9 +94,10 @@ def get_constellation(caller: Caller, arguments: Fields) -> results.Constellatio
     given = GET.read(arguments)
     caller.demand(READ)
     named = given.get("tasks", ())
+    part = Part(named, given.get("state", ""), given.get("name", ""), given.get("after", 0), given.get("limit"))
     with consistent_read():
         found = constellation_of(caller, given["constellation_id"])
-        view = overview(found, named)
+        view = overview(found, part)
         if named:
             _check_named(found, named, view)
             view["written"] = written(found, named)
@@ -77,7 +109,7 @@ def _check_named(constellation: Constellation, named: list[str], view: Fields) -
     missing = set(named) - {task["task_id"] for task in view["tasks"]}
     there = Task.objects.filter(constellation=constellation, task_id__in=missing).values_list("task_id", flat=True)
     for task_id in sorted(missing - set(there) if missing else ()):
-        raise NoSuchTask(f"constellation {constellation.pk} has no task {task_id}")
+        raise no_such_task(constellation, task_id)
 
 
 def list_constellations(caller: Caller, arguments: Fields) -> results.ConstellationList:
@@ -89,7 +121,10 @@ def list_constellations(caller: Caller, arguments: Fields) -> results.Constellat
 
 
 def line_of(row: Constellation) -> results.ConstellationLine:
-    return results.ConstellationLine.model_validate(row)
+    fields = ("id", "session_id", "name", "state", "reason", "version", "created_at", "ended_at")
+    line = {key: getattr(row, key) for key in fields}
+    cuts = shorten(line, "reason", TEXT, of_constellation(row.pk, "reason"))
+    return results.ConstellationLine.model_validate(with_cuts(line, cuts))
 
 
 def list_edits(caller: Caller, arguments: Fields) -> results.EditList:
@@ -104,32 +139,60 @@ def list_edits(caller: Caller, arguments: Fields) -> results.EditList:
     return results.EditList(edits=[_edit(row, who[row.author]) for row in edits], next=following)
 
 
-def _edit(row: Any, name: str) -> results.EditLine:
-    return results.EditLine(
-        id=row.pk, edit_id=row.edit_id, author=row.author, author_name=name, reason=row.reason[:REASON], undoes=row.undoes_id,
-        at=row.at, based_on=row.based_on, version=row.version, operations=row.operations, diff=row.diff,
-        truncated=row.truncated,
-    )  # fmt: skip
+def _edit(row: Edit, name: str) -> results.EditLine:
+    """As `history.cut` leaves an edit, with a word for each part that is not whole."""
+    line: Fields = {
+        "id": row.pk, "edit_id": row.edit_id, "author": row.author, "author_name": name, "reason": row.reason,
+        "undoes": row.undoes_id, "at": row.at, "based_on": row.based_on, "version": row.version,
+        "operations": row.operations, "diff": row.diff,
+    }  # fmt: skip
+    cuts = shorten(line, "reason", REASON, of_edit(row.constellation_id, row.edit_id, "reason"))
+    for part, total in (("operations", row.operations_total), ("diff", row.diff_total)):  # type: ignore[attr-defined]
+        if len(line[part]) < total:
+            cuts.append(cut(part, len(line[part]), total, "items", of_edit(row.constellation_id, row.edit_id, part)))
+    return results.EditLine.model_validate(with_cuts(line, cuts))
 
 
 def explain(caller: Caller, arguments: Fields) -> results.Explanation:
     given = WHY.read(arguments)
     caller.demand(READ)
     with consistent_read():
-        constellation = constellation_of(caller, given["constellation_id"])
-        found = Task.objects.filter(constellation=constellation, task_id=given["task_id"])
-        task = found.select_related("constellation").first()
-        if task is None:
-            raise NoSuchTask(f"constellation {constellation.pk} has no task {given['task_id']}")
+        task = task_of(constellation_of(caller, given["constellation_id"]), given["task_id"])
         return results.Explanation.model_validate({"task_id": task.task_id, "state": task.state, **why(task)})
 
 
+def get_output(caller: Caller, arguments: Fields) -> results.Piece:
+    given = OUTPUT.read(arguments)
+    caller.demand(READ)
+    parts = ("attempts", str(given["attempt"]), "output") if "attempt" in given else ("output",)
+    address = of_task(given["constellation_id"], given["task_id"], *parts)
+    return read_piece(caller, address, offset=given.get("offset", 0), limit=given.get("limit", CHARACTERS))
+
+
+def read_value(caller: Caller, arguments: Fields) -> results.Piece:
+    given = VALUE.read(arguments)
+    caller.demand(READ)
+    return read_piece(caller, given.pop("address"), **given)
+
+
 def list_devices(caller: Caller, arguments: Fields) -> results.DeviceList:
-    DEVICES.read(arguments)
+    given = DEVICES.read(arguments)
     caller.demand("read")  # devices are nobody's own
-    found = list(Device.objects.order_by("name")[: DEVICES_SHOWN + 1])
-    shown = [results.DeviceView.model_validate(row) for row in found[:DEVICES_SHOWN]]
-    return results.DeviceList(devices=shown, truncated=len(found) > DEVICES_SHOWN)
+    found = list(Device.objects.filter(name__gt=given.get("after", "")).order_by("name")[: DEVICES_SHOWN + 1])
+    alive = timezone.now() - timedelta(seconds=LEASE_S)
+    return results.DeviceList(
+        devices=[_device(row) for row in found[:DEVICES_SHOWN]],
+        next=found[DEVICES_SHOWN - 1].name if len(found) > DEVICES_SHOWN else None,
+        tools=dict(schemas()),
+        runners=Runner.objects.filter(state="LIVE", renewed_at__gt=alive).count(),
+    )
+
+
+def _device(row: Device) -> results.DeviceView:
+    fields = ("name", "state", "type", "capabilities", "max_concurrent", "used", "recipes")
+    view = {**{key: getattr(row, key) for key in fields}, "limits": limits_of(row.limits)}
+    cuts = leave_out(view, "recipes", RECIPES_BYTES, of_device(row.name, "recipes"))
+    return results.DeviceView.model_validate(with_cuts(view, cuts))
 
 
 def list_approvals(caller: Caller, arguments: Fields) -> results.ApprovalList:
@@ -138,20 +201,40 @@ def list_approvals(caller: Caller, arguments: Fields) -> results.ApprovalList:
     wanted = {"session": given["session"]} if "session" in given else {}
     rows, following = page(approvals_of(caller).filter(state=given.get("state", "waiting"), **wanted), given)
     who = names_of(row.decided_by for row in rows)
-    return results.ApprovalList(approvals=[_approval(row, who) for row in rows], next=following)
+    views: list[results.ApprovalView] = []
+    left = ACTIONS_BYTES
+    for row in rows:
+        views.append(approval_view(row, who, min(ACTION_BYTES, left)))
+        left -= size_of(views[-1].action)
+    return results.ApprovalList(approvals=views, next=following)
 
 
-def _approval(row: Approval, who: Mapping[str, str]) -> results.ApprovalView:
-    shown, _, _ = within([row.action], 1, ACTION_BYTES)
-    row.action, row.decided_by_name = shown[0] if shown else None, who[row.decided_by]  # type: ignore[attr-defined]
-    return results.ApprovalView.model_validate(row)
+def approval_view(row: Approval, who: Mapping[str, str], limit: int) -> results.ApprovalView:
+    """An approval whose action is shown, with its digest, if it has at most `limit` bytes: nobody has the digest of an action
+    that was not shown whole."""
+    fields = (
+        "id", "session_id", "kind", "title", "action", "digest", "options", "state", "asked_at", "expires_at", "decided_at",
+        "decided_by", "reason",
+    )  # fmt: skip
+    view = {key: getattr(row, key) for key in fields} | {"decided_by_name": who[row.decided_by]}
+    cuts = leave_out(view, "action", limit, of_approval(row.pk, "action"))
+    if cuts:
+        view["digest"] = None
+    return results.ApprovalView.model_validate(with_cuts(view, cuts))
 
 
 def decide_approval(caller: Caller, arguments: Fields) -> results.Decision:
     given = DECIDE.read(arguments)
     caller.demand("approve")
     approval = given.pop("approval_id")
-    if not approvals_of(caller).filter(pk=approval).exists():
+    asked = approvals_of(caller).filter(pk=approval).first()
+    if asked is None:
         raise approvals.NoSuchApproval(f"there is no approval {approval} for you to decide")
+    approvals.check_author(asked, caller.by)
+    if given["decision"] == "approve" and asked.digest and not given.get("digest"):
+        raise DigestNeeded(
+            f"digest: approving needs the digest of the action, which says that it was read: list_approvals has it beside a "
+            f"short action, and read_value of {of_approval(approval, 'action')} with the last piece of a long one"
+        )
     row, changed = approvals.approval_decide(approval, by=caller.by, request_id=secrets.token_hex(8), **given)
-    return results.Decision(changed=changed, approval=_approval(row, names_of([row.decided_by])))
+    return results.Decision(changed=changed, approval=approval_view(row, names_of([row.decided_by]), ACTION_BYTES))

@@ -1,40 +1,59 @@
-"""Constellations as MCP resources: the newest that the caller may see, and each by its id."""
+"""MCP resources: the newest constellations that the caller may see, and everything that has an address."""
 
 from __future__ import annotations
 
 import re
 
+from agents.authors import names_of
 from agents.tables import Fields
+from constellations.addresses import of_constellation
 from constellations.errors import ConstellationsError
 from constellations.mcp import reading
-from constellations.mcp.access import Caller, constellations_of
+from constellations.mcp.access import READ, Caller, constellations_of
+from constellations.mcp.pieces import ID, TEMPLATES, WHOLE, approval_of, read_whole
 
 LISTED = 50
-"""The newest."""
-TEMPLATE = "orrery://constellations/{id}"
-ADDRESS = re.compile(r"orrery://constellations/([1-9][0-9]{0,15})")
-MEDIA_TYPE = "application/json"
+"""The newest, in one page."""
+CONSTELLATION = "orrery://constellations/{id}"
+APPROVAL = "orrery://approvals/{id}"
+ALL = (CONSTELLATION, APPROVAL, *TEMPLATES)
+"""Templates of all addresses."""
+JSON, PLAIN = "application/json", "text/plain"
+"""Media types."""
+BOTH = re.compile(rf"orrery://(constellations|approvals)/{ID}")
+CURSOR = re.compile(ID)
 
 
-class NoSuchResource(ConstellationsError):
-    """There is nothing under this address."""
+class BadCursor(ConstellationsError):
+    """A page of the list of resources that there is not."""
 
-    code = "no_such_resource"
-    status = 404
+    code = "bad_cursor"
 
 
-def newest(caller: Caller) -> list[Fields]:
-    """{"uri", "name", "description"} of the newest constellations."""
-    caller.demand(reading.READ)
-    return [
-        {"uri": TEMPLATE.format(id=row.pk), "name": str(row), "description": f"{row.state}, version {row.version}"}
-        for row in constellations_of(caller).order_by("-pk")[:LISTED]
+def newest(caller: Caller, cursor: str | None = None) -> tuple[list[Fields], str | None]:
+    """{"uri", "name", "description"} of constellations, the newest first; what to give for the page after these."""
+    caller.demand(READ)
+    rows = constellations_of(caller).order_by("-pk")
+    if cursor is not None:
+        if not CURSOR.fullmatch(cursor):
+            raise BadCursor(f"there is no page {cursor[:40]} of the resources: give what the page before called nextCursor")
+        rows = rows.filter(pk__lt=int(cursor))
+    found = list(rows[: LISTED + 1])
+    told = [
+        {"uri": of_constellation(row.pk), "name": str(row), "description": f"{row.state}, version {row.version}"}
+        for row in found[:LISTED]
     ]
+    return told, str(found[LISTED - 1].pk) if len(found) > LISTED else None
 
 
-def read(caller: Caller, uri: str) -> str:
-    """What get_constellation answers, as JSON; raises NoSuchResource, NoSuchConstellation."""
-    found = ADDRESS.fullmatch(uri)
+def read(caller: Caller, uri: str) -> tuple[str, str]:
+    """The resource and its media type; raises NoSuchAddress, NoSuchConstellation and the like."""
+    caller.demand(READ)
+    found = BOTH.fullmatch(uri)
     if found is None:
-        raise NoSuchResource(f"there is no resource {uri[:200]}; constellations are at {TEMPLATE}")
-    return reading.get_constellation(caller, {"constellation_id": int(found[1])}).model_dump_json(by_alias=True)
+        text, is_json = read_whole(caller, uri)
+        return text, JSON if is_json else PLAIN
+    if found[1] == "constellations":
+        return reading.get_constellation(caller, {"constellation_id": int(found[2])}).model_dump_json(by_alias=True), JSON
+    row = approval_of(caller, int(found[2]))
+    return reading.approval_view(row, names_of([row.decided_by]), WHOLE).model_dump_json(by_alias=True), JSON

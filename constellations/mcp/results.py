@@ -1,4 +1,4 @@
-"""What the MCP tools answer, as types; docs/mcp.md, "Answers", has their keys. All lists are bounded."""
+"""What the MCP tools answer, as types; docs/mcp.md, "Answers", has their keys. Lists are bounded, and say so."""
 
 from __future__ import annotations
 
@@ -16,18 +16,46 @@ class Result(BaseModel):
     model_config = ConfigDict(from_attributes=True, validate_by_name=True, validate_by_alias=True)
 
 
-class TaskView(Result):
+class Cut(Result):
+    """Something that is not whole in an answer."""
+
+    key: str = Field(description="Which of the answer's keys.")
+    shown: int
+    total: int
+    unit: str = Field(description="characters or items")
+    more: str = Field(description="Where or how the rest is read: mostly an address for read_value.")
+
+
+class MayBeCut(Result):
+    truncated: bool = Field(description="There is more than is shown here; `cut` says of what, how much and where.")
+    cut: list[Cut] = []
+
+
+class Piece(Result):
+    """Characters of a value from `offset` on."""
+
+    address: str
+    offset: int
+    text: str
+    total: int = Field(description="Characters of the whole value, which is JSON unless it is plain text.")
+    next: int | None = Field(description="`offset` of the piece after this; null: this is the last.")
+    truncated: bool = Field(description="The value is longer than this piece.")
+    seen: str | None = Field(default=None, description="Of an approval's action: to be given with the piece after this.")
+    digest: str | None = Field(default=None, description="Of an approval's action, with its last piece.")
+
+
+class TaskView(MayBeCut):
     task_id: str
     name: str
     state: str
     reason: str
     priority: str
-    wanted_device: str
-    device: str | None = Field(description="Where it runs or ran.")
+    device: str = Field(description="Where it has to run; empty: on any that fits.")
+    runs_on: str | None = Field(description="Where it runs or ran.")
     tool: str
-    arguments: Any = Field(description="null where they are too long to be shown here.")
+    arguments: Any
     attempt: int
-    result: Any = Field(description="null where there is none, or it is too long to be shown here.")
+    result: Any
     error: str
 
 
@@ -39,29 +67,29 @@ class DependencyView(Result):
     condition: str
 
 
-class Written(Result):
+class Written(MayBeCut):
     """All that can be edited of some tasks, as build_constellation takes it; what is left out has its default."""
 
     tasks: list[Json]
     dependencies: list[Json] = Field(description="Those into them.")
-    truncated: bool = Field(description="There is more than is shown here.")
 
 
-class ConstellationView(Result):
+class ConstellationView(MayBeCut):
     id: int
     session: int
     name: str
     state: str
     reason: str
     version: int
-    counts: dict[str, int] = Field(description="Tasks by state.")
+    counts: dict[str, int] = Field(description="All its tasks by state.")
+    matching: int = Field(description="Tasks that fit what was asked for.")
     tasks: list[TaskView]
-    dependencies: list[DependencyView]
-    truncated: bool = Field(description="There are more tasks or dependencies than these.")
+    dependencies: list[DependencyView] = Field(description="Those into the tasks shown.")
+    next: int | None = Field(description="Give it as `after` for the next page.")
     written: Written | None = Field(default=None, description="Where tasks were asked for.")
 
 
-class ConstellationLine(Result):
+class ConstellationLine(MayBeCut):
     id: int
     session: int = Field(validation_alias="session_id")
     name: str
@@ -98,7 +126,7 @@ class EditBetween(Result):
     changes: str
 
 
-class Standing(Result):
+class Standing(MayBeCut):
     """What an author has seen, and what not."""
 
     version: int = Field(description="The one to give as `based_on` next: that which this edit made.")
@@ -113,20 +141,20 @@ class EditResult(Standing):
     edit: int | None = Field(description="Id of the edit; null where there was nothing to do, and while it waits.")
     edit_id: str
     diff: list[Json]
-    truncated: bool = Field(description="The diff is longer.")
+    consequences: Json | None = Field(description="As in a preview; null where this call changed nothing.")
     proposal: ProposalView | None = None
     constellation: ConstellationView | None = Field(default=None, description="Where it was asked for.")
 
 
 class Preview(Standing):
-    diff: list[Json]
-    consequences: Json = Field(
+    diff: list[Json] | None
+    consequences: Json | None = Field(
         description="task_ids that become ready, blocked, skipped, revived; critical paths; approvals needed."
     )
-    truncated: bool
+    piece: Piece | None = Field(default=None, description="Of the one `part` that was asked for.")
 
 
-class EditLine(Result):
+class EditLine(MayBeCut):
     id: int
     edit_id: str
     author: str
@@ -138,7 +166,6 @@ class EditLine(Result):
     at: datetime
     operations: list[Any]
     diff: list[Json]
-    truncated: bool = Field(description="It has more operations, or a longer diff.")
 
 
 class EditList(Result):
@@ -146,18 +173,22 @@ class EditList(Result):
     next: int | None = Field(description="Give it as `before` for the next page.")
 
 
-class DeviceView(Result):
+class DeviceView(MayBeCut):
     name: str
     state: str = Field(description="ONLINE takes new tasks.")
     type: str = Field(description="What device_type of a task asks for.")
     capabilities: list[Any]
     max_concurrent: int = Field(description="Attempts that it runs at once.")
     used: int = Field(description="Of those, now.")
+    recipes: Json | None = Field(description="Named commands with parameters, for requests in words.")
+    limits: Json = Field(description="Of one command, and when its work pauses.")
 
 
 class DeviceList(Result):
     devices: list[DeviceView] = Field(description="By name.")
-    truncated: bool
+    next: str | None = Field(description="Give it as `after` for the next page.")
+    tools: Json = Field(description="What tasks may call on them: JSON Schemas of arguments by name.")
+    runners: int = Field(description="That live; without one nothing starts.")
 
 
 class Explanation(Result):
@@ -168,13 +199,13 @@ class Explanation(Result):
     fields_: Json = Field(alias="fields", description="What it is about.")
 
 
-class ApprovalView(Result):
+class ApprovalView(MayBeCut):
     id: int
     session: int = Field(validation_alias="session_id")
     kind: str
     title: str
-    action: Any = Field(description="Exactly what is to be done; null where it is too long to be shown here.")
-    digest: str
+    action: Any = Field(description="Exactly what is to be done.")
+    digest: str | None = Field(description="To approve it with; null where the action is cut: the last piece of it has it.")
     options: list[Any] = Field(description="Answers to choose from.")
     state: str
     asked_at: datetime
@@ -193,3 +224,52 @@ class ApprovalList(Result):
 class Decision(Result):
     changed: bool = Field(description="False: the same author had decided so before.")
     approval: ApprovalView
+
+
+class Started(Result):
+    session: int
+    interaction: int
+    client_id: str
+    created: bool = Field(description="False: this client_id has asked before.")
+
+
+class InteractionView(MayBeCut):
+    id: int
+    state: str = Field(description="queued, running, done or refused.")
+    outcome: str = Field(description="Of one that is done: completed, partially_failed, failed or cancelled.")
+    by: str
+    asked: str = Field(description="The plan, or the words.")
+    constellations: list[int] = Field(description="Ids of its graphs, oldest first: a restart makes another.")
+    result: Any
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class SessionView(MayBeCut):
+    session: int
+    title: str
+    state: str | None = Field(description="Of its actor; null before the first runner came to it.")
+    reason: str
+    interactions: list[InteractionView] = Field(description="The newest first.")
+    next: int | None = Field(description="Give it as `before` for those before them.")
+
+
+class Commanded(Result):
+    state: str = Field(description="Now; what a runner has to do first is not in it yet.")
+    changed: bool = Field(description="False: it is so already.")
+    command: int | None = Field(description="Its place in the inbox, where it waits for a runner.")
+
+
+class TaskCancelled(Result):
+    task_id: str
+    state: str = Field(description="Now; a task that runs is stopped by its runner.")
+    reason: str
+    changed: bool = Field(description="False: it was asked for, or is so, already.")
+    command: int | None = Field(description="Its place in the inbox, where it waits for a runner.")
+
+
+class RetryTaken(Result):
+    tasks: list[str] = Field(description="Those that begin again.")
+    changed: bool
+    interaction: int | None = Field(description="That reopens a constellation which had ended.")
+    edit: int | None = Field(description="Id of the edit that operations made at once.")

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from channels.db import database_sync_to_async
+from django.conf import settings
 from mcp.server import Server, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -56,10 +57,11 @@ NOT_AUTHENTICATED = -32001
 """JSON-RPC code of a request whose token is not, or no longer, good."""
 BROKEN = "something broke on our side; it has been logged"
 INSTRUCTIONS = (
-    "Orrery runs constellations: graphs of tasks with dependencies. Look with get_constellation and list_devices, try with "
-    "preview_edit, change with the editing tools, several at once with apply_edit, which says what edit_id, based_on and full "
-    "are. Give what preview_edit calls version as based_on. What has started is no longer changed. Where the token may not "
-    "edit, an edit is proposed and waits for a person."
+    "Orrery runs constellations: graphs of tasks with dependencies. Look with list_devices, start with start_request, follow "
+    "with get_session and get_constellation. Change with the editing tools, several at once with apply_edit, which says what "
+    "edit_id, based_on and full are; give the version of the last answer as based_on. What has started is no longer changed: "
+    "what failed is mended by retry with operations. Where the token may not edit, an edit is proposed and waits for a person. "
+    "Where an answer has truncated: true, its cut says how much there is, and where: read_value reads it in pieces."
 )
 
 
@@ -78,29 +80,27 @@ def make_server(admit: Admit) -> Server[Any]:
 
     async def list_resources(ctx: Context, params: Any) -> ListResourcesResult:
         caller = await admitted(admit, ctx)
-        found = await _asked(resources.newest, caller)
-        return ListResourcesResult(resources=[Resource(mime_type=resources.MEDIA_TYPE, **each) for each in found])
+        found, following = await _asked(resources.newest, caller, params.cursor if params is not None else None)
+        shown = [Resource(mime_type=resources.JSON, **each) for each in found]
+        return ListResourcesResult(resources=shown, next_cursor=following)
 
     async def list_templates(ctx: Context, params: Any) -> ListResourceTemplatesResult:
         await admitted(admit, ctx)
-        return ListResourceTemplatesResult(resource_templates=[CONSTELLATIONS])
+        return ListResourceTemplatesResult(resource_templates=TEMPLATES)
 
     async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         caller = await admitted(admit, ctx)
-        text = await _asked(resources.read, caller, params.uri)
-        return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, mime_type=resources.MEDIA_TYPE, text=text)])
+        text, media_type = await _asked(resources.read, caller, params.uri)
+        return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, mime_type=media_type, text=text)])
 
     return Server(
-        NAME, title="Orrery", instructions=INSTRUCTIONS, get_tool_input_schema=_parameters, on_list_tools=list_tools,
-        on_call_tool=call_tool, on_list_resources=list_resources, on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
+        NAME, version=settings.VERSION, title="Orrery", instructions=INSTRUCTIONS, get_tool_input_schema=_parameters,
+        on_list_tools=list_tools, on_call_tool=call_tool, on_list_resources=list_resources,
+        on_list_resource_templates=list_templates, on_read_resource=read_resource,
     )  # fmt: skip
 
 
-CONSTELLATIONS = ResourceTemplate(
-    name="constellation", uri_template=resources.TEMPLATE, mime_type=resources.MEDIA_TYPE,
-    description="A constellation by its id, as get_constellation has it.",
-)  # fmt: skip
+TEMPLATES = [ResourceTemplate(name=template, uri_template=template) for template in resources.ALL]
 
 
 def _parameters(name: str) -> Mapping[str, Any] | None:
@@ -111,7 +111,7 @@ def described(tool: McpTool) -> Tool:
     """Without a schema of what it answers: an answer tells its keys, and these would double the list of tools."""
     hints = ToolAnnotations(
         read_only_hint=tool.reads, destructive_hint=None if tool.reads else tool.name in REMOVING,
-        idempotent_hint=None if tool.reads else True, open_world_hint=False,
+        idempotent_hint=None if tool.reads else True,
     )  # fmt: skip
     return Tool(name=tool.name, description=tool.description, input_schema=tool.parameters, annotations=hints)
 

@@ -6,8 +6,8 @@ import pytest
 
 from agents import services
 from agents.models import Output
-from constellations.api import OUTPUT_CHARACTERS
 from constellations.forms import TASK_DEFAULTS
+from constellations.task_output import OUTPUT_CHARACTERS
 from tests.agents.conftest import NOW, Rest, add_agents, add_interaction, add_rows
 from tests.constellations.planting import noop, plant
 

@@ -62,8 +62,10 @@ def test_an_edit_is_made_by_whoever_asks_for_it(rest, digits, operator):
 
 
 def test_an_edit_that_changes_nothing_has_no_row(rest, digits):
-    found = post(rest, digits, {"remove_task": {"task_id": "nobody"}}, status=200)
-    nothing = {"edit": None, "changed": False, "version": 1, "newest": 1, "between": [], "between_total": 0}
+    post(rest, digits, EXTRA)
+    post(rest, digits, {"remove_task": {"task_id": "extra"}})
+    found = post(rest, digits, {"remove_task": {"task_id": "extra"}}, status=200)
+    nothing = {"edit": None, "changed": False, "version": 3, "newest": 3, "between": [], "between_total": 0}
     assert found.json() == nothing
 
 

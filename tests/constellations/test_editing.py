@@ -2,6 +2,8 @@
 
 import copy
 import json
+import re
+from dataclasses import replace
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constellations import plans
-from constellations.drafts import editable
+from constellations.drafts import editable, never
 from constellations.editing import MAX_OPERATIONS, MAX_PROBLEMS, Changes, Snapshot, apply
 from constellations.errors import EditRefused
 from constellations.forms import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
@@ -48,7 +50,13 @@ def dependency_row(ends: str, **fields) -> dict:
 def snapshot_of(tasks: list[dict], dependencies: list[dict], state: str = "EXECUTING") -> Snapshot:
     by_id = {row["task_id"]: row for row in tasks}
     edges = {row["dependency_id"]: row for row in dependencies}
-    return Snapshot(3, state, by_id, edges, Graph.build(by_id, [(row["from"], row["to"]) for row in dependencies]))
+    graph = Graph.build(by_id, [(row["from"], row["to"]) for row in dependencies])
+    return Snapshot(3, state, by_id, edges, graph, was_there=always)
+
+
+def always(which) -> bool:
+    """Everything that is not there was there at some time."""
+    return True
 
 
 def digits(**states: str) -> Snapshot:
@@ -315,6 +323,38 @@ def test_an_edge_may_be_turned_round_in_one_edit():
 def test_what_is_so_already_is_no_change_even_where_nothing_may_change(operation):
     snapshot = digits(fetch="COMPLETED", train="RUNNING", evaluate="COMPLETED", deploy="FAILED")
     assert not edit(snapshot, operation)
+
+
+NO_SUCH_TIE = "there is no dependency fetch>trian; did you mean fetch>train?"
+
+
+@pytest.mark.parametrize(
+    ("operation", "says"),
+    [
+        (("remove_task", {"task_id": "trian"}), "task_id: there is no task trian; did you mean train?"),
+        (
+            ("remove_dependency", {"dependency_id": "fetch>trian"}),
+            "there is no dependency fetch>trian; did you mean fetch>train?",
+        ),
+        (
+            ("remove_dependency", {"from": "fetch", "to": "trian"}),
+            "there is no dependency fetch>trian; did you mean fetch>train?",
+        ),
+    ],
+)
+def test_removing_what_never_was_is_refused_with_the_nearest_name(operation, says):
+    with pytest.raises(EditRefused, match=re.escape(says)):
+        edit(replace(digits(), was_there=never), operation)
+
+
+def test_what_one_edit_removes_twice_or_adds_and_removes_twice_was_there():
+    snapshot = replace(digits(), was_there=never)
+    remove = ("remove_task", {"task_id": "deploy"})
+    assert edit(snapshot, remove, remove).removed_tasks == ["deploy"]
+    untie = ("remove_dependency", {"from": "train", "to": "evaluate"})
+    assert edit(snapshot, untie, untie).removed_dependencies == ["train>evaluate"]
+    gone = ("remove_task", {"task_id": "x"})
+    assert not edit(snapshot, add("x", after=["train"]), gone, gone, ("remove_dependency", {"from": "train", "to": "x"}))
 
 
 def test_an_edit_and_its_opposite_come_to_nothing():
@@ -968,6 +1008,7 @@ def after(snapshot: Snapshot, changes: Changes) -> Snapshot:
         tasks,
         dependencies,
         Graph.build(tasks, [(row["from"], row["to"]) for row in dependencies.values()]),
+        was_there=always,
     )
 
 

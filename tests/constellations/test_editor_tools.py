@@ -94,7 +94,7 @@ SAMPLES = {
     "task": st.fixed_dictionaries({"task_id": st.sampled_from(["a", "b"]), "tool": st.just("noop")}),
     "dependency": st.fixed_dictionaries({"from": st.just("a"), "to": st.just("b")}),
 }
-DOING = ("wanted_device", "not_device", "command", "shell", "tool", "arguments", "phases", "steps")
+DOING = ("not_device", "command", "shell", "tool", "arguments", "phases", "steps")
 """Keys of a task that go together, or exclude one another."""
 FREE = {key: schema for key, schema in editor_tools.TASK_KEYS.items() if key not in DOING}
 TASKS = values_of({"type": "object", "properties": FREE, "required": ["task_id"]})

@@ -107,9 +107,25 @@ def test_the_same_edit_id_is_one_edit_also_when_all_has_ended(digits):
 
 
 def test_an_edit_that_changes_nothing_leaves_no_row(digits):
+    apply(digits, add("extra"))
+    apply(digits, remove("extra"))
     before = head(digits.session_id)
-    assert apply(digits, remove("nobody"), update("train", max_attempts=1)) == (None, False)
-    assert (Edit.objects.count(), head(digits.session_id)) == (0, before)
+    assert apply(digits, remove("extra"), update("train", max_attempts=1)) == (None, False)
+    assert (Edit.objects.count(), head(digits.session_id)) == (2, before)
+
+
+def test_removing_what_was_there_once_changes_nothing_and_what_never_was_is_refused(digits):
+    last = digits.tasks.order_by("id").last().task_id
+    line = digits.dependencies.get(downstream__task_id=last)
+    up = line.upstream.task_id
+    untie = [{"remove_dependency": {"dependency_id": line.dependency_id}}, {"remove_dependency": {"from": up, "to": last}}]
+    apply(digits, remove(last))
+    for operations in ([remove(last)], [untie[0]], [untie[1]]):
+        assert apply(digits, *operations) == (None, False)
+    assert str(refusal(digits, remove("trian"))).endswith("there is no task trian; did you mean train?")
+    never = {"remove_dependency": {"from": last, "to": up}}
+    assert f"there is no dependency {last}>{up}" in str(refusal(digits, never))
+    assert list(verify()) == []
 
 
 def test_one_operation_that_is_refused_refuses_all(digits):

@@ -353,7 +353,7 @@ def test_lines_of_json_are_named_too():
         ("tool: noop, on_lost: retri", "on_lost", "must be one of retry, fail, ask, not the text 'retri'; did you mean retry?"),
         ("tool: noop, arguments: [1]", "arguments", "must be an object (key: value), not a list"),
         ("tool: ''", "tool", "is empty: give the task a command or a tool"),
-        ("tool: noop, device: x, wanted_device: y", "device", "device and wanted_device are the same thing, and differ here"),
+        ("tool: noop, wanted_device: y", "wanted_device", "there is no key wanted_device here; did you mean device?"),
         ("tool: noop, device: x, not_device: [y, x]", "not_device", "the task is to run on x, and here it must not"),
         ("command: []", "command", NO_PROGRAM),
         ("command: ''", "command", NO_PROGRAM),

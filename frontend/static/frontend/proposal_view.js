@@ -12,17 +12,17 @@ const SIGNS = { added: ["+", "added"], removed: ["−", "removed"], updated: ["~
 const FOLLOWS = { ready: "Becomes ready", blocked: "Waits again", skipped: "Is skipped", revived: "May run after all", approvals_needed: "Will ask before it begins" };
 
 // `action`: {operations: [{op, parameters}], author, reason, based_on}; `observed`: what its preview showed: {version, diff,
-// diff_total, consequences}.
+// diff_total, consequences, consequences_total: how many there are of each}.
 export function proposalView(action, observed) {
   const { operations = [], author, reason, based_on: version } = action;
-  const { diff = [], diff_total: total = diff.length, consequences = {} } = observed ?? {};
+  const { diff = [], diff_total: total = diff.length, consequences = {}, consequences_total: totals = {} } = observed ?? {};
   const facts = { by: author, ...(reason ? { why: reason } : {}), "made on version": version };
   const follows = Object.entries(FOLLOWS).filter(([key]) => consequences[key]?.length);
   return [
     ...valuesView(facts),
     element("h4", {}, "What it changes"),
     element("ul", { class: "diff" }, ...diff.slice(0, LONGEST_LIST).map(diffItem), ...rest(total - Math.min(diff.length, LONGEST_LIST))),
-    ...(follows.length ? [element("h4", {}, "What follows"), element("dl", { class: "values" }, ...follows.flatMap(([key, words]) => followed(words, consequences[key])))] : []),
+    ...(follows.length ? [element("h4", {}, "What follows"), element("dl", { class: "values" }, ...follows.flatMap(([key, words]) => followed(words, consequences[key], totals[key])))] : []),
     element("h4", {}, `By ${plural(operations.length, "operation")}`),
     element("ol", { class: "operations" }, ...operations.slice(0, LONGEST_LIST).map(operationItem), ...rest(operations.length - LONGEST_LIST)),
   ];
@@ -48,9 +48,9 @@ function value(key, any) {
   return visible(typeof any === "string" ? any || "(empty)" : JSON.stringify(any));
 }
 
-function followed(words, found) {
+function followed(words, found, total = found.length) {
   const names = found.slice(0, LONGEST_NAMES).map((one) => visible(one.task_id ?? one)).join(", ");
-  const more = found.length > LONGEST_NAMES ? ` and ${found.length - LONGEST_NAMES} more` : "";
+  const more = total > LONGEST_NAMES ? ` and ${total - LONGEST_NAMES} more` : "";
   return [element("dt", {}, words), element("dd", {}, names + more)];
 }
 

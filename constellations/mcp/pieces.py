@@ -1,0 +1,254 @@
+"""What an answer cuts short, read whole or in pieces by its address; docs/mcp.md, "What is cut", lists the addresses.
+
+An approval's action has a seal beside: its digest, without which nobody approves it here, is given with the last piece to those
+alone who have read every piece before it. Nothing is kept for that: each piece says, signed, how far its reader has come.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from agents.devices.limits import Limits
+from agents.models import Approval, InboxItem, Session
+from agents.replay import consistent_read
+from constellations import task_output
+from constellations.addresses import ROOT, json_text
+from constellations.errors import ConstellationsError, NoSuchTask
+from constellations.graph_reads import read_graph
+from constellations.mcp import results
+from constellations.mcp.access import Caller, approvals_of, constellation_of, device_of, task_of
+from constellations.previews import critical_path
+from constellations.undoing import edit_named
+from constellations.written import written_whole
+
+CHARACTERS = 16_000
+LARGEST = 100_000
+"""Of a piece: unless it is said, and at most."""
+WHOLE = 1_000_000
+"""Characters of a value that a resource shows as a whole."""
+SEAL = "orrery.mcp.seen"
+SEAL_LENGTH = 32
+"""Hexadecimal digits."""
+
+
+class NoSuchAddress(ConstellationsError):
+    """There is nothing under this address."""
+
+    code = "no_such_address"
+    status = 404
+
+
+class NotSeen(ConstellationsError):
+    """The action has not been read from its beginning to here."""
+
+    code = "action_not_seen"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text that is read in pieces. `digest` is what is given to those who have read all of it."""
+
+    total: int
+    piece: Callable[[int, int], str]
+    is_json: bool = True
+    digest: str = ""
+
+
+def text_of(value: str, is_json: bool = False) -> Source:
+    return Source(len(value), lambda start, end: value[start:end], is_json)
+
+
+def json_of(value: Any) -> Source:
+    return text_of(json_text(value), True)
+
+
+# What is where
+
+
+def _constellation(caller: Caller, key: str, part: str) -> Source:
+    row = constellation_of(caller, int(key))
+    if part == "reason":
+        return text_of(row.reason)
+    if part == "critical_path":
+        with consistent_read():
+            live = read_graph(row.pk)
+        try:
+            return json_of(critical_path(live))
+        finally:
+            live.take_apart()
+    return json_of({"result": row.result, "rules": row.rules}[part])
+
+
+def _task(caller: Caller, key: str, task_id: str, part: str) -> Source:
+    constellation = constellation_of(caller, int(key))
+    task = task_of(constellation, task_id)
+    if part == "output":
+        return _output(task.attempts.order_by("-number").first())
+    if part in ("written", "dependencies"):
+        whole = written_whole(constellation, task.task_id)
+        return json_of(whole["task"] if part == "written" else whole["dependencies"])
+    value = getattr(task, part)
+    return text_of(value) if isinstance(value, str) else json_of(value)
+
+
+def _attempt(caller: Caller, key: str, task_id: str, number: str, part: str) -> Source:
+    task = task_of(constellation_of(caller, int(key)), task_id)
+    attempt = task.attempts.filter(number=int(number)).first()
+    if attempt is None:
+        raise NoSuchTask(f"{task.task_id} has no attempt {number}; its last is {task.attempt}")
+    if part == "output":
+        return _output(attempt)
+    return text_of(attempt.error) if part == "error" else json_of(attempt.result)
+
+
+def _output(attempt: Any) -> Source:
+    """What an attempt has printed so far; a task without one has printed nothing."""
+    if attempt is None:
+        return text_of("")
+    return Source(
+        task_output.printed(attempt),
+        lambda start, end: task_output.piece_from(attempt, start, end - start)["text"],
+        is_json=False,
+    )
+
+
+def _edit(caller: Caller, key: str, edit_id: str, part: str) -> Source:
+    row = edit_named(constellation_of(caller, int(key)).pk, edit_id)
+    return text_of(row.reason) if part == "reason" else json_of(getattr(row, part))
+
+
+def approval_of(caller: Caller, key: int) -> Approval:
+    """Raises NoSuchAddress, with the same words for what is not there and what is not the caller's to see."""
+    row = approvals_of(caller).filter(pk=key).first()
+    if row is None:
+        raise NoSuchAddress(f"there is no approval {key} for you to see")
+    return row
+
+
+def _approval(caller: Caller, key: str, part: str) -> Source:
+    row = approval_of(caller, int(key))
+    text = json_text(getattr(row, part))
+    return Source(len(text), lambda start, end: text[start:end], digest=row.digest if part == "action" else "")
+
+
+def _device(caller: Caller, name: str, part: str) -> Source:
+    row = device_of(caller, name)
+    return json_of(limits_of(row.limits) if part == "limits" else getattr(row, part))
+
+
+def limits_of(wanted: dict[str, Any]) -> dict[str, Any]:
+    """A device's limits as they are in effect: of one command what it may use, and when its work pauses."""
+    effective = Limits.of(wanted)
+    of_a_command = {
+        "seconds": effective.seconds, "memory_mb": effective.memory_bytes / (1 << 20),
+        "output_mb": effective.output_bytes / (1 << 20), "processes": effective.processes,
+    }  # fmt: skip
+    return {**wanted, **of_a_command}
+
+
+def _interaction(caller: Caller, session: str, key: str, part: str) -> Source:
+    row = InboxItem.objects.filter(
+        session__in=Session.objects.visible_to(caller.user), session=int(session), pk=int(key), kind="interaction"
+    ).first()
+    if row is None:
+        raise NoSuchAddress(f"there is no interaction {key} in session {session}, or it is not yours to see")
+    if part == "result":
+        return json_of(row.result)
+    return text_of(str(row.payload.get(part, "")))
+
+
+ID = r"([1-9][0-9]{0,15})"
+NAME = r"([^/]{1,800})"
+"""Of a task, an edit or a device, quoted."""
+PLACES: tuple[tuple[str, re.Pattern[str], Callable[..., Source]], ...] = tuple(
+    (template, re.compile(ROOT + pattern), read)
+    for template, pattern, read in (
+        ("constellations/{id}/{part}", rf"constellations/{ID}/(reason|result|rules|critical_path)", _constellation),
+        (
+            "constellations/{id}/tasks/{task_id}/{part}",
+            rf"constellations/{ID}/tasks/{NAME}/"
+            "(result|arguments|error|reason|description|output|written|dependencies)",
+            _task,
+        ),
+        (
+            "constellations/{id}/tasks/{task_id}/attempts/{number}/{part}",
+            rf"constellations/{ID}/tasks/{NAME}/attempts/([1-9][0-9]{{0,5}})/(output|result|error)",
+            _attempt,
+        ),
+        (
+            "constellations/{id}/edits/{edit_id}/{part}",
+            rf"constellations/{ID}/edits/{NAME}/(operations|diff|before|after|reason)",
+            _edit,
+        ),
+        ("approvals/{id}/{part}", rf"approvals/{ID}/(action|observed)", _approval),
+        ("devices/{name}/{part}", rf"devices/{NAME}/(recipes|limits|capabilities)", _device),
+        (
+            "sessions/{session}/interactions/{id}/{part}",
+            rf"sessions/{ID}/interactions/{ID}/(request|plan|result)",
+            _interaction,
+        ),
+    )
+)  # fmt: skip
+TEMPLATES = tuple(ROOT + template for template, _, _ in PLACES)
+
+
+def find(caller: Caller, address: str) -> Source:
+    """What is under an address; raises NoSuchAddress, and what looking for its parts raises."""
+    for _, pattern, read in PLACES:
+        if (found := pattern.fullmatch(address)) is not None:
+            return read(caller, *map(unquote, found.groups()))
+    raise NoSuchAddress(f"there is nothing at {address[:200]}; addresses are those that answers give as `more`")
+
+
+# Reading
+
+
+def read_piece(
+    caller: Caller, address: str, *, offset: int = 0, limit: int = CHARACTERS, seen: str = ""
+) -> results.Piece:  # fmt: skip
+    """Characters of a value from `offset` on, or, where it is negative, its last ones. `seen` is that of the piece before.
+
+    Raises NotSeen where an approval's action is read otherwise than from its beginning, piece by piece.
+    """
+    source = find(caller, address)
+    piece = piece_of(source, address, offset, limit)
+    if not source.digest:
+        return piece
+    if piece.offset and not (seen and constant_time_compare(seen, _seal(caller, source, piece.offset))):
+        raise NotSeen(
+            "an approval's action is read from its beginning, piece by piece: give `seen` of the piece that ended at "
+            f"character {piece.offset:,}, or begin again with offset 0"
+        )
+    if piece.next is None:
+        return piece.model_copy(update={"digest": source.digest})
+    return piece.model_copy(update={"seen": _seal(caller, source, piece.next)})
+
+
+def piece_of(source: Source, address: str, offset: int, limit: int) -> results.Piece:
+    start = max(source.total + offset, 0) if offset < 0 else offset
+    text = source.piece(start, start + limit)
+    end = start + len(text)
+    return results.Piece(
+        address=address, offset=start, text=text, total=source.total, next=end if end < source.total else None,
+        truncated=len(text) < source.total,
+    )  # fmt: skip
+
+
+def _seal(caller: Caller, source: Source, end: int) -> str:
+    """Says that this caller has read the action of this digest up to `end`."""
+    told = f"{caller.by} {source.digest} {end}"
+    return salted_hmac(SEAL, told, algorithm="sha256").hexdigest()[:SEAL_LENGTH]
+
+
+def read_whole(caller: Caller, address: str) -> tuple[str, bool]:
+    """A value as a resource shows it, and whether it is JSON; raises NoSuchAddress where it is too long for that."""
+    source = find(caller, address)
+    if source.total > WHOLE:
+        raise NoSuchAddress(f"{address} has {source.total:,} characters, too many for a resource: read it with read_value")
+    return source.piece(0, source.total), source.is_json

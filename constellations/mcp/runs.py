@@ -1,0 +1,260 @@
+"""The MCP tools that start requests, follow them, and command sessions, constellations and single tasks."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from django.db import transaction
+
+from agents import commands as session_commands
+from agents import services
+from agents.errors import AgentsError
+from agents.models import Actor, InboxItem, Session
+from agents.replay import consistent_read
+from agents.storage import writing
+from agents.tables import Fields
+from constellations import commands, dispatcher
+from constellations.addresses import cut, leave_out, of_interaction, shorten, with_cuts
+from constellations.mcp import results
+from constellations.mcp.access import READ, Caller, constellation_of, session_of, task_of
+from constellations.mcp.parameters import Form
+from constellations.mcp.reading import page
+from constellations.models import Constellation
+from constellations.overview import TEXT, VALUE_BYTES
+
+INTERACTIONS = 20
+"""The latest of a session that are shown."""
+
+START = Form("plan", "request", "title", "parent", "client_id", session="in_session")
+SESSION = Form("before", session="session_id", needed=("session",))
+EITHER = Form(constellation_id="constellation", session="session_or", client_id="same_id", reason="why")
+AT_ONCE = Form(constellation_id="constellation", session="session_or", reason="why")
+RESTART = Form("constellation_id", client_id="same_id", reason="why", needed=("constellation_id",))
+CANCEL_TASK = Form(
+    "constellation_id", "task_id", client_id="same_id", reason="why", needed=("constellation_id", "task_id", "reason")
+)  # fmt: skip
+RETRY = Form(
+    "constellation_id", tasks="failed", operations="as_in_apply", client_id="same_id", reason="why",
+    needed=("constellation_id",),
+)  # fmt: skip
+REOPEN = Form(
+    "constellation_id", "retry", operations="as_in_apply", client_id="same_id", reason="why", needed=("constellation_id",)
+)  # fmt: skip
+FORK = Form(
+    "constellation_id", "seq", "retry", "title", "parent", operations="as_in_apply", client_id="same_id", reason="why",
+    needed=("constellation_id",),
+)  # fmt: skip
+
+
+class NotOne(AgentsError):
+    """Exactly one of two things has to be said."""
+
+    code = "arguments_rejected"
+
+
+# Starting
+
+
+def start_request(caller: Caller, arguments: Fields) -> results.Started:
+    """As REST: a new session with its first interaction, both or neither; or another interaction of a session that is there."""
+    given = START.read(arguments)
+    caller.demand("operate")
+    payload: Fields = {key: given[key] for key in ("plan", "request") if key in given}
+    if len(payload) != 1:
+        raise NotOne("give exactly one of plan and request")
+    if "session" in given:
+        if {"title", "parent"} & given.keys():
+            raise NotOne("title and parent are for a new session; leave them out, or session")
+        session = session_of(caller, given["session"])
+        item, created = _submit(caller, session.pk, "interaction", given.get("client_id", ""), payload)
+        return _started(item, created)
+    if (known := _started_as(caller, given.get("client_id", ""))) is not None:
+        services.check_same(known, "interaction", caller.by, payload)
+        return _started(known, False)
+    services.check_payload(payload)
+    with writing():
+        session = services.session_create(caller.user, given.get("title", ""), by=caller.by, parent=given.get("parent"))
+        known = _started_as(caller, given.get("client_id", ""))  # by the same call, made twice at once: the token is held now
+        if known is not None:
+            transaction.set_rollback(True)
+        else:
+            item, _ = _submit(caller, session.pk, "interaction", given.get("client_id", ""), payload, checked=True)
+    if known is not None:
+        services.check_same(known, "interaction", caller.by, payload)
+        return _started(known, False)
+    return _started(item, True)
+
+
+def _started_as(caller: Caller, client_id: str) -> InboxItem | None:
+    """The request by which the caller began a session under that id."""
+    if not client_id:
+        return None
+    mine = InboxItem.objects.filter(session__owner=caller.user, by=caller.by, client_id=client_id, kind="interaction")
+    return mine.order_by("id").first()
+
+
+def _submit(
+    caller: Caller, session: int, kind: str, client_id: str, payload: Fields, *, checked: bool = False
+) -> tuple[InboxItem, bool]:  # fmt: skip
+    return services.command_submit(
+        session, kind, client_id, payload, by=caller.by, request_id=secrets.token_hex(8), checked=checked
+    )
+
+
+def _started(item: InboxItem, created: bool) -> results.Started:
+    return results.Started(session=item.session_id, interaction=item.pk, client_id=item.client_id, created=created)
+
+
+# Following
+
+
+def get_session(caller: Caller, arguments: Fields) -> results.SessionView:
+    given = SESSION.read(arguments)
+    caller.demand(READ)
+    with consistent_read():
+        session = session_of(caller, given["session"])
+        actor = Actor.objects.filter(session=session).order_by("-epoch").first()
+        asked = InboxItem.objects.filter(session=session, kind="interaction")
+        rows, following = page(asked, {**given, "limit": INTERACTIONS})
+        made = Constellation.objects.filter(interaction__in=[row.pk for row in rows]).order_by("id")
+        graphs: dict[int, list[int]] = {}
+        for interaction, constellation in made.values_list("interaction_id", "id"):
+            graphs.setdefault(interaction, []).append(constellation)
+    shown = [_interaction(row, graphs.get(row.pk, [])) for row in rows]
+    rest = f"get_session with before: {following}"
+    cuts = [] if following is None else [cut("interactions", len(shown), asked.count(), "items", rest)]
+    view: Fields = {
+        "session": session.pk, "title": session.title, "state": None if actor is None else actor.state,
+        "reason": "" if actor is None else actor.reason, "interactions": shown, "next": following,
+    }  # fmt: skip
+    return results.SessionView.model_validate(with_cuts(view, cuts))
+
+
+def _interaction(row: InboxItem, constellations: list[int]) -> results.InteractionView:
+    words = "plan" if "plan" in row.payload else "request"
+    view: Fields = {
+        "id": row.pk, "state": row.state, "outcome": row.outcome, "by": row.by,
+        "constellations": constellations, "asked": str(row.payload.get(words, "")), "result": row.result,
+        "created_at": row.created_at, "ended_at": row.ended_at,
+    }  # fmt: skip
+    cuts = shorten(view, "asked", TEXT, of_interaction(row.session_id, row.pk, words))
+    cuts += leave_out(view, "result", VALUE_BYTES, of_interaction(row.session_id, row.pk, "result"))
+    return results.InteractionView.model_validate(with_cuts(view, cuts))
+
+
+# Commanding
+
+
+def pause(caller: Caller, arguments: Fields) -> results.Commanded:
+    return _either(caller, AT_ONCE.read(arguments), "pause")
+
+
+def resume(caller: Caller, arguments: Fields) -> results.Commanded:
+    return _either(caller, AT_ONCE.read(arguments), "resume")
+
+
+def cancel(caller: Caller, arguments: Fields) -> results.Commanded:
+    given = EITHER.read(arguments)
+    if not given.get("reason"):
+        raise NotOne("reason: a cancel needs a reason")
+    return _either(caller, given, "cancel")
+
+
+def _either(caller: Caller, given: Fields, kind: str) -> results.Commanded:
+    """A command to a constellation, or to the actor of a session with all it works on."""
+    caller.demand("operate")
+    if len({"constellation_id", "session"} & given.keys()) != 1:
+        raise NotOne("give exactly one of constellation_id and session")
+    if "session" in given:
+        return _command_session(caller, session_of(caller, given["session"]), kind, given)
+    row, said = constellation_of(caller, given["constellation_id"]), _said(caller, given)
+    if kind == "cancel":
+        item, changed = commands.constellation_cancel(row.pk, **said, client_id=given.get("client_id", ""))
+        return _commanded(row, changed, item)
+    _, changed = (commands.constellation_pause if kind == "pause" else commands.constellation_resume)(row.pk, **said)
+    return _commanded(row, changed, None)
+
+
+def _command_session(caller: Caller, session: Session, kind: str, given: Fields) -> results.Commanded:
+    client_id = given.get("client_id", "")
+    if services.asked_as(session.pk, client_id) is None and not session_commands.changes(session.pk, kind):
+        item, changed = None, False
+    else:
+        item, changed = _submit(caller, session.pk, kind, client_id, {"reason": given.get("reason", "")})
+    actor = Actor.objects.filter(session=session).order_by("-epoch").first()
+    return results.Commanded(
+        state="" if actor is None else actor.state, changed=changed, command=None if item is None else item.pk
+    )  # fmt: skip
+
+
+def restart(caller: Caller, arguments: Fields) -> results.Commanded:
+    given = RESTART.read(arguments)
+    caller.demand("operate")
+    row = constellation_of(caller, given["constellation_id"])
+    item, changed = commands.constellation_restart(
+        row.pk, **_said(caller, given), client_id=given.get("client_id", "")
+    )  # fmt: skip
+    return _commanded(row, changed, item)
+
+
+def _commanded(row: Constellation, changed: bool, item: InboxItem | None) -> results.Commanded:
+    state = Constellation.objects.values_list("state", flat=True).get(pk=row.pk)
+    return results.Commanded(state=state, changed=changed, command=None if item is None else item.pk)
+
+
+def _said(caller: Caller, given: Fields) -> dict[str, Any]:
+    return {"by": caller.by, "reason": given.get("reason", ""), "request_id": secrets.token_hex(8)}
+
+
+def cancel_task(caller: Caller, arguments: Fields) -> results.TaskCancelled:
+    given = CANCEL_TASK.read(arguments)
+    caller.demand("operate")
+    task = task_of(constellation_of(caller, given["constellation_id"]), given["task_id"])
+    done = commands.task_cancel(
+        task.constellation_id, task.task_id, **_said(caller, given), client_id=given.get("client_id", "")
+    )  # fmt: skip
+    return results.TaskCancelled(
+        task_id=done.task.task_id, state=done.task.state, reason=done.task.reason, changed=done.changed,
+        command=None if done.command is None else done.command.pk,
+    )  # fmt: skip
+
+
+# Going on
+
+
+def retry(caller: Caller, arguments: Fields) -> results.RetryTaken:
+    given = RETRY.read(arguments)
+    row, wanted = _going_on(caller, given)
+    for task_id in given.get("tasks", ()):
+        task_of(row, task_id)
+    done = commands.constellation_retry(row.pk, given.get("tasks"), **wanted)
+    return results.RetryTaken(
+        tasks=done.tasks, changed=done.changed, interaction=None if done.interaction is None else done.interaction.pk,
+        edit=None if done.edit is None else done.edit.pk,
+    )  # fmt: skip
+
+
+def reopen(caller: Caller, arguments: Fields) -> results.Started:
+    given = REOPEN.read(arguments)
+    row, wanted = _going_on(caller, given)
+    item, created = commands.constellation_reopen(row.pk, retry=given.get("retry", ()), **wanted)
+    return _started(item, created)
+
+
+def fork(caller: Caller, arguments: Fields) -> results.Started:
+    given = FORK.read(arguments)
+    row, wanted = _going_on(caller, given)
+    more = {key: given[key] for key in ("retry", "seq", "title", "parent") if key in given}
+    _, item, created = commands.constellation_fork(row.pk, caller.user, **wanted, **more)
+    return _started(item, created)
+
+
+def _going_on(caller: Caller, given: Fields) -> tuple[Constellation, dict[str, Any]]:
+    """The constellation, and what is wanted of it; operations are an edit, whatever carries them."""
+    caller.demand("operate")
+    wanted = {**_said(caller, given), "client_id": given.get("client_id", "")}
+    if given.get("operations"):
+        caller.demand("edit")
+        wanted["operations"] = dispatcher.operations_of(dispatcher.commands_of(given["operations"]))
+    return constellation_of(caller, given["constellation_id"]), wanted
