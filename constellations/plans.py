@@ -87,7 +87,7 @@ def parse(
 def _unknown_devices_of_rules(value: Row, devices: Devices) -> Iterator[Finding]:
     """Devices that the rules of a plan, a good one otherwise, ask for. What a placeholder stands for is not known yet."""
     for number, rule in enumerate(value.get("replan") or ()):
-        for place, written in enumerate(rule["edit"]):
+        for place, written in enumerate(rule.get("edit") or ()):
             operation = operations.read(operations.filled(written, "task"))
             way: Path = ("replan", number, "edit", place, *operation.place)
             for path, row in _rows_of(operation):
@@ -100,7 +100,7 @@ def _rows_of(operation: operations.Operation) -> Iterator[tuple[Path, Row]]:
     """What an operation says of tasks, and where in its parameters."""
     values = operation.values
     if operation.op in ("add_task", "update_task") and not operation.findings:
-        yield (), values["task"] if operation.op == "add_task" else values["fields"]
+        yield (), values["fields"] if "fields" in values else values["task"]
     if operation.op == "build_constellation" and not operation.findings:
         yield from ((("tasks", number), entry["task"]) for number, entry in enumerate(values["tasks"]))
 

@@ -36,7 +36,7 @@ def test_over_rest_it_keeps_what_runs_and_names_the_fields_of_what_is_listed_oth
         409,
         [
             {
-                "operation": 0, "op": "build_constellation", "field": "tasks[0].command",
+                "operation": 1, "op": "build_constellation", "field": "tasks[0].command",
                 "message": "train already runs, and what is listed differs from it in command, timeout: "
                 "list it as it is, or leave it out",
             }

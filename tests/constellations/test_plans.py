@@ -910,3 +910,23 @@ def test_every_device_that_is_not_there_is_named_with_its_line():
         (19, "replan[0].edit[1].update_task.device_type", f"no device has the type phone; {there}"),
         (23, "replan[0].edit[2].parameters.tasks[1].device", f"there is no device q; {there}"),
     ]
+
+
+def test_devices_of_copies_in_rules_are_looked_for_and_rules_that_end_the_run_ask_for_none():
+    text = """
+        tasks: [{task_id: a, tool: noop}]
+        replan:
+          - {name: stop, when: {event: task_failed}, fail: broken}
+          - name: again
+            when: {event: task_failed, task: a}
+            edit:
+              - add_task: {task_id: b, copy: a, device: cloud}
+              - add_task: {task_id: c, copy: a, not_device: ["{device}", pi]}
+              - add_task: {task_id: d, copy: a, device: null, not_device: "{device}"}
+        """
+    with pytest.raises(PlanRejected) as refused:
+        parse(dedent(text), devices={"laptop": {"type": "pc", "capabilities": []}})
+    assert [(each["line"], each["key"], each["message"]) for each in refused.value.problems] == [
+        (8, "replan[1].edit[0].add_task.device", "there is no device cloud; there are laptop"),
+        (9, "replan[1].edit[1].add_task.not_device", "there is no device pi; there are laptop"),
+    ]
