@@ -2,7 +2,7 @@
 
 Preview and application are both `apply`; only what is done with its answer differs (constellations, "Editing while it
 runs"). Work is proportional to the operations and what they touch, never to the graph, but for `build_constellation`, and for
-a look through the conditions where a task goes.
+a look through conditions and replacements where a task goes or is replaced.
 """
 
 from __future__ import annotations

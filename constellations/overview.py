@@ -29,7 +29,7 @@ TEXT = 500
 
 TASK_COLUMNS = (
     "id", "task_id", "name", "state", "reason", "priority", "wanted_device", "device__name", "tool", "arguments", "attempt",
-    "result", "error",
+    "result", "error", "replaces",
 )  # fmt: skip
 LINE_COLUMNS = ("dependency_id", "upstream__task_id", "downstream__task_id", "type", "condition")
 
@@ -124,7 +124,7 @@ def _task(constellation: int, row: Fields) -> Fields:
         "task_id": row["task_id"], "name": row["name"], "state": row["state"], "reason": row["reason"],
         "priority": PRIORITIES[row["priority"]], "device": row["wanted_device"], "runs_on": row["device__name"],
         "tool": row["tool"], "arguments": row["arguments"], "attempt": row["attempt"], "result": row["result"],
-        "error": row["error"],
+        "error": row["error"], "replaces": row["replaces"],
     }  # fmt: skip
     name = row["task_id"]
     return with_cuts(

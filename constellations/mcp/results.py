@@ -57,6 +57,7 @@ class TaskView(MayBeCut):
     attempt: int
     result: Any
     error: str
+    replaces: str = Field(default="", description="task_id of the task that it stands in for.")
 
 
 class DependencyView(Result):

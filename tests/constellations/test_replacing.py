@@ -14,6 +14,7 @@ from constellations.models import Constellation, Edit
 from constellations.previews import edit_preview
 from constellations.undoing import edit_undo
 from tests.agents.conftest import Rest, make_token
+from tests.constellations.test_commands import told_while_it_runs
 from tests.constellations.test_mcp import Program
 from tests.constellations.test_work import command, noop, query, states
 
@@ -74,6 +75,17 @@ def test_conditions_over_the_results_of_the_replaced_task_go_along(engine, ended
     reopen(engine, ended, *operations, REPLACED)
     assert edges(ended)["fetch>audit"] == "results['train2']['accuracy'] > 0.9 and results['train2'].accuracy < 1"
     assert edges(ended)["fetch>late2"] == "True or results['train']['accuracy'] > 0"  # late2 had run
+
+
+def test_a_replacement_is_added_by_somebody_else_while_the_rest_runs(engine, device):
+    plan = {**PLAN, "tasks": [*PLAN["tasks"], command("slow", "sleep", "0.4")]}
+
+    def skipped() -> bool:
+        return query("SELECT id FROM constellations_task WHERE task_id = 'report' AND state = 'CANCELLED'") is not None
+
+    found, _ = told_while_it_runs(engine, plan, lambda made: edit_apply(made, [REPLACED], author=BY), skipped)
+    assert (found.state, found.result["replaced"]) == ("COMPLETED", 1)
+    assert states(found) == {key: "FAILED" if key == "train" else "COMPLETED" for key in states(found)}
 
 
 def test_a_replacement_that_fails_is_replaced_in_its_turn(engine, ended):
@@ -192,6 +204,9 @@ def test_what_was_replaced_is_exported_imported_and_read(engine, ended, operator
     rest = Rest(operator)
     task = ended.tasks.get(task_id="train2")
     assert rest.get(f"/api/tasks/{task.pk}/").json()["replaces"] == "train"
+    program = Program(make_token(operator, "read", name="claude"))
+    shown = {each["task_id"]: each["replaces"] for each in program("get_constellation", constellation_id=ended.pk)["tasks"]}
+    assert (shown["train2"], shown["train"]) == ("train", "")
     exported = json.loads(rest.get(f"/api/constellations/{ended.pk}/export/").content)
     assert [each.get("replaces") for each in exported["tasks"] if each["task_id"] == "train2"] == ["train"]
     again = engine.carry_out(json.dumps(exported))
