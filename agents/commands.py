@@ -1,4 +1,4 @@
-"""What a command means for the actor's machine, before anything is written (machines, "1. Actor")."""
+"""What a command means for the actor's machine, before anything is written (docs/machines.md, "1. Actor")."""
 
 from __future__ import annotations
 

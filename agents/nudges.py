@@ -1,4 +1,4 @@
-"""Nudges: "stream X is at N", told to every process that may care (architecture, "The one write path").
+"""Nudges: "stream X is at N", told to every process that may care (docs/engine.md, "Nudges").
 
 A nudge is only a hint: consumers read the stream behind their cursor, and look at the database every LOOK_S anyway, so a
 lost or doubled one does no harm. On SQLite it is a datagram to the processes of this host; on PostgreSQL a NOTIFY, which

@@ -1,4 +1,4 @@
-"""Who may what: one table, used by REST and websocket alike (architecture, "Who may what")."""
+"""Who may what: one table, used by REST and websocket alike (docs/mcp.md, "A token")."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The one write path: rows and the events that tell of them, in one transaction, through `write`.
 
-Rows are written *from* the events, so folding a stream gives exactly its rows (architecture, "The one write path").
+Rows are written *from* the events, so folding a stream gives exactly its rows (docs/engine.md, "From decision to row").
 Services use `door`, the runner's journal uses `write` itself.
 """
 

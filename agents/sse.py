@@ -1,8 +1,8 @@
 """Server-sent events: the stream of a session for programs that would rather not speak websocket.
 
 GET /api/sessions/{id}/stream/ with a token or a login's cookie. Each event of the stream is one server-sent event: its
-`id` is the seq, its `event` the type, its `data` the event as everywhere else ({"type", "data", "seq", "at", ...}, the
-seed's envelope). `Last-Event-ID` (or ?since=) says where to go on; without it a `snapshot` comes first. The answer ends
+`id` is the seq, its `event` the type, its `data` the event as everywhere else ({"type", "data", "seq", "at", ...}).
+`Last-Event-ID` (or ?since=) says where to go on; without it a `snapshot` comes first. The answer ends
 after END_BYTES or END_S and the client comes back by itself; it outlives actors, whose ends and respawns are events on it.
 """
 

@@ -1,4 +1,4 @@
-"""One reader of the database for all live views of a process (architecture, "Commit to client").
+"""One reader of the database for all live views of a process.
 
 A stream that somebody follows is read once, however many follow it: woken by a nudge, and by a look every LOOK_S as the
 guarantee. Followers keep nothing but a cursor: what they have not yet got they take from the stream's short memory, or

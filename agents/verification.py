@@ -1,6 +1,6 @@
 """Is the database what its streams say? Folds every stream, compares it with the rows, checks the invariants.
 
-The invariants (quality, section Reliability): streams gapless, fold equals rows, history tells of every transition, no
+The invariants: streams gapless, fold equals rows, history tells of every transition, no
 attempt without an end that nobody owns, no two running attempts of a task, slots as many as attempts that hold them.
 Other apps add their own with `@invariant`.
 """

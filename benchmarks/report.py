@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 TARGETS = {
-    # name: (SQLite, PostgreSQL), quality.md's goals in the row's unit
+    # name: (SQLite, PostgreSQL), the goals in the row's unit
     "layered": (6_000, 3_000),
     "chain": (0.3, 1.0),
     "pauses": (0.45, 0.5),

@@ -1,6 +1,7 @@
-"""Interactions about a graph that is there: it is reopened, or forked from a moment in its stream (machines, section 6).
+"""Interactions about a graph that is there: it is reopened, or forked from a moment in its stream.
 
-Reading and checking happen here, in a thread or a request; `constellations.beginnings` makes of it what is recorded.
+See docs/engine.md, "How work begins, and begins again". Reading and checking happen here, in a thread or a request;
+`constellations.beginnings` makes of it what is recorded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How attempts end, and what becomes of their tasks (machines, section Task)."""
+"""How attempts end, and what becomes of their tasks (docs/machines.md, "5. Task")."""
 
 from __future__ import annotations
 

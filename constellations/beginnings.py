@@ -1,4 +1,4 @@
-"""How work on an interaction begins: with a new graph, with one that is reopened, with a fork of one (machines, 2 and 6)."""
+"""How work on an interaction begins: with a new graph, with one that is reopened, with a fork of one (docs/engine.md)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Conditions: `accuracy > 0.95` over the result of the task a dependency comes from. Pure.
 
-The language (constellations, "Data"): comparison, and / or / not, arithmetic, indexing, `in`, and len min max abs round.
+The language: comparison, and / or / not, arithmetic, indexing, `in`, and len min max abs round.
 Names are the keys of the result; `result` is all of it, `results['task_id']` that of another task; a dotted name reads a
 key of a JSON object, and nothing else has attributes. It is simpleeval's language with all else left out when a condition
 is written, so what is evaluated has passed `check`.

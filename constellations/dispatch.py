@@ -1,4 +1,4 @@
-"""Ready tasks and the devices they run on: assignment, order, offers of starts (constellations, section Execution)."""
+"""Ready tasks and the devices they run on: assignment, order, offers of starts (docs/engine.md, "Slots")."""
 
 from __future__ import annotations
 

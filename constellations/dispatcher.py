@@ -1,4 +1,4 @@
-"""The Command Dispatcher (seed: constellation-agent-overview): every editor's way to the Constellation Editor's tools.
+"""The Command Dispatcher: every editor's way to the Constellation Editor's tools.
 
 Whoever edits - the planner in a runner's turn, a program over MCP - learns the tools from `list_tools` and has commands
 carried out by `execute_commands`: all of them, as one change set, or none.

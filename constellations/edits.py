@@ -1,6 +1,6 @@
 """Editing a constellation from any process: under its session's lock, on its newest version, all or nothing.
 
-The session's owner notices that the head has moved, reads what it missed and decides again (architecture, "The engine").
+The session's owner notices that the head has moved, reads what it missed and decides again (docs/engine.md, "Edits").
 """
 
 from __future__ import annotations

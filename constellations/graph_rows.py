@@ -271,7 +271,7 @@ def _when_it_ended(node: Node) -> tuple[str, int]:
 
 
 def verdict(edge: Edge, results: dict[str, Any]) -> tuple[bool | None, str]:
-    """Whether a dependency holds: None while its upstream has not ended, and why it never can (constellations, Data)."""
+    """Whether a dependency holds: None while its upstream has not ended, and why it never can."""
     state, kind = edge.up.row["state"], edge.row["type"]
     if state not in ENDED:
         return None, ""

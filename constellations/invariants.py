@@ -1,4 +1,4 @@
-"""What must hold in every database, seen from the graph (quality, section Reliability)."""
+"""What must hold in every database, seen from the graph."""
 
 from __future__ import annotations
 

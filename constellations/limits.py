@@ -1,4 +1,4 @@
-"""What one interaction may do (machines, section Constellation agent). Pure."""
+"""What one interaction may do (docs/machines.md, "2. Constellation agent"). Pure."""
 
 EDITING_SESSIONS = 50
 """Editing sessions of the planner; one more fails the constellation agent."""

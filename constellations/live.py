@@ -1,7 +1,7 @@
 """A constellation's graph in memory, changed: which tasks are ready, which can never start, what an edit does to that.
 
 Rows change through the turn that records the change. A task's end costs time in proportion to its own edges, never to the
-graph (constellations, section Execution).
+graph.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tasks whose attempt was lost under `on_lost: ask`: they wait for a person's word (machines, section Task)."""
+"""Tasks whose attempt was lost under `on_lost: ask`: they wait for a person's word (docs/machines.md, "5. Task")."""
 
 from __future__ import annotations
 

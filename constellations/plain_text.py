@@ -1,4 +1,4 @@
-"""Plain text to a plan, without a language model (constellations, "Planner without a language model"). Pure.
+"""Plain text to a plan, without a language model (docs/plans.md, "Plain text"). Pure.
 
 Clauses in order, each "*what* on *device*": what is a command in backquotes, or one of the device's recipes named by a word
 of the clause, with its parameters as name=value. `if <condition>` behind the device makes the clause depend on the previous

@@ -1,4 +1,4 @@
-"""The planner without a language model: a plan reader with replan rules (constellations, last section).
+"""The planner without a language model: a plan reader with replan rules (docs/plans.md).
 
 Its creation mode turns a payload into a constellation, its editing mode the ends of tasks into change sets. Both go
 through the editor.

@@ -1,4 +1,4 @@
-"""The planner in its editing mode: what it proposes when tasks have ended becomes edits (constellations, section Planner)."""
+"""The planner in its editing mode: what it proposes when tasks have ended becomes edits (docs/plans.md, "Replan rules")."""
 
 from __future__ import annotations
 

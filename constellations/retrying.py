@@ -1,4 +1,4 @@
-"""Tasks that have ended badly begin again, with those downstream that ended badly or were skipped (machines, section Task)."""
+"""Tasks that have ended badly begin again, with what ended badly or was skipped downstream (docs/machines.md, "5. Task")."""
 
 from __future__ import annotations
 

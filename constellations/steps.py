@@ -1,7 +1,7 @@
 """The seven operations, each carried out on a draft or refused. Pure.
 
 Adding what is there as it is there, and removing what is gone, changes nothing; only tasks that have not started, and the
-dependencies into them, may change (constellations, "Editing while it runs").
+dependencies into them, may change (docs/editing.md, "An edit").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Why a task is not running: one explanation, computed from the rows (constellations, section Execution)."""
+"""Why a task is not running: one explanation, computed from the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One interaction at work: its constellation agent, its graph, the attempts that run (machines, sections 2, 3, 5, 6)."""
+"""One interaction at work: its constellation agent, its graph, the attempts that run (docs/machines.md)."""
 
 from __future__ import annotations
 

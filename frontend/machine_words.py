@@ -7,7 +7,7 @@ from agents.machines.machine import Facts
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT, TASK
 
 MACHINES: tuple[Machine, ...] = (ACTOR, CONSTELLATION_AGENT, DEVICE_AGENT, TOOL_LOOP, TASK, CONSTELLATION)
-"""In the order in which design/machines.md numbers them."""
+"""In the order in which docs/machines.md numbers them."""
 
 LINES: dict[str, tuple[str, str]] = {
     "actor": (

@@ -2,7 +2,7 @@
 
 Everything `up` starts carries MARK in its environment and runs in a session of its own, so that it is found again after
 its parent's death: whoever has the session, descends from somebody in it, or carries the mark. A process is known by pid
-and start time; one that took over a pid is never touched (stack, section django-q2).
+and start time; one that took over a pid is never touched.
 """
 
 import os

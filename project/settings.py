@@ -131,7 +131,7 @@ IDLE_IN_TRANSACTION_S = 10
 
 
 def _database(url: str) -> dict:
-    """Django's description of `url`, with what stack.md found necessary for each database."""
+    """Django's description of `url`, with what each database needs when several processes write."""
     database: dict = {**dj_database_url.parse(url)}
     if database["ENGINE"].endswith("sqlite3"):
         synchronous = "FULL" if POWER_SAFE else "NORMAL"

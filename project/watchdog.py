@@ -1,7 +1,7 @@
 """How `up` knows that its children work, not only live.
 
 A process that is killed while it waits at a queue of django-q2 takes the queue's lock with it: everything lives and
-nothing runs (stack, section django-q2). So each child has a probe that asks for work done: the web server answers a
+nothing runs (seen with django-q2 1.11). So each child has a probe that asks for work done: the web server answers a
 request, the cluster `jobs` brings a canary job back, each worker of the cluster `runners` has a runner that renews its row.
 A cluster whose processes have just changed must show it soon; else it may be busy for as long as a job is allowed to be.
 """

@@ -1,6 +1,8 @@
-"""What the documents show is what the program takes."""
+"""What the documents show is what the program takes, and what the code cites is there to be read."""
 
 import re
+from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from textwrap import indent
 
@@ -13,6 +15,18 @@ from constellations.step_keys import DEFAULTS
 
 ROOT = Path(__file__).resolve().parent.parent
 PLANS = (ROOT / "docs" / "plans.md").read_text()
+PRODUCT = ("agents", "constellations", "frontend", "project")
+CODE = [*PRODUCT, "tests", "benchmarks", "examples"]
+SOURCES = [path for room in CODE for kind in ("py", "js", "css", "html") for path in (ROOT / room).rglob(f"*.{kind}")]
+PAGE = re.compile(r"[\w./-]*\w\.md\b")
+CITED = re.compile(r'\b((?:docs|examples)/[\w-]+\.md|README\.md), "([^"]+)"')
+NOT_A_PAGE = re.compile(
+    r'\([a-z][\w-]*, (?:sections? |last section|introduction|"[A-Z0-9]|\d and \d)[^()]*\)'
+    r"|\((?:seeds?|design|stack|quality|house|architecture|machines|constellations): [^()]*\)"
+)
+"""A citation of something that is no page of ours: (machines, section Task), (seed: some-document), (quality, "Speed")."""
+SQL = re.compile(r"[\"'](SELECT |INSERT INTO |DELETE FROM |LISTEN |UPDATE [a-z{])")
+NOT_TESTED = {"tests/test_docs.py", "tests/project/test_machine_docs.py"}
 
 
 def blocks(text: str) -> list[str]:
@@ -80,3 +94,66 @@ def test_the_edit_on_the_page_is_an_edit():
 def test_every_operation_is_on_the_page():
     page = (ROOT / "docs" / "editing.md").read_text()
     assert [name for name in operations.READERS if f"| `{name}` |" not in page] == []
+
+
+# What the code says of the documents
+
+
+def texts_of(path: Path) -> str:
+    """A module's docstrings and comments; all of a file that is no Python."""
+    source = path.read_text()
+    if path.suffix != ".py":
+        return source
+    found = [*re.findall(r'"""(.*?)"""', source, re.DOTALL), *re.findall(r"(?m)(?:^|\s)# (.*)$", source)]
+    return " ".join(" ".join(text.split()) for text in found)
+
+
+@cache
+def told() -> tuple[tuple[str, str], ...]:
+    """(file, its docstrings and comments) of all there are, but for those that are about citing."""
+    named = ((str(path.relative_to(ROOT)), path) for path in SOURCES)
+    return tuple((name, texts_of(path)) for name, path in named if name not in NOT_TESTED)
+
+
+def test_a_page_that_the_code_cites_is_in_the_repository():
+    cited = [(name, page) for name, text in told() for page in PAGE.findall(text)]
+    assert len(cited) > 20
+    assert [(name, page) for name, page in cited if not (ROOT / page).exists()] == []
+
+
+def test_a_section_that_the_code_cites_is_on_its_page():
+    cited = [(name, page, title) for name, text in told() for page, title in CITED.findall(text)]
+    assert len(cited) > 20
+    headings = {page: re.findall(r"(?m)^#+ (.*)$", (ROOT / page).read_text()) for _, page, _ in cited}
+    assert [each for each in cited if each[2] not in headings[each[1]]] == []
+
+
+def test_the_code_cites_nothing_that_a_reader_does_not_have():
+    modules = [(name, text) for name, text in told() if name.endswith(".py")]
+    assert [(name, found) for name, text in modules for found in NOT_A_PAGE.findall(text)] == []
+
+
+def test_a_file_that_a_page_names_is_there():
+    named = r"\b((?:agents|constellations|frontend|project|tests|benchmarks|examples)/[a-z_/]+(?:\.\w+|/))"
+    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    wrong = [(page.name, file) for page in pages for file in re.findall(named, page.read_text()) if not (ROOT / file).exists()]
+    assert wrong == []
+
+
+def test_the_modules_that_hold_sql_are_those_that_the_decision_names():
+    decision = (ROOT / "docs" / "decisions.md").read_text().split("## Hand-written statements")[1].split("\n## ")[0]
+    modules = [path for room in PRODUCT for path in (ROOT / room).rglob("*.py") if "migrations" not in path.parts]
+    holding = {str(path.relative_to(ROOT)) for path in modules if SQL.search(path.read_text())}
+    assert holding <= set(re.findall(r"`([\w/]+\.py)`", decision))
+    assert "agents/storage.py" in holding
+
+
+def test_every_library_that_is_asked_for_is_used():
+    asked_for = (ROOT / "requirements.txt").read_text().split("# needed by those above")[0]
+    wanted = {name.lower().replace("_", "-") for name in re.findall(r"(?m)^([\w-]+)(?:\[\w+\])?==", asked_for)}
+    code = "\n".join(path.read_text() for room in PRODUCT for path in (ROOT / room).rglob("*.py"))
+    named = set(re.findall(r"(?m)^\s*(?:import|from) (\w+)", code)) | set(re.findall(r"[\"'](\w+)[\"'.]", code))
+    provided = packages_distributions()
+    used = {library.lower().replace("_", "-") for module in named for library in provided.get(module, ())}
+    assert len(wanted) > 15
+    assert sorted(wanted - used) == []

@@ -1,4 +1,4 @@
-"""The house as an executable page: which room may know which (architecture, section Rooms), and what a room must not hold."""
+"""The house as an executable page: which room may know which (README.md, "The house"), and what a room must not hold."""
 
 import ast
 import subprocess

@@ -1,4 +1,4 @@
-"""Device agents at work on what is more than one plain call (machines, sections 3 and 4).
+"""Device agents at work on what is more than one plain call (docs/engine.md, "Crews").
 
 script       the mind of an agent without a language model: the steps of its plan
 policies     what tools may do: allow, ask, deny

@@ -18,7 +18,7 @@ TITLE = 500
 APPROVAL_S = 24 * 3600.0
 """An approval that nobody decides expires after a day, as a paused actor does."""
 WAIT_S = 60.0
-"""Any other wait, unless it says otherwise (machines, section Device agent)."""
+"""Any other wait, unless it says otherwise (docs/machines.md, "3. Device agent")."""
 
 
 def new(

@@ -1,4 +1,4 @@
-"""Records of an agent's phases: begun once, completed once (machines, "Phases")."""
+"""Records of an agent's phases: begun once, completed once (docs/plans.md, "Phases")."""
 
 from __future__ import annotations
 

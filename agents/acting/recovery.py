@@ -1,4 +1,4 @@
-"""What follows from a fault, by its kind (machines, "Tool loop"). Pure.
+"""What follows from a fault, by its kind (docs/machines.md, "4. Tool loop"). Pure.
 
 A fault is a call that could not do its work, in contrast to one that did it and failed.
 """

@@ -1,7 +1,7 @@
 """The device agent's states: what an agent does in each, a stateless function registered by platform.
 
 Each moves its agent as far as the next wait; the crew calls again as long as something was recorded. A platform or a state that
-nobody registered is an error of the agent, never a silent default (machines, section Device agent).
+nobody registered is an error of the agent, never a silent default (docs/machines.md, "3. Device agent").
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a command may use: the limits, and the one sampler of an event loop that holds all its commands to them.
 
 Every SAMPLE_S it reads /proc once for all commands. A limit counts for everything a command has started, also what has left
-its process group: whoever shares its session, descends from it or carries its attempt is its process (stack: RLIMIT_NPROC
+its process group: whoever shares its session, descends from it or carries its attempt is its process (RLIMIT_NPROC
 does nothing for root, and a limit for each process is none for the group).
 """
 

@@ -1,4 +1,4 @@
-"""Processes as /proc shows them, and which attempt's work they are (architecture, section The engine).
+"""Processes as /proc shows them, and which attempt's work they are (docs/engine.md, "When somebody dies").
 
 A command carries its attempt and the installation that started it in its environment; children inherit both. Linux only.
 """

@@ -1,4 +1,4 @@
-"""Recipes: named commands with parameters in a device's profile (constellations, "Planner without a language model"). Pure.
+"""Recipes: named commands with parameters in a device's profile (docs/plans.md, "Plain text"). Pure.
 
     {"train": {
         "command": ["python", "train.py", "--out", "{model}", "--epochs={epochs}"],

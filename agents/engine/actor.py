@@ -1,4 +1,4 @@
-"""The actor's part of a session: spawning, commands, the order of interactions, inactivity (machines, section Actor)."""
+"""The actor's part of a session: spawning, commands, the order of interactions, inactivity (docs/machines.md, "1. Actor")."""
 
 from __future__ import annotations
 

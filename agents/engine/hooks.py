@@ -1,4 +1,4 @@
-"""Hooks of an installation: OnStateChange, OnStuck, OnProgress (seed: progress-aware-state-machine; machines, "Tool loop").
+"""Hooks of an installation: OnStateChange, OnStuck, OnProgress (docs/settings.md).
 
 A hook is one dotted path in the settings, called with (session id, what the event says) in the runner's hook thread, after the
 commit that it is about. What it raises is recorded in the session and does no harm.

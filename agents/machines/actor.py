@@ -1,4 +1,4 @@
-"""Machine 1, the actor: one incarnation of a session (seed: chat-actor-state-machine)."""
+"""Machine 1, the actor: one incarnation of a session."""
 
 from agents.machines.machine import ANY, Machine, Row, register
 

@@ -1,4 +1,4 @@
-"""Machine 3, the device agent: works on one task on one device (seed: device-agent-state-layer)."""
+"""Machine 3, the device agent: works on one task on one device."""
 
 from agents.machines.machine import ANY, Machine, Row, register
 

@@ -1,6 +1,6 @@
 """The machine engine: a machine is a tuple of rows and one pure function, `step`.
 
-Source: design/machines.md. The table is the only place where a transition is defined; history, diagrams, the database's
+The table is the only place where a transition is defined; docs/machines.md, history, diagrams, the database's
 check constraint and the exhaustive tests are derived from it. Pure: no clock, no I/O, no Django.
 """
 

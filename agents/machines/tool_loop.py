@@ -1,4 +1,4 @@
-"""Machine 4, the tool loop: prompt, answer, tool, progress (seed: progress-aware-state-machine)."""
+"""Machine 4, the tool loop: prompt, answer, tool, progress."""
 
 from agents.machines.machine import ANY, Machine, Row, register
 

@@ -1,4 +1,4 @@
-"""What every installation begins with: the three roles (architecture, section "Who may what"), and the schedule that sees
+"""What every installation begins with: the three roles, and the schedule that sees
 to it that runners live, the last of the ways in which one is started."""
 
 from django.db import migrations

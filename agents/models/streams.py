@@ -1,4 +1,4 @@
-"""Streams, their events and the history of transitions (design/architecture.md, "The one write path")."""
+"""Streams, their events and the history of transitions (docs/engine.md, "From decision to row")."""
 
 from django.db import models
 

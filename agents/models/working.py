@@ -32,7 +32,7 @@ class Loop(models.Model):
 
 
 class Evidence(models.Model):
-    """One action of a loop, or something that opens a new window on them (design/machines.md, "Progress and being stuck").
+    """One action of a loop, or something that opens a new window on them (docs/plans.md, "Progress").
 
     Written when a call begins, completed when it has ended. Digests are those of `agents.progress`.
     """
@@ -70,7 +70,7 @@ class Evidence(models.Model):
 
 
 class PhaseRecord(models.Model):
-    """One phase of an agent's work (design/machines.md, "Phases")."""
+    """One phase of an agent's work (docs/plans.md, "Phases")."""
 
     id = models.BigIntegerField(primary_key=True)
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="phases")

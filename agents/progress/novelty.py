@@ -1,4 +1,4 @@
-"""What an action brings that was not there before (machines, section Progress and being stuck)."""
+"""What an action brings that was not there before (docs/plans.md, "Progress")."""
 
 from agents.progress.calls import is_look
 from agents.progress.digests import digest

@@ -1,4 +1,4 @@
-"""How patient the detection of being stuck is (seed: progress-aware-state-machine, section Configuration)."""
+"""How patient the detection of being stuck is (docs/plans.md, "Progress")."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHANGE_TOOLS = ("edit", "write", "multi_edit", "apply_patch", "str_replace", "cr
 
 @dataclass(frozen=True)
 class Settings:
-    """One agent's settings: the seed's names and defaults; a threshold, window or interval of 0 switches its rules off.
+    """One agent's settings: a threshold, window or interval of 0 switches its rules off.
 
     Counts are of actions, except `max_recent_errors` (failed actions) and `steer_budget` (first hits answered by a steer).
     """

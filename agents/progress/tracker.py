@@ -1,4 +1,4 @@
-"""The tracker: what an agent does goes in one by one, a verdict comes out when it is stuck (machines, section Progress)."""
+"""The tracker: what an agent does goes in one by one, a verdict comes out when it is stuck (docs/plans.md, "Progress")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machine 2, the constellation agent: plans and replans (seeds: constellation-agent-state, constellation-agent-overview)."""
+"""Machine 2, the constellation agent: plans and replans."""
 
 from agents.machines import ANY, Machine, Row, register
 
