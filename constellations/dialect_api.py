@@ -93,7 +93,8 @@ class EditImportViews(Versioned):
         constellation, body = self.get_object(), self.body(forms.EditImportBody)
         body["based_on"] = seen_version(request, body.get("based_on"))
         body |= {"author": actor_name(request), "request_id": request_id(request)}
-        return made(constellation, *importing.apply_edit(constellation.pk, **body))
+        edit, changed = importing.apply_edit(constellation.pk, **body)
+        return made(constellation, edit, changed, body.get("edit_id", ""), body["based_on"])
 
 
 class CheckViews(Api):

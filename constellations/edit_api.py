@@ -62,8 +62,9 @@ class EditViews(Versioned):
         """Edit: all of the operations are made, as one change set, or none."""
         constellation, body = self.get_object(), self.body(forms.EditBody)
         based_on = seen_version(request, body.pop("based_on", None))
-        said = {"author": actor_name(request), "request_id": request_id(request)}
-        edit, changed = edit_apply(constellation.pk, **body, **said, based_on=based_on)
+        edit, changed = edit_apply(
+            constellation.pk, **body, author=actor_name(request), request_id=request_id(request), based_on=based_on
+        )  # fmt: skip
         return made(constellation, edit, changed, body.get("edit_id", ""), based_on)
 
     @extend_schema(parameters=[EDIT_ID], responses=forms.EditDetail, filters=False)

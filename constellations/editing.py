@@ -1,8 +1,8 @@
 """The editor: operations on a snapshot of a constellation become a validated set of changes. Pure.
 
-Preview and application are both `apply`; only what is done with its answer differs (constellations, "Editing while it
-runs"). Work is proportional to the operations and what they touch, never to the graph, but for `build_constellation`, and for
-a look through conditions and replacements where a task goes or is replaced.
+Preview and application are both `apply`; only what is done with its answer differs (docs/editing.md, "An edit"). Work is
+proportional to the operations and what they touch, never to the graph, but for `build_constellation`, and for a look through
+conditions and replacements where a task goes or is replaced.
 """
 
 from __future__ import annotations

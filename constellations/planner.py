@@ -6,7 +6,7 @@ through the editor.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,7 +95,7 @@ def ended_task(row: Fields, devices: Mapping[int, Fields]) -> Fields:
 
 
 def summary(live: LiveGraph, started: float, now: float, waited_s: float) -> dict[str, Any]:
-    """The result of a constellation that has ended (machines, section Constellation agent)."""
+    """The result of a constellation that has ended (docs/machines.md, "2. Constellation agent")."""
     total, counted = len(live.nodes), not_made_good(RowsOf(live.nodes))
     counts = {state.lower(): sum(row["state"] == state for row in counted) for state in ENDED}
     if len(counted) < total:
@@ -115,11 +115,11 @@ def summary(live: LiveGraph, started: float, now: float, waited_s: float) -> dic
     }
 
 
-def _named(row: Fields) -> Fields:
+def _named(row: Mapping[str, Any]) -> Fields:
     return {"task_id": row["task_id"], "reason": row["reason"]}
 
 
-def _conditions_in_words(skipped: list[Fields]) -> str:
+def _conditions_in_words(skipped: Sequence[Mapping[str, Any]]) -> str:
     """What the summary says of tasks that a condition skipped which could not be evaluated."""
     if not skipped:
         return ""

@@ -1,20 +1,21 @@
-"""How a run has ended, by its tasks: well, in part, or badly (machines, section Constellation). Pure."""
+"""How a run has ended, by its tasks: well, in part, or badly (docs/machines.md, "6. Constellation"). Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from agents.tables import Fields
+Row = Mapping[str, Any]
 
 
-def verdict(tasks: Sequence[Fields]) -> str:
+def verdict(tasks: Sequence[Row]) -> str:
     """One of `machines.constellation.VERDICTS`, of the rows of tasks that have all ended."""
     if not unwanted(tasks):
         return "all_done"
     return "some_failed" if any(task["state"] == "COMPLETED" for task in tasks) else "none_completed"
 
 
-def unwanted(tasks: Sequence[Fields]) -> list[Fields]:
+def unwanted(tasks: Sequence[Row]) -> list[Row]:
     """The tasks that ended as nobody wanted: they FAILED, or were skipped by a condition that could not be evaluated.
 
     What a false condition skipped, and what was cancelled or removed on purpose, counts as done.

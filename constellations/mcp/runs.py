@@ -177,11 +177,11 @@ def _either(caller: Caller, given: Fields, kind: str) -> results.Commanded:
 
 
 def _command_session(caller: Caller, session: Session, kind: str, given: Fields) -> results.Commanded:
-    client_id = given.get("client_id", "")
-    if services.asked_as(session.pk, client_id) is None and not session_commands.changes(session.pk, kind):
+    client_id, payload = given.get("client_id", ""), {"reason": given.get("reason", "")}
+    if services.asked_as(session.pk, client_id) is None and not session_commands.changes(session.pk, kind, payload):
         item, changed = None, False
     else:
-        item, changed = _submit(caller, session.pk, kind, client_id, {"reason": given.get("reason", "")})
+        item, changed = _submit(caller, session.pk, kind, client_id, payload)
     actor = Actor.objects.filter(session=session).order_by("-epoch").first()
     return results.Commanded(
         state="" if actor is None else actor.state, changed=changed, command=None if item is None else item.pk
