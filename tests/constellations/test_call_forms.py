@@ -111,7 +111,10 @@ def test_an_import_is_refused_in_the_words_of_its_document(db):
         (
             seed, "seed",
             [
-                ("tasks[0].actions[0].parameters.file", "read_file takes no file; it takes path, offset, limit"),
+                (
+                    "tasks[0].actions[0].parameters.file",
+                    "read_file takes no file; it takes path, offset, limit; did you mean path?",
+                ),
                 ("tasks[0].actions[0].parameters", "read_file needs path"),
             ],
         ),
