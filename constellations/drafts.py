@@ -183,6 +183,13 @@ class Draft:
             raise Echo
         raise Refusal(f"there is no dependency {named}{did_you_mean(named, self.dependencies)}", "dependency_id")
 
+    def edge_there(self, upstream: str, downstream: str) -> str:
+        """The id of the dependency between two tasks that the graph ties together."""
+        dependency_id = self.edge(upstream, downstream)
+        if dependency_id is None:
+            raise AssertionError("the graph has an edge that is no dependency")
+        return dependency_id
+
     def find(self, which: Row) -> str | None:
         """The id of a dependency that is named by its id or by its ends; None when there is none."""
         named = which.get("dependency_id")

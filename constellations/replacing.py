@@ -32,8 +32,7 @@ def take_over(draft: Draft, row: Row) -> None:
     draft.replacements[old] = new
     draft.stays[new] = {}
     for downstream in map(str, draft.graph.downstream(old)):
-        dependency_id = draft.edge(old, downstream)
-        assert dependency_id is not None, "the graph has an edge that is no dependency"
+        dependency_id = draft.edge_there(old, downstream)
         there = draft.snapshot.tasks.get(downstream)
         if there is not None and not editable(there):
             draft.stays[new][dependency_id] = why_not(there)

@@ -80,16 +80,10 @@ def _remove_task(draft: Draft, values: Row) -> None:
     for downstream in draft.graph.downstream(task_id):
         draft.require_editable(str(downstream), "task_id", f"{task_id} cannot go: {downstream} waited for it, and ")
     for upstream in draft.graph.upstream(task_id):
-        draft.drop_dependency(_known(draft.edge(str(upstream), task_id)))
+        draft.drop_dependency(draft.edge_there(str(upstream), task_id))
     for downstream in draft.graph.downstream(task_id):
-        draft.drop_dependency(_known(draft.edge(task_id, str(downstream))))
+        draft.drop_dependency(draft.edge_there(task_id, str(downstream)))
     draft.drop_task(task_id)
-
-
-def _known(dependency_id: str | None) -> str:
-    if dependency_id is None:
-        raise AssertionError("the graph has an edge that is no dependency")
-    return dependency_id
 
 
 def _update_task(draft: Draft, values: Row) -> None:

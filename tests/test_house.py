@@ -19,6 +19,7 @@ PURE = {
         "machines", "graph", "conditions", "editing", "rules", "plans", "errors", "operations", "steps", "drafts", "forms",
         "documents", "values", "clauses", "plain_text", "call_forms", "step_keys", "step_forms", "guard_forms",
         "dialects", "commuting", "inverses", "limits", "editor_tools", "fitting", "error_kinds", "telling",
+        "replacing",
     ),
 }  # fmt: skip
 """Modules without Django, clock, randomness or I/O."""

@@ -33,7 +33,7 @@ from tests.constellations.test_editing import add, after, dependency_row, digits
 ROOT = Path(__file__).resolve().parents[2] / "constellations"
 PURE = (
     "editing", "drafts", "steps", "operations", "forms", "call_forms", "step_forms", "step_keys", "guard_forms", "documents",
-    "values", "conditions", "graph", "commuting", "inverses", "plans", "rules",
+    "values", "conditions", "graph", "commuting", "inverses", "plans", "rules", "replacing",
 )  # fmt: skip
 """Modules of the editor that need no database."""
 STORED = ("edits", "undoing", "previews", "edit_api", "errors")
@@ -77,6 +77,14 @@ def tools(more_tools):
 def refused(*written: Any, tasks: tuple[dict, ...] = (), dependencies: tuple[dict, ...] = (), **more: Any) -> str:
     """What an edit of `tasks` (left out: fetch > train > evaluate > deploy) is refused with."""
     return str(refusal(snapshot_of(list(tasks), list(dependencies), **more) if tasks else digits(), *written))
+
+
+REPLACING = "operation 1 (add_task), replaces"
+
+
+def replaced(task_id: str, state: str = "WAITING_DEPENDENCY") -> str:
+    """What adding x in the place of a task is refused with."""
+    return refused(add("x", replaces=task_id), tasks=(task_row("a", state),))
 
 
 def arguments(value: Any) -> str:
@@ -222,6 +230,29 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
     (lambda: rejected(f"tasks: [{{task_id: a, steps: [{test_step_forms.nested(4)}]}}]"),
      "plan: line 1, tasks[0].steps[0].delegate.steps[0].delegate.steps[0].delegate.steps[0].delegate.steps: "
      "agents would delegate 4 deep; 3 are allowed"),
+    (lambda: refused(("update_task", {"task_id": "a", "timeout": 1}), tasks=(task_row("a", "FAILED"),)),
+     "operation 1 (update_task), task_id: a has ended (FAILED); "
+     "retry it in the same request as these operations, or add a task that replaces it"),
+    (lambda: replaced("a"), f"{REPLACING}: a is WAITING_DEPENDENCY; update it"),
+    (lambda: replaced("a", "COMPLETED"), f"{REPLACING}: a is COMPLETED; only what has FAILED or was cancelled is replaced"),
+    (lambda: replaced("a", "SKIPPED"),
+     f"{REPLACING}: a was skipped and may still change; update it, or what decided that it was skipped"),
+    (lambda: replaced("x"), f"{REPLACING}: x cannot replace itself"),
+    (lambda: refused(add("y"), add("x", replaces="y"), tasks=(task_row("a"),)),
+     "operation 2 (add_task), replaces: y is new itself; write it as it is to be"),
+    (lambda: refused(add("x", replaces="a"), tasks=(task_row("a", "FAILED"), task_row("b", replaces="a"))),
+     f"{REPLACING}: a was replaced by b already; replace that one, when it has failed"),
+    (lambda: refused(("update_task", {"task_id": "a", "replaces": "b"}), tasks=tuple(map(task_row, "ab"))),
+     "operation 1 (update_task), replaces: replaces is for new tasks, which then take over what waits for the old one; "
+     "a is there already"),
+    (lambda: refused(("remove_task", {"task_id": "a"}), tasks=(task_row("a"), task_row("b", replaces="a"))),
+     "a cannot go: b replaces it"),
+    (lambda: refused(add(LONG, replaces="a"), tasks=(task_row("a", "FAILED"), task_row("b", "COMPLETED"), task_row("c")),
+                     dependencies=(dependency_row("b>c", type="CONDITIONAL", condition=f"results['a'] == '{'x' * 480}'"),)),
+     "the condition of b>c would have 538 characters with the names of replacements; 500 are allowed"),
+    (lambda: rejected({"tasks": [NOOP | {"replaces": "a"}]}), "plan: line 1, tasks[0].replaces: a cannot replace itself"),
+    (lambda: rejected({"tasks": [NOOP | {"replaces": "b"}]}),
+     "plan: line 1, tasks[0].replaces: there is no task b; there is a"),
     (lambda: taken_back(("update_task", {"task_id": "x", "timeout": 1})), "cannot undo: the task x was changed again since"),
     (lambda: taken_back(link("x>deploy")), "cannot undo: the dependency x>deploy was tied to x since"),
     (lambda: taken_back(*(add(f"n{number}", after=["x"]) for number in range(22))), f"cannot undo: {TIED}; and 2 more"),
