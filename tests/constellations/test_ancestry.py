@@ -41,7 +41,10 @@ def web(transactional_db, tmp_path) -> Iterator[Web]:
 
 def decided(approval: int):
     async def decide(client):
-        found = await client.call_tool("decide_approval", {"approval_id": approval, "decision": "approve"})
+        shown = (await client.call_tool("list_approvals", {})).structured_content["approvals"]
+        digest = next((each["digest"] for each in shown if each["id"] == approval), None)
+        decision = {"approval_id": approval, "decision": "approve", **({"digest": digest} if digest else {})}
+        found = await client.call_tool("decide_approval", decision)
         return found.content[0].text if found.is_error else found.structured_content["changed"]
 
     return decide

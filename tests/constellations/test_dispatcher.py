@@ -58,7 +58,8 @@ def test_commands_on_a_constellation_are_one_edit(digits):
 
 
 def test_commands_that_change_nothing_are_no_edit(digits):
-    done = execute_commands([{"tool": "remove_task", "parameters": {"task_id": "nobody"}}], digits.pk, author="user:1")
+    same = {"tool": "update_task", "parameters": {"task_id": "fetch", "max_attempts": 1}}
+    done = execute_commands([same], digits.pk, author="user:1")
     assert (done.edit, done.changed, done.version, done.diff) == (None, False, 1, [])
 
 

@@ -135,7 +135,7 @@ def _after_another(digits: Constellation):
 def test_an_edit_that_changes_nothing_has_seen_what_it_was_based_on(rest, colleague, digits, based_on, version, between):
     post(colleague, digits, update("train", timeout=60))
     body = {} if based_on is None else {"based_on": based_on}
-    answer = post(rest, digits, {"remove_task": {"task_id": "nobody"}}, **body)
+    answer = post(rest, digits, update("fetch", max_attempts=1), **body)
     found = answer.json()
     assert (answer.status_code, found["edit"], found["changed"]) == (200, None, False)
     assert (found["version"], answer.headers["ETag"], found["newest"]) == (version, f'"v{version}"', 2)

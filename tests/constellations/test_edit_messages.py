@@ -40,6 +40,7 @@ STORED = ("edits", "undoing", "previews", "edit_api", "errors")
 
 TABLES = (
     test_editing.test_a_refusal_names_the_operation_the_field_and_the_reason,
+    test_editing.test_removing_what_never_was_is_refused_with_the_nearest_name,
     test_editing.test_an_edit_is_a_bounded_list_of_operations,
     test_editing.test_an_update_leaves_no_task_half_in_steps,
     test_plans.test_a_field_of_a_task_says_what_it_takes,

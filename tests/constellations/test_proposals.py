@@ -104,7 +104,7 @@ def test_what_cannot_be_done_is_refused_at_once_and_nobody_is_asked(digits):
 
 def test_what_changes_nothing_is_no_proposal(digits):
     before = head(digits.session_id)
-    made = propose(digits, {"op": "remove_task", "parameters": {"task_id": "nobody"}})
+    made = propose(digits, {"op": "update_task", "parameters": {"task_id": "train", "max_attempts": 1}})
     assert (made.approval, made.edit, made.changed, head(digits.session_id)) == (None, None, False, before)
 
 

@@ -38,7 +38,6 @@ STEADY_KINDS = {"now": 60, "seen": 30, "older": 5, "undo": 5}
 
 STEADY_LOOK = 5
 """Of so many edits at a given pace one is made after another look at the graph."""
-GONE = {"op": "remove_task", "parameters": {"task_id": "nobody"}}
 
 
 # --- in the process
@@ -75,7 +74,9 @@ class Editor:
             self.carry_out(f"{number}.{part}", {"kind": kind, "edit_id": f"{self.name}-{number}-{part}", **ask})
 
     def ask(self, kind: str, live: LiveGraph) -> list[Fields]:
-        """What to do; `behind` is one edit and, made on the version before it, another of the same task."""
+        """What to do; `gone` removes twice what it added, `behind` is one edit and, made on the version before it, another of
+        the same task.
+        """
         constellation, version = live.constellation["id"], live.constellation["version"]
         plain: Fields = {"constellation": constellation, "operations": self.chance.change_set(live), "based_on": None}
         if kind == "behind" and (open_ones := self.chance.open_tasks(live)):
@@ -91,7 +92,9 @@ class Editor:
         if kind == "broken":
             return [{**plain, "operations": self.chance.broken(live)}]
         if kind == "gone":
-            return [{**plain, "operations": [GONE]}]
+            task = {"task_id": f"gone-{self.random.randrange(10**9)}"}
+            add, remove = {"op": "add_task", "parameters": {**task, "tool": "noop"}}, {"op": "remove_task", "parameters": task}
+            return [{**plain, "operations": [operation]} for operation in (add, remove, remove)]
         bases = {"seen": version, "older": max(1, version - self.random.randint(1, 6))}
         return [{**plain, "based_on": bases.get(kind)}]
 
