@@ -59,7 +59,7 @@ def _copy_task(draft: Draft, values: Row) -> None:
     if values["after"] is not None:
         return
     for upstream in draft.graph.upstream(values["copy"]):
-        line = draft.dependencies[_known(draft.edge(str(upstream), values["copy"]))]
+        line = draft.dependencies[draft.edge_there(str(upstream), values["copy"])]
         ends = {"dependency_id": f"{upstream}>{task_id}", "to": task_id}
         _add_dependency(draft, {"dependency": {**normal_dependency(line), **ends}}, {"to": "copy"})
 
