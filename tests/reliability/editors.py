@@ -31,7 +31,7 @@ PROGRAM = (
 )
 END_S = 120
 """Far above what an editor takes."""
-KINDS = {"now": 30, "seen": 20, "older": 15, "behind": 8, "again": 8, "shared": 5, "undo": 10, "broken": 4, "gone": 3}
+KINDS = {"now": 30, "seen": 20, "older": 15, "behind": 8, "again": 8, "shared": 5, "undo": 10, "broken": 4, "so": 3}
 """What an editor does, by weight; see `Editor.ask`."""
 STEADY_KINDS = {"now": 60, "seen": 30, "older": 5, "undo": 5}
 
@@ -74,7 +74,7 @@ class Editor:
             self.carry_out(f"{number}.{part}", {"kind": kind, "edit_id": f"{self.name}-{number}-{part}", **ask})
 
     def ask(self, kind: str, live: LiveGraph) -> list[Fields]:
-        """What to do; `gone` removes twice what it added, `behind` is one edit and, made on the version before it, another of
+        """What to do; `so` asks for what is so already, `behind` is one edit and, made on the version before it, another of
         the same task.
         """
         constellation, version = live.constellation["id"], live.constellation["version"]
@@ -91,10 +91,10 @@ class Editor:
             return [{**plain, "edit_id": edit_id, "operations": operations}]
         if kind == "broken":
             return [{**plain, "operations": self.chance.broken(live)}]
-        if kind == "gone":
-            task = {"task_id": f"gone-{self.random.randrange(10**9)}"}
-            add, remove = {"op": "add_task", "parameters": {**task, "tool": "noop"}}, {"op": "remove_task", "parameters": task}
-            return [{**plain, "operations": [operation]} for operation in (add, remove, remove)]
+        if kind == "so":
+            node = self.random.choice(list(live.nodes.values()))
+            same = {"op": "update_task", "parameters": {"task_id": node.key, "on_lost": node.row["on_lost"]}}
+            return [{**plain, "operations": [same]}]
         bases = {"seen": version, "older": max(1, version - self.random.randint(1, 6))}
         return [{**plain, "based_on": bases.get(kind)}]
 
