@@ -245,6 +245,10 @@ class Problem(serializers.Serializer):
     code = serializers.CharField()
     problems = ProblemPlace(many=True)
     version = serializers.IntegerField(required=False, help_text="Of a stale edit: the newest.")
+    between = serializers.ListField(
+        child=serializers.DictField(), required=False, help_text="Of a stale edit: the first of the edits since."
+    )
+    between_total = serializers.IntegerField(required=False, help_text="How many these are.")
 
 
 class EventRow(serializers.Serializer):

@@ -327,7 +327,7 @@ RECIPES = {
             "command": ["python", "train.py", "--epochs={epochs}", "{model}"],
             "parameters": {"model": {}, "epochs": {"type": "integer", "default": 30}},
         },
-        "broken": {"command": "x"},
+        "broken": {"command": []},
     }
 }  # fmt: skip
 
@@ -339,8 +339,8 @@ def recipe(tool: str, device: str = "laptop", **parameters):
 def test_an_action_may_name_a_recipe_of_its_device():
     (row,) = recipe("train", model="m.bin", epochs=3).tasks
     assert (row["tool"], row["arguments"]) == ("command", {"argv": ["python", "train.py", "--epochs=3", "m.bin"]})
-    (row,) = recipe("train", device="other", model="m.bin").tasks
-    assert row["tool"] == "train"
+    with pytest.raises(PlanRejected, match="there is no tool train"):
+        recipe("train", device="other", model="m.bin")
 
 
 @pytest.mark.parametrize(

@@ -237,7 +237,7 @@ def test_a_first_edit(rest, operator, mistake):
         found = rest.post(f"{path}/{end}/", {"operations": [operation]})
         assert (found.status_code, found.json()["code"]) == (400, "edit_refused")
         (problem,) = found.json()["problems"]
-        assert (problem["operation"], problem["field"], problem["message"]) == (0, field, sentence)
+        assert (problem["operation"], problem["field"], problem["message"]) == (1, field, sentence)
     assert not Edit.objects.exists()
     assert rest.post(f"{path}/edits/", {"operations": [mended]}).status_code == 201
 
