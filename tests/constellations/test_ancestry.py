@@ -14,7 +14,7 @@ from tests.agents.conftest import Rest, add_approvals
 from tests.constellations.planting import noop, plant
 from tests.constellations.test_mcp_http import Web
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.live]
 
 SCOPES = ("read", "operate", "edit", "approve")
 PLAN = "tasks: [{task_id: only, tool: noop}]"

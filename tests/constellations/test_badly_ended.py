@@ -5,6 +5,7 @@ import pytest
 from agents import services
 from agents.acting import asking
 from agents.approvals import approval_decide
+from agents.engine import runner
 from agents.models import Agent, Approval, Event, Loop
 from constellations.commands import constellation_reopen, constellation_retry
 from constellations.edits import edit_apply
@@ -79,8 +80,9 @@ def test_rules_for_failures_answer_to_a_deadline_and_retry_finds_it(engine, devi
 
 
 @pytest.fixture
-def lost(engine, device):
+def lost(engine, device, monkeypatch):
     """A task whose attempt was lost, and that waits for a person's word."""
+    monkeypatch.setattr(runner, "DRAIN_S", 0.1)
 
     def make(**plan) -> Constellation:
         engine.submit({"tasks": [command("a", "sleep", "600", on_lost="ask"), noop("b", after=["a"])], **plan})

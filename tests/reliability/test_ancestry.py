@@ -11,7 +11,7 @@ from constellations.commands import constellation_cancel
 from constellations.models import Attempt, Constellation
 from tests.reliability.cluster import marked, until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kill]
 
 BY = "user:1"
 

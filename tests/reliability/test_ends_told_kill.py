@@ -13,7 +13,7 @@ from tests.constellations.planting import noop
 from tests.reliability.cluster import Marks, until
 from tests.reliability.test_kill import all_answered
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kill]
 
 
 def chain(marks: Marks, devices: list[str], length: int, seconds: float = 0.05) -> dict:

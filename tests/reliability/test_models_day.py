@@ -12,7 +12,7 @@ from tests.agents.conftest import make_token
 from tests.constellations.test_mcp_http import Web
 from tests.reliability.cluster import until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.live]
 SCRIPT = "import json; print(json.dumps({'rows': ['row %d' % n for n in range(5000)]}))"
 RESULT = {"rows": [f"row {number}" for number in range(5_000)]}
 PLAN = {

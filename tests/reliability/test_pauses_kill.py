@@ -10,7 +10,7 @@ from agents.verification import verify
 from constellations.models import Constellation, Task
 from tests.reliability.cluster import Marks, until
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kill]
 BY = "user:1"
 
 
