@@ -115,7 +115,7 @@ def _forked(asked: Fields) -> Forked:
     )
     live = _rehearsed(source, built)
     wishes = _wishes(live, asked)
-    if not (live.open or wishes.changes or wishes.retry):
+    if not (live.open or live.news or wishes.changes or wishes.retry):
         raise NotForked(f"{_name(source)} at {seq}: all its tasks had ended; name tasks to retry, or give operations")
     fields = {"name": source["name"], "rules": source["rules"], "fired": source["fired"]}
     return Forked({**fields, "forked_from_id": key, "forked_at": seq}, built, wishes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from agents.clock import from_iso
 from agents.tables import TABLES, Fields
 from agents.turns import PIECE, Turn
 from constellations.drafts import SKIPPED
@@ -82,11 +83,15 @@ class LiveGraph(GraphRows):
     def _skip(self, turn: Turn, never: list[Edge]) -> None:
         """All tasks that can never start because of `never`, and because of each other, in one pass."""
         steps: list[tuple[Fields, Fields]] = []
+        anew: list[str] = []
         while never:
             edge = never.pop()
             node = edge.down
+            if node.skipped and _is_decided_otherwise(node):
+                anew.append(node.key)
             if edge.verdict is not False or node.row["state"] not in ("WAITING_DEPENDENCY", "PENDING"):
                 continue  # what had decided it may itself have been revived in the same pass
+            edge = _deciding_edge(node) or edge
             fields = self.end_fields(turn)
             if edge.condition_failed:
                 fields["condition_failed"] = True
@@ -95,6 +100,8 @@ class LiveGraph(GraphRows):
             self.note_news(node)
             never += self._after_skip(turn, node)
         turn.record_steps("tasks_skipped", "task", steps)
+        if anew:
+            self.evaluate(turn, anew)
 
     def _after_skip(self, turn: Turn, node: Node) -> list[Edge]:
         for edge in node.outgoing:
@@ -114,7 +121,7 @@ class LiveGraph(GraphRows):
             for edge in node.incoming:
                 self.judge(edge)
             self.count(node)
-            no = next((edge for edge in node.incoming if edge.verdict is False), None)
+            no = _deciding_edge(node)
             if node.skipped and (no is None or _is_decided_otherwise(node)):
                 self._revive(turn, node)
                 for edge in node.outgoing:
@@ -133,9 +140,16 @@ class LiveGraph(GraphRows):
     def _revive(self, turn: Turn, node: Node) -> None:
         """An edit changed what had decided that `node` is skipped; what was skipped because of it is looked at too."""
         marks: Fields = {name: False for name in ("untold", "condition_failed") if node.row[name]}
+        marks |= self.deadline_left(turn, node)
         turn.transition(TASK, "task", node.row, "revive", {"skipped": True}, ended_at=None, **marks)
         self.open += 1
         self.note_news(node)
+
+    def deadline_left(self, turn: Turn, node: Node) -> Fields:
+        """Fields of a task that begins again: a deadline that is over is taken away, because it would end the task at once."""
+        deadline = node.row["deadline"]
+        is_over = deadline is not None and from_iso(self.constellation["created_at"]) + deadline <= turn.ts
+        return {"deadline": None} if is_over else {}
 
     def reopen(self, node: Node) -> bool:
         """`node`, which had ended, is about to begin again; whether it waits for something."""
@@ -268,10 +282,17 @@ def _why_skipped(edge: Edge) -> str:
     return f"{SKIPPED}: {edge.row['dependency_id']} {edge.why}"[:REASON_LENGTH]
 
 
+def _deciding_edge(node: Node) -> Edge | None:
+    """Which dependency decides that a node never starts: one whose condition could not be evaluated before all others, so that
+    it makes no difference which upstream task ended first.
+    """
+    never = [edge for edge in node.incoming if edge.verdict is False]
+    return next((edge for edge in never if edge.condition_failed), never[0] if never else None)
+
+
 def _is_decided_otherwise(node: Node) -> bool:
     """Whether a condition that could not be evaluated is not what skips a skipped node any more, or only now is."""
-    never = [edge for edge in node.incoming if edge.verdict is False]
-    failed, reason = node.row["condition_failed"], node.row["reason"]
-    if not (failed or any(edge.condition_failed for edge in never)):
-        return False
-    return not any(edge.condition_failed == failed and _why_skipped(edge) == reason for edge in never)
+    reasons = {_why_skipped(edge) for edge in node.incoming if edge.condition_failed}
+    if bool(reasons) != node.row["condition_failed"]:
+        return True
+    return bool(reasons) and node.row["reason"] not in reasons

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from agents.clock import from_iso
 from agents.tables import Fields
 from agents.turns import Turn
 from constellations.errors import NotRetried
@@ -94,7 +93,5 @@ def _step(live: LiveGraph, turn: Turn, node: Node, reason: str) -> tuple[Fields,
     }
     if node.row["untold"]:
         fields["untold"] = False
-    if node.row["deadline"] is not None:
-        over = from_iso(live.constellation["created_at"]) + node.row["deadline"] <= turn.ts
-        fields["deadline"] = None if over else node.row["deadline"]
+    fields |= live.deadline_left(turn, node)
     return turn.step(TASK, node.row, "retry", {"unmet": unmet}, reason[:REASON_LENGTH], **fields)

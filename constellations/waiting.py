@@ -148,10 +148,15 @@ def _approval(task: Task) -> Fields | None:
 
 
 def _awaits(task: Task) -> Fields | None:
-    """An attempt that has given back its slot: a time or an event wakes it, and then it wants the slot again."""
+    """An attempt that has given back its slot: a time or an event wakes it, and then it wants the slot again.
+
+    While its session is paused, nothing that comes is taken up.
+    """
     attempt = Attempt.objects.filter(task=task, outcome="", holds_slot=False).select_related("agent").first()
     if attempt is None:
         return None
+    if (paused := _paused(task)) is not None:
+        return paused
     agent = attempt.agent
     text = f"its agent waits ({agent.state})" + (f": {agent.reason}" if agent.reason else "")
     return told("waits", text, agent=agent.pk, state=agent.state)

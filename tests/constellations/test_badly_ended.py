@@ -237,3 +237,44 @@ def test_what_a_condition_skipped_is_not_retried_but_its_condition_is_named(engi
     made = engine.carry_out(misspelt())
     with pytest.raises(NotRetried, match=r"deploy was skipped: train>deploy condition unknown: .*; mend the condition"):
         constellation_retry(made.pk, ["deploy"], by="user:1")
+
+
+@pytest.mark.parametrize("first", ["train", "check"])
+def test_which_end_comes_first_makes_no_difference(engine, device, first):
+    lines = [
+        {"from": "train", "to": "deploy", "type": "CONDITIONAL", "condition": "acuracy > 0.95"},
+        {"from": "check", "to": "deploy", "type": "CONDITIONAL", "condition": "n > 5"},
+    ]
+    other = {"train": "check", "check": "train"}[first]
+    tasks = [noop("train", {"accuracy": 0.97}), noop("check", {"n": 1}), noop("deploy"), noop("announce", after=["deploy"])]
+    order = {"from": first, "to": other, "type": "SUCCESS_ONLY"}
+    made = engine.carry_out(
+        {"tasks": tasks, "dependencies": [*lines, order], "replan": [told_of("condition_failed", "deploy")]}
+    )
+    assert ended(made) == ("PARTIALLY_FAILED", "partially_failed", 3)
+    deploy = made.tasks.get(task_id="deploy")
+    assert deploy.condition_failed
+    assert deploy.reason.startswith("skipped: train>deploy condition unknown: `acuracy`")
+    assert made.tasks.get(task_id="announce").condition_failed
+    assert len(made.fired) == 1
+
+
+def test_what_is_revived_after_its_deadline_has_all_the_time_there_is(engine, device):
+    line = {"from": "train", "to": "deploy", "type": "CONDITIONAL", "condition": "acuracy > 0.95"}
+    tasks = [noop("train", {"accuracy": 0.97}), noop("deploy", deadline=0.4), command("slow", "sleep", "0.6")]
+    made = engine.carry_out({"tasks": tasks, "dependencies": [line]})
+    item, _ = constellation_reopen(made.pk, operations=[MENDED], by="user:1")
+    engine.run()
+    item.refresh_from_db()
+    assert item.outcome == "completed"
+    deploy = made.tasks.get(task_id="deploy")
+    assert (deploy.state, deploy.deadline) == ("COMPLETED", None)
+
+
+def test_what_waited_for_a_task_that_is_retried_late_does_not_fail_by_its_deadline(engine, device):
+    tasks = [command("a", "false"), noop("b", after=["a"], deadline=0.4), command("slow", "sleep", "0.6")]
+    made = engine.carry_out({"tasks": tasks})
+    mend = {"update_task": {"task_id": "a", "command": ["true"]}}
+    constellation_reopen(made.pk, operations=[mend], retry=["a"], by="user:1")
+    engine.run()
+    assert states(made) == {"a": "COMPLETED", "b": "COMPLETED", "slow": "COMPLETED"}

@@ -237,6 +237,7 @@ def test_paused_in_the_middle_of_a_call_it_goes_on_after_it(engine, device):
     engine.run(found("agents_actor", "state = 'paused'"))
     device.refresh_from_db()
     assert device.used == 0
+    assert why(Task.objects.get())["text"].startswith("its session is paused")
     services.command_submit(session.pk, "resume", "r", {}, by="user:1")
     engine.run()
     assert Task.objects.get().state == "COMPLETED"

@@ -122,13 +122,13 @@ def test_a_skipped_task_that_is_revived_before_that_was_told_is_not_told_of(engi
     assert (states(made), made.fired) == ({"first": "COMPLETED", "a": "COMPLETED", "mid": "COMPLETED"}, {})
 
 
-def test_a_fork_tells_what_had_not_been_told_where_it_begins(engine, device, operator):
+@pytest.mark.parametrize("operations", [[{"add_task": noop("more")}], []], ids=["with more to do", "with all its tasks ended"])
+def test_a_fork_tells_what_had_not_been_told_where_it_begins(engine, device, operator, operations):
     made = paused_while_it_runs(engine, {"tasks": [command("a", "sleep", "0.3")], "replan": [answer("task_completed", "a")]})
-    operations = [{"add_task": noop("more")}]
     session, _, _ = constellation_fork(made.pk, operator, operations=operations, by=f"user:{operator.pk}")
     engine.run(until=found("constellations_constellation", "state = 'COMPLETED'"))
     fork = Constellation.objects.get(session=session)
-    assert states(fork) == {"a": "COMPLETED", "more": "COMPLETED", "after_a": "COMPLETED"}
+    assert states(fork) == {"a": "COMPLETED", "after_a": "COMPLETED", **({"more": "COMPLETED"} if operations else {})}
     assert taken(fork).count("a") == 1
     resume(engine, made)
     assert made.fired == {"answer": 1}
