@@ -1,17 +1,15 @@
 """Tasks in steps, gates and policies, carried out by the real engine: device agents and their tool loops from row to row."""
 
-from threading import Thread
-
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from agents import policies, services, storage
 from agents.approvals import approval_decide
+from agents.engine import runner
 from agents.models import Agent, Approval, Event, Evidence, Loop, PhaseRecord, Transition
 from constellations.models import Attempt, Task
 from constellations.waiting import why
 from project.settings import _progress
-from tests.constellations.test_live_edits import outsider, until
 from tests.constellations.test_work import in_thread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
@@ -213,18 +211,13 @@ def test_a_rejected_task_fails_and_is_not_tried_again(engine, device):
     assert "not today" in task.error
 
 
-def test_a_cancel_and_a_new_request_in_one_breath_end_one_actor_and_begin_the_next(engine, device):
+def test_a_cancel_and_a_new_request_in_one_breath_end_one_actor_and_begin_the_next(engine, device, monkeypatch):
+    monkeypatch.setattr(runner, "DRAIN_S", 0.1)
     session, _ = engine.submit({"tasks": [steps(sh("sleep 30"))]})
-
-    def ask_for_both(_) -> None:
-        until(Evidence.objects.exists)
-        services.command_submit(session.pk, "cancel", "c", {"reason": "enough"}, by="user:1")
-        engine.submit({"tasks": [steps(sh("echo 1"))]}, session)
-
-    asking = Thread(target=outsider, args=(ask_for_both,))
-    asking.start()
+    engine.run(found("agents_evidence", "id > 0"))
+    services.command_submit(session.pk, "cancel", "c", {"reason": "enough"}, by="user:1")
+    engine.submit({"tasks": [steps(sh("echo 1"))]}, session)
     engine.run()
-    asking.join()
     assert list(session.actors.order_by("epoch").values_list("state", flat=True)) == ["cancelled", "idle"]
     assert list(Task.objects.order_by("id").values_list("state", flat=True)) == ["CANCELLED", "COMPLETED"]
     assert Loop.objects.order_by("id").first().state == "Halted"
