@@ -97,8 +97,8 @@ def _change_edge(chance: random.Random, rows: list[dict], number: int, part: int
 
 
 def _remove(chance: random.Random, rows: list[dict], number: int, part: int) -> dict:
-    """What the edit before has added; the first one takes back its own."""
-    return {"remove_task": {"task_id": f"n{max(number - 1, 0)}-{part}"}}
+    """What the edit before has added; there is none before the first."""
+    return {"remove_task": {"task_id": f"n{number - 1}-{part}"}} if number else _update(chance, rows, number, part)
 
 
 def _unlink(chance: random.Random, rows: list[dict], number: int, part: int) -> dict:
