@@ -10,6 +10,7 @@ from typing import Any
 from agents.acting.policies import Rule, judge, target_of
 from agents.clock import now_iso
 from agents.engine import surroundings
+from agents.garbage import nothing_collected
 from agents.models import Policy
 from agents.policies import POLICIES
 from agents.replay import consistent_read
@@ -36,14 +37,15 @@ def edit_preview(constellation_id: int, operations: Sequence[Any], based_on: int
     It is made on `newest`. `version` is the one that its author has seen, `based_on` where that is given: apply the operations
     with it as `based_on`.
     """
-    with consistent_read():
-        live, devices, rules = graph_copied(constellation_id), known_devices(), known_rules()
-        newest = live.constellation["version"]
-        stands = asdict(standing.standing_on(constellation_id, newest if based_on is None else based_on, newest))
-    try:
-        return {**stands, **preview(live, operations, devices, rules, based_on)}
-    finally:
-        live.take_apart()
+    with nothing_collected():  # all of the copy is in use until it is taken apart
+        with consistent_read():
+            live, devices, rules = graph_copied(constellation_id), known_devices(), known_rules()
+            newest = live.constellation["version"]
+            stands = asdict(standing.standing_on(constellation_id, newest if based_on is None else based_on, newest))
+        try:
+            return {**stands, **preview(live, operations, devices, rules, based_on)}
+        finally:
+            live.take_apart()
 
 
 def known_rules() -> list[Rule]:
@@ -80,20 +82,23 @@ class Watch:
         """None where nothing was changed."""
         if not self._found:
             return None
-        before, after = map(_longest_path, self._shapes)
+        with nothing_collected():
+            before = _longest_path(self._shapes[0])
+            after = before if self._shapes[0] == self._shapes[1] else _longest_path(self._shapes[1])
         return {**self._found, "critical_path_before": before, "critical_path_after": after}
 
 
 Shape = tuple[list[Any], list[Any]]
-"""The tasks of a graph, and its edges."""
+"""The tasks of a graph in a topological order, and its edges."""
 
 
 def _shape(live: LiveGraph) -> Shape:
-    return list(live.graph), list(live.graph.edges())
+    return live.graph.topological_order(), list(live.graph.edges())
 
 
 def _longest_path(shape: Shape) -> list[str]:
-    return [str(key) for key in analysis.longest_path(analysis.digraph(*shape))]
+    order, edges = shape
+    return [str(key) for key in analysis.longest_path(analysis.digraph(order, edges), order)]
 
 
 def critical_path(live: LiveGraph) -> list[str]:
