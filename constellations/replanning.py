@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agents.errors import AgentsError
 from agents.storage import cursor, store
+from agents.tables import Fields
 from agents.turns import PIECE, Turn
 from constellations import planner
+from constellations.adoption import REOPEN
 from constellations.dispatcher import InTurn, commands_of, execute_commands
 from constellations.edits import PLANNERS
 from constellations.errors import LimitReached
@@ -51,11 +54,15 @@ class Replanning:
             return
         self._sessions += 1
         for proposal in proposals:
-            if proposal.does != "edit":
-                self._count(proposal)
-                self.ending = proposal
-                break  # nothing is left to be changed for the others
-            self._apply(turn, proposal)
+            if proposal.does == "edit":
+                self._apply(turn, proposal)
+                continue
+            self._count(proposal)
+            if proposal.does == "restart" and REOPEN in work.interaction["payload"]:
+                self._refuse(turn, proposal, "the constellation was reopened, so there is no request to plan anew")
+                continue  # the run goes on, so the others have their say
+            self.ending = proposal
+            break  # nothing is left to be changed for the others
         turn.transition(
             CONSTELLATION_AGENT, "agent", work.agent, "edited", reason="; ".join(p.rule for p in proposals)[:500],
             also={"constellation": {str(work.subject): {"fired": work.constellation["fired"]}}},
@@ -82,9 +89,12 @@ class Replanning:
             self.failure = str(error)
             return
         except AgentsError as error:
-            turn.record("edit_refused", rule=proposal.rule, message=str(error), problems=error.problems)
+            self._refuse(turn, proposal, str(error), error.problems)
             return
         work.set_deadlines(entry["task"] for entry in done.diff if "task" in entry and entry["change"] != "removed")
+
+    def _refuse(self, turn: Turn, proposal: planner.Proposal, message: str, problems: Sequence[Fields] = ()) -> None:
+        turn.record("edit_refused", rule=proposal.rule, message=message, problems=list(problems))
 
     def _count(self, proposal: planner.Proposal) -> int:
         """How often the rule has fired now."""

@@ -186,7 +186,8 @@ class ConstellationWork:
         if self.replanning.failure:
             self._give_up(turn)
             return False
-        if self.replanning.ending and self._follow_rule(turn, now):
+        if self.replanning.ending:
+            self._follow_rule(turn, now, self.replanning.ending)
             return False
         more = self.dispatch.offer(turn, left, draining=self.drive.draining, paused=paused)
         self._look_at = None if paused else self._next_look(now)
@@ -262,27 +263,21 @@ class ConstellationWork:
         turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "failed" if state == "FAILED" else "finished", reason=reason)
         self._finish(turn, OUTCOME_OF[state], result)
 
-    def _follow_rule(self, turn: Turn, now: float) -> bool:
-        """A rule ends the run, or begins it once more; False where it cannot begin once more, and goes on as it is."""
-        ending, self.replanning.ending = self.replanning.ending, None
-        assert ending is not None
-        if ending.does == "restart":
-            return self._restart_by_rule(turn, ending)
-        if self.constellation["state"] == "PAUSED":  # nothing in it will start any more
-            turn.transition(CONSTELLATION, "constellation", self.constellation, "resume", reason=ending.reason)
-        self.ends.cancel_open(turn, ending.reason)
-        self._close(turn, now, ending.reason, given_up=ending.does == "fail")
-        return True
-
-    def _restart_by_rule(self, turn: Turn, ending: planner.Proposal) -> bool:
-        if adoption.REOPEN in self.interaction["payload"]:
-            said = "the constellation was reopened, so there is no request to plan anew"
-            turn.record("edit_refused", rule=ending.rule, message=said, problems=[])
-            return False
-        if not self.restart(turn, ending.reason):
+    def _follow_rule(self, turn: Turn, now: float, ending: planner.Proposal) -> None:
+        """A rule ends the run, or begins it once more."""
+        self.replanning.ending = None
+        if ending.does != "restart":
+            self._close_early(turn, now, ending.reason, given_up=ending.does == "fail")
+        elif not self.restart(turn, ending.reason):
             self.replanning.failure = f"limit reached: {RESTARTS} restarts"
             self._give_up(turn)
-        return True
+
+    def _close_early(self, turn: Turn, now: float, reason: str, *, given_up: bool) -> None:
+        """The run ends whatever is open in it."""
+        if self.constellation["state"] == "PAUSED":  # nothing in it will start any more
+            turn.transition(CONSTELLATION, "constellation", self.constellation, "resume", reason=reason)
+        self.ends.cancel_open(turn, reason)
+        self._close(turn, now, reason, given_up=given_up)
 
     def _give_up(self, turn: Turn) -> None:
         self._end_everything(turn, self.replanning.failure)

@@ -78,6 +78,16 @@ def test_a_rule_ends_a_run_badly_though_much_of_it_completed(engine, device):
 def test_a_rule_ends_a_run_that_is_paused(engine, device):
     plan = {"tasks": [command("a", "sleep", "0.4"), noop("b", after=["a"])], "replan": [rule("task_ended", "a", fail="enough")]}
     _, item = engine.submit(plan)
+    engine.run(paused_before_the_end())
+    found = Constellation.objects.get(interaction=item)
+    assert (found.state, states(found)) == ("FAILED", {"a": "COMPLETED", "b": "CANCELLED"})
+
+
+FIRST = "SELECT min(id) FROM constellations_constellation"
+
+
+def paused_before_the_end():
+    """Pauses the first constellation when a task of it runs; is true when its interaction has ended."""
     done = []
 
     def until() -> bool:
@@ -85,12 +95,7 @@ def test_a_rule_ends_a_run_that_is_paused(engine, device):
             in_thread(lambda key: done.append(commands.constellation_pause(key, by=BY)), query(FIRST))
         return bool(done) and query("SELECT count(*) FROM agents_inboxitem WHERE state = 'done'") == 1
 
-    engine.run(until)
-    found = Constellation.objects.get(interaction=item)
-    assert (found.state, states(found)) == ("FAILED", {"a": "COMPLETED", "b": "CANCELLED"})
-
-
-FIRST = "SELECT min(id) FROM constellations_constellation"
+    return until
 
 
 # Restarts
@@ -142,6 +147,23 @@ def test_what_was_reopened_is_not_restarted_and_says_so(engine, device):
     assert Event.objects.get(type="edit_refused").data["message"] == (
         "the constellation was reopened, so there is no request to plan anew"
     )
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
+def test_a_restart_that_is_refused_leaves_the_other_rules_their_say(engine, device, order):
+    when = {"event": "task_failed", "task": "b"}
+    rules = [
+        {"name": "r1", "when": when, "restart": True},
+        {"name": "r2", "when": when, "edit": [{"add_task": noop("q")}]},
+        {"name": "r3", "when": {"event": "task_completed", "task": "q"}, "fail": "q is there"},
+    ]
+    found = engine.carry_out({"tasks": [noop("a")], "absent": ["b"], "replan": [rules[each] for each in order]})
+    commands.constellation_reopen(found.pk, operations=[{"add_task": command("b", "false")}], by=BY)
+    engine.run()
+    found.refresh_from_db()
+    assert states(found) == {"a": "COMPLETED", "b": "FAILED", "q": "COMPLETED"}
+    assert [event.data["rule"] for event in Event.objects.filter(type="edit_refused")] == ["r1"]
+    assert (found.state, found.reason) == ("FAILED", "q is there")
 
 
 # Errors, copies, other devices
