@@ -184,7 +184,7 @@ class ConstellationWork:
         if self.live.news:
             self.replanning.session(turn)
         if self.replanning.failure:
-            self._give_up(turn)
+            self._give_up(turn, now)
             return False
         if self.replanning.ending:
             self._follow_rule(turn, now, self.replanning.ending)
@@ -270,7 +270,7 @@ class ConstellationWork:
             self._close_early(turn, now, ending.reason, given_up=ending.does == "fail")
         elif not self.restart(turn, ending.reason):
             self.replanning.failure = f"limit reached: {RESTARTS} restarts"
-            self._give_up(turn)
+            self._give_up(turn, now)
 
     def _close_early(self, turn: Turn, now: float, reason: str, *, given_up: bool) -> None:
         """The run ends whatever is open in it."""
@@ -279,10 +279,9 @@ class ConstellationWork:
         self.ends.cancel_open(turn, reason)
         self._close(turn, now, reason, given_up=given_up)
 
-    def _give_up(self, turn: Turn) -> None:
-        self._end_everything(turn, self.replanning.failure)
-        turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "failed", reason=self.replanning.failure)
-        self._finish(turn, "failed", {"summary": self.replanning.failure})
+    def _give_up(self, turn: Turn, now: float) -> None:
+        """A limit has been reached. What became of the tasks stays, so that a person may mend them and go on."""
+        self._close_early(turn, now, self.replanning.failure, given_up=True)
 
     def _finish(self, turn: Turn, outcome: str, result: Fields) -> None:
         self._leave(turn)

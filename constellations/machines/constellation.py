@@ -6,7 +6,7 @@ CLOSED = ("COMPLETED", "PARTIALLY_FAILED", "FAILED")
 VERDICTS = ("all_done", "some_failed", "none_completed")
 """How a close ends, in the order of CLOSED; `constellations.verdict` says which it is."""
 GIVEN_UP = "given_up"
-"""The verdict where a replan rule ends the run badly, whatever has become of its tasks."""
+"""The verdict where a replan rule ends the run badly, or a limit of replanning is reached, whatever has become of its tasks."""
 
 CONSTELLATION = register(
     Machine(
@@ -24,7 +24,9 @@ CONSTELLATION = register(
                 Row("EXECUTING", "close", state, guard={"verdict": verdict})
                 for verdict, state in zip(VERDICTS, CLOSED, strict=True)
             ),
-            Row("EXECUTING", "close", "FAILED", guard={"verdict": GIVEN_UP}, note="a replan rule ends the run badly"),
+            Row(
+                "EXECUTING", "close", "FAILED", guard={"verdict": GIVEN_UP}, note="a replan rule or a limit ends the run badly"
+            ),
             *(Row(state, "reopen", "EXECUTING", note="a retry, or an edit that adds work") for state in CLOSED),
             Row(ANY, "cancel", "CANCELLED"),
         ),

@@ -527,6 +527,7 @@ def test_a_planner_that_adds_more_fails_and_names_the_limit(engine, device, monk
     monkeypatch.setattr(live, "ADDED", 1)
     rule = {"when": {"event": "task_completed", "task": "a"}, "edit": [{"add_task": noop("x")}, {"add_task": noop("y")}]}
     found = engine.carry_out({"tasks": [noop("a")], "replan": [rule]})
-    assert found.state == "CANCELLED"
-    assert found.interaction.result["summary"] == "limit reached: edits add at most 1 tasks in one interaction, 0 so far"
+    limit = "limit reached: edits add at most 1 tasks in one interaction, 0 so far"
+    assert (found.state, found.reason, found.interaction.outcome) == ("FAILED", limit, "failed")
+    assert found.interaction.result["summary"] == f"1 of 1 tasks completed, 0 failed, 0 cancelled or skipped; {limit}"
     assert Task.objects.count() == 1

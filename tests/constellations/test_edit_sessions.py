@@ -61,8 +61,9 @@ def test_fifty_editing_sessions_are_carried_out(engine, device):
 def test_one_more_fails_the_agent_and_names_the_limit(engine, device):
     found = engine.carry_out(replanned(EDITING_SESSIONS + 1))
     assert (found.agent.state, found.agent.reason) == ("FAIL", "limit reached: 50 editing sessions")
-    assert (found.state, found.edits.count(), sessions_of(found.agent)) == ("CANCELLED", SESSIONS, SESSIONS)
-    assert (found.interaction.outcome, found.interaction.result["summary"]) == ("failed", found.agent.reason)
+    assert (found.state, found.edits.count(), sessions_of(found.agent)) == ("FAILED", SESSIONS, SESSIONS)
+    assert (found.interaction.outcome, found.reason) == ("failed", found.agent.reason)
+    assert found.interaction.result["summary"].endswith(f"; {found.reason}")
     assert not found.tasks.filter(state__in=("PENDING", "WAITING_DEPENDENCY", "RUNNING")).exists()
     assert list(verify()) == []
 

@@ -135,7 +135,39 @@ def test_restarts_by_rules_are_bounded_and_the_limit_is_named(engine, device):
     engine.run()
     item.refresh_from_db()
     assert Constellation.objects.filter(interaction=item).count() == limits.RESTARTS + 1
-    assert (item.outcome, item.result["summary"]) == ("failed", "limit reached: 5 restarts")
+    assert (item.outcome, item.result["summary"]) == (
+        "failed",
+        "0 of 1 tasks completed, 1 failed, 0 cancelled or skipped; limit reached: 5 restarts",
+    )
+
+
+def test_a_run_that_has_reached_its_limit_of_restarts_has_failed_and_can_be_mended(engine, device):
+    plan = {
+        "tasks": [command("a", "false"), command("b", "sleep", "60"), noop("c", after=["b"])],
+        "replan": [rule("task_failed", "a", restart=True, times=9)],
+    }
+    _, item = engine.submit(plan)
+    engine.run()
+    last = Constellation.objects.filter(interaction=item).latest("id")
+    assert (last.state, last.reason, agent_state()) == ("FAILED", "limit reached: 5 restarts", "FAIL")
+    assert states(last) == {"a": "FAILED", "b": "CANCELLED", "c": "CANCELLED"}
+    assert last.tasks.get(task_id="b").reason == "cancelled: limit reached: 5 restarts"
+    assert not Attempt.objects.filter(outcome="").exists()
+    assert last.interaction.result["failed"] == 1
+    mends = [{"update_task": {"task_id": name, "command": ["true"]}} for name in "ab"]
+    commands.constellation_retry(last.pk, ["a", "b"], by=BY, operations=mends)
+    engine.run()
+    last.refresh_from_db()
+    assert (last.state, last.tasks.get(task_id="a").state) == ("COMPLETED", "COMPLETED")
+
+
+def test_a_run_that_reaches_a_limit_while_it_is_paused_has_failed(engine, device, monkeypatch):
+    monkeypatch.setattr("constellations.work.RESTARTS", 0)
+    plan = {"tasks": [command("a", "sh", "-c", "sleep 0.4; false"), noop("b", after=["a"])]}
+    _, item = engine.submit({**plan, "replan": [rule("task_failed", restart=True)]})
+    engine.run(paused_before_the_end())
+    found = Constellation.objects.get(interaction=item)
+    assert (found.state, found.reason) == ("FAILED", "limit reached: 0 restarts")
 
 
 def test_what_was_reopened_is_not_restarted_and_says_so(engine, device):
