@@ -32,10 +32,15 @@ def error_of(task: Mapping[str, Any]) -> dict[str, str]:
 
 def slips_in(condition: str) -> Iterator[str]:
     """What a good condition says of an error that no error has; raises ConditionRejected."""
-    for node in parts(condition):
-        if isinstance(node, ast.Attribute) and _is_error(node.value) and node.attr not in KEYS:
-            yield f"an error has no {node.attr}{did_you_mean(node.attr, KEYS)}"
-        elif isinstance(node, ast.Compare) and any(map(_is_kind, (node.left, *node.comparators))):
+    nodes = list(parts(condition))
+    by_part = {id(node.value) for node in nodes if isinstance(node, ast.Attribute | ast.Subscript)}
+    for node in nodes:
+        part = _part_of_error(node)
+        if part is not None and part not in KEYS:
+            yield f"an error has no {part}{did_you_mean(part, KEYS)}"
+        elif _is_error(node) and id(node) not in by_part:
+            yield f"`{ERROR}` by itself is no text; write {' or '.join(f'{ERROR}.{key}' for key in KEYS)}"
+        elif isinstance(node, ast.Compare) and "kind" in map(_part_of_error, (node.left, *node.comparators)):
             for text in _texts_in(node):
                 if text not in ERROR_KINDS:
                     yield f"there is no kind of error '{text}'{did_you_mean(text, ERROR_KINDS)}"
@@ -45,8 +50,13 @@ def _is_error(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id == ERROR
 
 
-def _is_kind(node: ast.AST) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr == "kind" and _is_error(node.value)
+def _part_of_error(node: ast.AST) -> str | None:
+    """What is read of the error: `kind` in error.kind and in error['kind']; None where it is something else, or calculated."""
+    if isinstance(node, ast.Attribute) and _is_error(node.value):
+        return node.attr
+    if isinstance(node, ast.Subscript) and _is_error(node.value) and isinstance(node.slice, ast.Constant):
+        return str(node.slice.value)
+    return None
 
 
 def _texts_in(comparison: ast.Compare) -> Iterator[str]:

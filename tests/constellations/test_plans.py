@@ -574,6 +574,30 @@ def test_two_tasks_depend_on_each_other_once():
             ".when.condition",
             "there is no kind of error 'timout'; did you mean timeout?",
         ),
+        *(
+            (
+                f"""{{when: {{event: task_failed, condition: "{condition}"}}, finish: true}}""",
+                ".when.condition",
+                "`error` by itself is no text; write error.kind or error.text",
+            )
+            for condition in (
+                "error == 'timeout'",
+                "'disk full' in error",
+                "error in ['lost']",
+                "not error",
+                "error.kind == 'lost' or error",
+            )
+        ),
+        (
+            """{when: {event: task_failed, condition: "error['kint'] == 'timeout'"}, finish: true}""",
+            ".when.condition",
+            "an error has no kint; did you mean kind?",
+        ),
+        (
+            """{when: {event: task_failed, condition: "error['kind'] == 'timout'"}, finish: true}""",
+            ".when.condition",
+            "there is no kind of error 'timout'; did you mean timeout?",
+        ),
         (
             "{when: {event: task_failed}, edit: [{add_task: {task_id: b, copy: '{task}', tol: noop}}]}",
             ".edit[0].add_task.tol",
@@ -594,6 +618,11 @@ def test_two_tasks_depend_on_each_other_once():
 )
 def test_a_rule_says_what_is_wrong_with_it(rule, key, message):
     assert problem(f"{NOOP}replan:\n  - {rule}\n") == (4, f"replan[0]{key}", message)
+
+
+@pytest.mark.parametrize("event", ["task_completed", "task_ended"])
+def test_a_rule_may_compare_what_a_result_calls_error(event):
+    assert len(plan(f"{NOOP}replan:\n  - {{when: {{event: {event}, condition: error < 0.1}}, finish: true}}\n").rules) == 1
 
 
 def test_a_rule_may_answer_to_a_task_that_another_rule_adds():
