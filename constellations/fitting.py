@@ -18,9 +18,11 @@ def fits(name: str, device: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
     return set(task["capabilities"]) <= set(device["capabilities"])
 
 
-def wish_of(task: Mapping[str, Any]) -> str:
-    """What a task that names no device asks of one, in words that follow "has"; empty where any device will do."""
+def why_none_fits(task: Mapping[str, Any]) -> str:
+    """That there is no device such as a task asks for which names none."""
     asked = [f"the type {task['device_type']}"] if task["device_type"] else []
     asked += [f"the capabilities {', '.join(task['capabilities'])}"] if task["capabilities"] else []
-    asked += [f"another name than {', '.join(task['not_device'])}"] if task["not_device"] else []
-    return " and ".join(asked)
+    left_out = ", ".join(task["not_device"])
+    if not asked:
+        return f"not_device leaves no device: it names {left_out}" if left_out else "no device is there"
+    return (f"leaving out {left_out} (not_device), " if left_out else "") + f"no device has {' and '.join(asked)}"

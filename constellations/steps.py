@@ -21,7 +21,7 @@ from constellations.drafts import (
     normal_task,
     why_not,
 )
-from constellations.fitting import DEVICE_FIELDS, fits, wish_of
+from constellations.fitting import DEVICE_FIELDS, fits, why_none_fits
 from constellations.forms import DEPENDENCY_DEFAULTS
 from constellations.replacing import take_over
 from constellations.values import Finding, Row, did_you_mean, key_text
@@ -329,10 +329,9 @@ def _unknown_device(row: Row, devices: Devices) -> tuple[str, str] | None:
         if name not in devices:
             return key, f"there is no device {name}; {_devices_there(devices)}"
     anywhere = {**row, "wanted_device": ""}
-    asked = wish_of(anywhere)
-    if asked and not any(fits(name, device, anywhere) for name, device in devices.items()):
-        key = next(key for key in ("device_type", "capabilities", "not_device") if row[key])
-        return key, f"no device has {asked}; {_devices_there(devices)}"
+    keys = [key for key in ("device_type", "capabilities", "not_device") if row[key]]
+    if keys and not any(fits(name, device, anywhere) for name, device in devices.items()):
+        return keys[0], f"{why_none_fits(anywhere)}; {_devices_there(devices)}"
     return None
 
 

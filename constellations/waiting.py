@@ -16,7 +16,7 @@ from agents.working_reads import below
 from constellations import conditions
 from constellations.dispatch import SESSION_LIMIT
 from constellations.drafts import is_skipped
-from constellations.fitting import DEVICE_FIELDS, fits, wish_of
+from constellations.fitting import DEVICE_FIELDS, fits, why_none_fits
 from constellations.forms import IN_WORDS
 from constellations.graph_rows import Edge, Node, verdict
 from constellations.machines.task import ENDED
@@ -209,19 +209,14 @@ def _device(task: Task) -> Fields | None:
     fields = ("name", "type", "capabilities", "state", "used", "max_concurrent", "queued")
     fitting = [row for row in Device.objects.order_by("name").values(*fields) if fits(row["name"], row, wanted)]
     if not fitting:
-        return told("no_device", f"no device {_wish(wanted)}", **wanted)
+        named = wanted["wanted_device"]
+        return told("no_device", f"no device is called {named}" if named else why_none_fits(wanted), **wanted)
     online = [row for row in fitting if row["state"] == "ONLINE"]
     if not online:
         return _away(fitting)
     if all(row["used"] >= row["max_concurrent"] for row in online):
         return _full(online)
     return None
-
-
-def _wish(wanted: Fields) -> str:
-    if wanted["wanted_device"]:
-        return f"is called {wanted['wanted_device']}"
-    return f"has {asked}" if (asked := wish_of(wanted)) else "is there"
 
 
 def _away(rows: list[Fields]) -> Fields:

@@ -425,7 +425,9 @@ def test_of_what_has_ended_nobody_says_that_no_runner_lives(rest, digits):
         ({"wanted_device": "pi"}, {}, "no_device", "no device is called pi"),
         ({"device_type": "gpu", "capabilities": ["train"]}, {}, "no_device",
          "no device has the type gpu and the capabilities train"),
-        ({"not_device": ["laptop"]}, {}, "no_device", "no device has another name than laptop"),
+        ({"not_device": ["laptop"]}, {}, "no_device", "not_device leaves no device: it names laptop"),
+        ({"capabilities": ["train"], "not_device": ["laptop"]}, {}, "no_device",
+         "leaving out laptop (not_device), no device has the capabilities train"),
     ],
 )  # fmt: skip
 def test_a_device_that_takes_nothing_is_told(rest, digits, runner, task, device, kind, text):

@@ -440,13 +440,13 @@ def test_the_same_edge_under_a_name_of_its_own_is_there_already():
         (
             add("x", not_device=["laptop", "gpu_server"]),
             "not_device",
-            "no device has another name than laptop, gpu_server; there are gpu_server, laptop",
+            "not_device leaves no device: it names laptop, gpu_server; there are gpu_server, laptop",
             400,
         ),
         (
             add("x", device_type="pc", not_device="laptop"),
             "device_type",
-            "no device has the type pc and another name than laptop; there are gpu_server, laptop",
+            "leaving out laptop (not_device), no device has the type pc; there are gpu_server, laptop",
             400,
         ),
         (
