@@ -10,6 +10,8 @@ VALUE_LENGTH = 200
 """Characters of a value that is repeated."""
 TOLD = 6
 """Changes that a message names."""
+VERSIONS = 3
+"""Edits that a message names in short."""
 SIGNS = {"added": "+", "removed": "−", "updated": "±"}  # noqa: RUF001  a minus sign as wide as the plus
 
 
@@ -67,6 +69,14 @@ def others(between: Sequence[Mapping[str, Any]], total: int = 0) -> list[str]:
     """
     told = [f"version {each['version']} by {each['author_name']} ({each['changes']})" for each in between]
     return told + ([f"{total - len(told):,} more edits"] if total > len(told) else [])
+
+
+def versions(between: Sequence[Mapping[str, Any]], total: int) -> str:
+    """The first of `total` edits with who made them: version 2 by ada, version 3 by bob and 4 more. Empty for none."""
+    told = [f"version {each['version']} by {each['author_name']}" for each in between[:VERSIONS]]
+    if not told:
+        return f"{total:,} edit{'s' if total > 1 else ''}" if total else ""
+    return ", ".join(told) + (f" and {total - len(told):,} more" if total > len(told) else "")
 
 
 def value(what: Any) -> str:

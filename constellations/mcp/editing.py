@@ -115,12 +115,14 @@ def told_of(done: dispatcher.Executed, constellation: int, watch: Watch | None =
     consequences, more = (
         _consequences(found, {}, lambda key: WHERE[key].format(constellation=constellation)) if found else (None, [])
     )
+    below, since = _unseen_in_words(done)
     made = (
-        f"edit {done.edit_id} was made: version {done.version}"
+        f"edit {done.edit_id} was made: version {done.version}{below}"
         if done.changed
-        else f"edit {done.edit_id} had been made before; nothing was changed now"
+        else f"edit {done.edit_id} had been made before{below}; nothing was changed now"
     )
-    said = [made if done.edit else "there was nothing to change", *telling.left_behind(done.diff), *_others(done)]
+    said = [made if done.edit else "there was nothing to change", *telling.left_behind(done.diff), *since]
+    said[-1] += "; see between" if done.between_total else ""
     between = [results.EditBetween(**each) for each in done.between]
     return results.EditResult(
         message=". ".join(said), changed=done.changed, **(_standing(done) | {"between": between}),
@@ -130,9 +132,13 @@ def told_of(done: dispatcher.Executed, constellation: int, watch: Watch | None =
     )  # fmt: skip
 
 
-def _others(done: dispatcher.Executed) -> list[str]:
-    """That others have edited, where they have: who reads no further knows at least that."""
-    return [f"Others have edited too: version {done.newest} is the newest; see between"] if done.between_total else []
+def _unseen_in_words(done: dispatcher.Executed) -> tuple[str, list[str]]:
+    """What an edit is on top of that its author has not seen, and what came after it: who reads no further knows that much."""
+    later = done.newest - done.version
+    before = [each for each in done.between if each["version"] < done.version]
+    after = [each for each in done.between if each["version"] > done.version]
+    below, since = telling.versions(before, done.between_total - later), telling.versions(after, later)
+    return f", on top of {below}" if below else "", [f"After version {done.version} came {since}"] if since else []
 
 
 def _standing(found: Any) -> Fields:

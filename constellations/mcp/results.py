@@ -132,7 +132,7 @@ class Standing(MayBeCut):
 
     version: int = Field(description="The one to give as `based_on` next: that which this edit made.")
     newest: int = Field(description="The constellation's now.")
-    between: list[EditBetween] = Field(description="The first of the edits of others that its author has not seen.")
+    between: list[EditBetween] = Field(description="The first of the edits that its author has not seen.")
     between_total: int = Field(description="How many these are.")
 
 

@@ -106,10 +106,43 @@ def test_of_two_edits_at_once_each_answers_its_own_version(operator, digits, mon
     program = Program(make_token(operator, "read", "edit", name="claude"))
     made = program("update_task", constellation_id=digits.pk, task_id="fetch", timeout=3, based_on=1, edit_id="e1")
     assert (made["version"], made["newest"], came(made)) == (2, 3, [(3, "updated task train (timeout)")])
-    assert made["message"] == "edit e1 was made: version 2. Others have edited too: version 3 is the newest; see between"
+    assert made["message"] == "edit e1 was made: version 2. After version 2 came version 3 by user:2; see between"
     refused = program("update_task", constellation_id=digits.pk, task_id="train", timeout=5, based_on=made["version"])
     assert "user:2 changed train (version 3)" in refused
     assert timeout_of(digits, "train") == 60
+
+
+def test_an_edits_message_names_what_it_is_on_top_of_and_what_came_after_it(operator, digits, colleague, admin_user):
+    first, second = (Program(make_token(operator, "read", "edit", name=name)) for name in ("claude", "codex"))
+    first("update_task", constellation_id=digits.pk, task_id="fetch", timeout=3, based_on=1)
+    rebased = {"constellation_id": digits.pk, "task_id": "deploy", "timeout": 4, "based_on": 1, "edit_id": "e3"}
+    made = second("update_task", **rebased)
+    assert (made["version"], made["newest"]) == (3, 3)
+    assert made["message"] == "edit e3 was made: version 3, on top of version 2 by token claude of operator; see between"
+    for number in range(5, 10):
+        post(colleague, digits, update("train", timeout=number))
+    again = second("update_task", **rebased)
+    assert again["message"] == (
+        "edit e3 had been made before, on top of version 2 by token claude of operator; nothing was changed now. "
+        "After version 3 came version 4 by admin, version 5 by admin, version 6 by admin and 2 more; see between"
+    )
+    nothing = first("update_task", constellation_id=digits.pk, task_id="fetch", timeout=3, based_on=2)
+    assert nothing["message"].startswith(
+        "there was nothing to change. After version 2 came version 3 by token codex of operator, version 4 by admin"
+    )
+
+
+def test_an_edits_message_counts_what_between_has_no_room_for(operator, digits, colleague, monkeypatch):
+    monkeypatch.setattr(standing, "BETWEEN", 1)
+    for number in range(2, 6):
+        post(colleague, digits, update("train", timeout=number))
+    program = Program(make_token(operator, "read", "edit", name="claude"))
+    arguments = {"constellation_id": digits.pk, "task_id": "fetch", "timeout": 9, "based_on": 1, "edit_id": "e6"}
+    assert program("update_task", **arguments)["message"] == (
+        "edit e6 was made: version 6, on top of version 2 by admin and 3 more; see between"
+    )
+    post(colleague, digits, update("train", timeout=7))
+    assert program("update_task", **arguments)["message"].endswith("After version 6 came 1 edit; see between")
 
 
 def test_an_edit_that_says_no_version_is_told_what_came_while_it_was_made(rest, digits, monkeypatch):
