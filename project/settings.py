@@ -111,7 +111,8 @@ def _progress(text: str) -> dict:
     except json.JSONDecodeError as error:
         flaw = str(error)
     except Misfit as error:
-        flaw = f"{key_text(error.path)}: {error}".removeprefix(": ")
+        key = key_text(error.path)
+        flaw = str(error) if str(error).startswith(key) else f"{key}: {error}"
     raise ImproperlyConfigured(f'ORRERY_PROGRESS must be JSON such as {{"stuck_threshold": 5}}: {flaw}')
 
 

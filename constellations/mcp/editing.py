@@ -147,7 +147,7 @@ def _standing(found: Any) -> Fields:
 
 
 def _unseen(version: int, shown: int, total: int) -> list[Fields]:
-    """What is said of the edits of others that an answer does not show."""
+    """What is said of the unseen edits that an answer does not show."""
     return [cut("between", shown, total, "items", f"list_edits with since: {version}")] if shown < total else []
 
 
