@@ -17,7 +17,7 @@ from agents.errors import Conflict, NoSuchSession, PayloadRejected
 from agents.models import InboxItem, Session
 from agents.records import Door, door
 from constellations import adoption, mending, retrying
-from constellations.drafts import Devices
+from constellations.drafts import CANCELLED_BY, Devices
 from constellations.errors import ConstellationEnded, NoSuchConstellation, NoSuchTask, NotRetried, TaskNotCancelled
 from constellations.graph_reads import graph_opened, rows
 from constellations.limits import RESTARTS
@@ -210,7 +210,7 @@ def _cancel_task(
         said = f"{'a cancel' if may_run else 'a skip'} needs a reason"
         raise PayloadRejected(said, [{"key": "reason", "message": said}])
     row = _row(constellation_id)
-    told = f"cancelled by {names_of([by])[by]}: {reason}"[:REASON_LENGTH]
+    told = f"{CANCELLED_BY} {names_of([by])[by]}: {reason}"[:REASON_LENGTH]
     payload = {"subject": row.pk, "task": task_id, "may_run": may_run, "reason": told}
     if (known := services.asked_as(row.session_id, client_id)) is not None:
         return _cancelled_before(known, payload, by)

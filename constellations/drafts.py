@@ -14,7 +14,9 @@ from constellations.operations import MAX_TASKS
 from constellations.values import Hints, Row, did_you_mean
 
 SKIPPED = "skipped"
-"""What the reason of a task begins with that was CANCELLED because it could never start."""
+"""What the reason of a task begins with that was CANCELLED because it could never start,"""
+CANCELLED_BY = "cancelled by"
+"""and that of one which somebody has cancelled or skipped on purpose."""
 
 Device = Mapping[str, Any]
 Devices = Mapping[str, Device]

@@ -15,7 +15,7 @@ from agents.garbage import nothing_collected
 from agents.models import Device
 from agents.tables import Fields
 from constellations import editing, plain_text, plans, rules
-from constellations.drafts import SKIPPED, Devices
+from constellations.drafts import CANCELLED_BY, SKIPPED, Devices
 from constellations.graph import Graph
 from constellations.graph_rows import RowsOf
 from constellations.live import LiveGraph
@@ -102,6 +102,8 @@ def summary(live: LiveGraph, started: float, now: float, waited_s: float) -> dic
         counts["replaced"] = total - len(counted)
     results = {n.key: n.row["result"] for n in live.nodes.values() if not n.outgoing and n.row["result"] is not None}
     told = "{completed} of {total} tasks completed, {failed} failed, {cancelled} cancelled or skipped"
+    asked = sum(row["state"] == "CANCELLED" and row["reason"].startswith(CANCELLED_BY) for row in counted)
+    told += f", {asked} of them on purpose" if asked else ""
     told += ", {replaced} replaced" if "replaced" in counts else ""
     skipped = [row for row in counted if row["condition_failed"]]
     return {

@@ -78,6 +78,8 @@ def test_a_running_task_is_cancelled_alone_and_what_depends_on_it_follows(engine
     assert (attempt.outcome, attempt.error) == ("cancelled", "cancelled by operator: wrong data")
     assert Agent.objects.get(pk=attempt.agent_id).state == "FAIL"
     assert (found.state, found.interaction.outcome) == ("COMPLETED", "completed")
+    summary = "3 of 5 tasks completed, 0 failed, 2 cancelled or skipped, 1 of them on purpose"
+    assert found.interaction.result["summary"] == summary
     device.refresh_from_db()
     assert device.used == 0
     assert why(Task.objects.get(task_id="train"))["text"] == "cancelled by operator: wrong data"
