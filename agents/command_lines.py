@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 BLANKS = " \t\r\n"
 """What stands around a line and says nothing."""
@@ -37,6 +38,30 @@ RUNS_A_LINE = re.compile(r"-[A-Za-z]*c[A-Za-z]*")
 UNREAD = "means something to a shell, and no shell reads a command that is given as a text"
 PARTS = re.compile(r"&&|\|\||[;&|\n(){}`]")
 """Where one command of a shell's line ends and another begins."""
+WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\]|['"\\])+""", re.DOTALL)
+"""A word of a line as it is written; of a quote that is never closed the words in it, one by one."""
+QUOTING = re.compile(r"""['"]|\\(.)""", re.DOTALL)
+BEFORE_A_COMMAND = frozenset(["!", "if", "then", "do", "else", "elif", "while", "until", "{", "(", "time"])
+"""Words of a shell that a command may follow."""
+REDIRECTION = re.compile(r"[0-9]*(?:<<?|>>?|<>)(.*)", re.DOTALL)
+RUNNERS: dict[str, frozenset[str]] = {
+    "builtin": frozenset(),
+    "command": frozenset(),
+    "env": frozenset(["-u", "--unset", "-C", "--chdir"]),
+    "exec": frozenset(["-a"]),
+    "nice": frozenset(["-n", "--adjustment"]),
+    "nohup": frozenset(),
+    "setsid": frozenset(),
+    "stdbuf": frozenset(["-i", "--input", "-o", "--output", "-e", "--error"]),
+    "sudo": frozenset(["-u", "--user", "-g", "--group", "-D", "--chdir", "-h", "--host", "-p", "--prompt"]),
+    "timeout": frozenset(["-k", "--kill-after", "-s", "--signal"]),
+    "xargs": frozenset(["-a", "-d", "-E", "-I", "-L", "-n", "-P", "-s"]),
+}
+"""Programs that run the command behind their options, and those of their options whose value is a word of its own."""
+RUNNERS_OPERANDS = {"timeout": 1}
+"""Words that stand between the options and the command."""
+RUN_BY_RUNNERS = 20
+"""Commands in one another, each run by the one around it, that are looked at; of more these and the innermost."""
 
 
 class NotPlain(ValueError):
@@ -80,15 +105,91 @@ def line_of(argv: Sequence[str]) -> str | None:
 
 
 def run_by_a_shell(argv: Sequence[str]) -> str | None:
-    """The line that an argument list hands to a shell of whatever name; None where its program is no shell."""
-    if len(argv) < 3 or argv[0].rpartition("/")[2] not in SHELLS:
-        return None
-    return next((argv[place + 1] for place, word in enumerate(argv[:-1]) if place and RUNS_A_LINE.fullmatch(word)), None)
+    """The line that an argument list hands to a shell of whatever name, maybe by `env` or its like; None where it does not."""
+    at: int | None = 0
+    while at is not None and at < len(argv):
+        if _name_of(argv[at]) in SHELLS:
+            line = _line_at(argv, at)
+            return None if line is None else argv[line]
+        at = _run_at(argv, at)
+    return None
 
 
 def commands_in(line: str) -> list[str]:
-    """The commands of a shell's line, roughly: what stands between `;`, `|`, `&&`, brackets and line ends, in quotes or not."""
-    return [part for each in PARTS.split(line) if (part := each.strip(BLANKS))]
+    """The commands of a shell's line, roughly: what stands between `;`, `|`, `&&`, brackets and line ends, in quotes or not.
+
+    With each goes what it runs in turn (`commands_of`).
+    """
+    return [command for each in PARTS.split(line) if (part := each.strip(BLANKS)) for command in commands_of(part)]
+
+
+def commands_of(command: str) -> list[str]:
+    """A command, and what it runs: behind words of the shell, assignments, `env` and its like, or given to another shell."""
+    found: list[str] = []
+    text: str | None = command
+    while text is not None:
+        found[RUN_BY_RUNNERS:] = [text]
+        text = _add_what_runs(found, text)
+    return found
+
+
+def _add_what_runs(found: list[str], text: str) -> str | None:
+    """Adds to `found` what a command runs, one behind the other; given back is a line in quotes that a shell is handed last."""
+    spans = [word.span() for word in (WORD.finditer(text) if _runs_others(text) else islice(WORD.finditer(text), 1))]
+    words = [_unquoted_word(text[start:end]) for start, end in spans]
+    at = 0
+    inner: int | None = 0
+    while inner is not None and inner < len(words):
+        at = inner
+        if at:
+            found[RUN_BY_RUNNERS:] = [text[spans[at][0] :]]
+        line = _line_at(words, at)
+        if line is not None and text[slice(*spans[line])] != words[line]:
+            return _unquoted_word(text[spans[line][0] :])
+        inner = _run_at(words, at) if line is None else line
+    if words and text[slice(*spans[at])] != words[at]:
+        found.append(words[at] + text[spans[at][1] :])  # "rm" and r\m are rm
+    return None
+
+
+def _runs_others(text: str) -> bool:
+    """Whether the first word of a text may have a command behind it: of one that has none the rest is not read."""
+    first = WORD.search(text)
+    word = _unquoted_word(first[0]) if first else ""
+    return bool(first) and (_name_of(word) in SHELLS or _run_at([word], 0) is not None)
+
+
+def _unquoted_word(word: str) -> str:
+    return QUOTING.sub(lambda quoting: quoting[1] or "", word)
+
+
+def _name_of(program: str) -> str:
+    return program.rpartition("/")[2]
+
+
+def _line_at(words: Sequence[str], at: int) -> int | None:
+    """Where the line is that the shell at `at` runs; None for what is no shell, or runs none."""
+    if _name_of(words[at]) not in SHELLS:
+        return None
+    return next((place + 1 for place in range(at + 1, len(words) - 1) if RUNS_A_LINE.fullmatch(words[place])), None)
+
+
+def _run_at(words: Sequence[str], at: int) -> int | None:
+    """Where the command begins that follows the word at `at` or is run by it; None where that word is the program itself."""
+    word = words[at]
+    if word in BEFORE_A_COMMAND or ASSIGNMENT.match(word):
+        return at + 1
+    if redirection := REDIRECTION.fullmatch(word):
+        return at + 1 if redirection[1] else at + 2
+    name = _name_of(word)
+    if name not in RUNNERS:
+        return None
+    at += 1
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in RUNNERS[name] else 1
+    while name == "env" and at < len(words) and ASSIGNMENT.match(words[at]):
+        at += 1
+    return at + RUNNERS_OPERANDS.get(name, 0)
 
 
 def is_quoted(line: str, place: int) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from agents.command_lines import commands_in, run_by_a_shell
+from agents.command_lines import commands_in, commands_of, run_by_a_shell
 from agents.patterns import begins, is_found
 from agents.progress.digests import canonical
 
@@ -63,25 +63,24 @@ def fits(rule: Rule, tool: str, target: str, device: str) -> bool:
     """Whether `rule` is about this call.
 
     What a shell runs may do more than what a pattern knows of it. So a rule that allows has to fit from the shell's name on
-    (`^sh -c`), and one that asks or denies is about the call where it fits any command of the shell's line, too.
+    (`^sh -c`), and one that asks or denies is about the call where it fits any command of the shell's line, too, or one that is
+    run by `env` and its like.
     """
     if not (fnmatchcase(tool, rule.tool) and fnmatchcase(device, rule.device)):
         return False
     if not rule.pattern:
         return True
     line = _line_of_shell(target)
-    if line is None:
-        return is_found(rule.pattern, target[:TARGET_LENGTH])
     if rule.decision == "allow":
-        return begins(rule.pattern, target[:TARGET_LENGTH])
-    return any(is_found(rule.pattern, each[:TARGET_LENGTH]) for each in (target, line, *commands_in(line)))
+        return (is_found if line is None else begins)(rule.pattern, target[:TARGET_LENGTH])
+    run = commands_of(target) if line is None else [target, line, *commands_in(line)]
+    return any(is_found(rule.pattern, each[:TARGET_LENGTH]) for each in run)
 
 
 def _line_of_shell(target: str) -> str | None:
     """The line that the command of this target has a shell run; None where it is no shell's."""
-    first = target.partition(" ")[0].strip("'\"")
-    if run_by_a_shell((first, "-c", "")) is None:
-        return None
+    if len(commands_of(target)) == 1:
+        return None  # no program that would run another one
     try:
         return run_by_a_shell(shlex.split(target))
     except ValueError:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agents.command_lines import NotPlain, commands_in, line_of, run_by_a_shell, split, through_a_shell
+from agents.command_lines import RUN_BY_RUNNERS, NotPlain, commands_in, line_of, run_by_a_shell, split, through_a_shell
 
 SHELLS = [found for name in ("sh", "bash", "dash") if (found := shutil.which(name))]
 PIECES = [*"ab \t\n'\"\\$*?[]~`#(){},!=;&|<>-:.%^@+/", "{a,b}", "{}", "\\;", "$a", "$(", "x=", "# ", "~/", "''", '""', "\\\n"]
@@ -95,6 +95,11 @@ def test_a_line_for_a_shell_is_known_again_by_its_argument_list():
         (["python", "-c", "x"], None),
         (["sh", "-x", "-e"], None),
         (["sh", "-c"], None),
+        (["env", "A=1", "sh", "-c", "rm x"], "rm x"),
+        (["/usr/bin/env", "-u", "B", "-C", "y", "A=1", "timeout", "-s", "KILL", "5", "bash", "-c", "rm x"], "rm x"),
+        (["env", "rm", "x"], None),
+        (["env"], None),
+        (["timeout", "5"], None),
     ],
 )
 def test_what_a_shell_runs_is_known_whatever_its_name(argv, line):
@@ -103,3 +108,33 @@ def test_what_a_shell_runs_is_known_whatever_its_name(argv, line):
 
 def test_the_commands_of_a_shells_line_are_looked_at_one_by_one():
     assert commands_in("cd x && rm -rf y; (ls | wc)\n`id`") == ["cd x", "rm -rf y", "ls", "wc", "id"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "! rm -r x", "A=1 rm -r x", "A='1 2' B=3 rm -r x", "if true; then rm -r x; fi", "while rm -r x; do ls; done",
+        "{ rm -r x; }",
+        "for f in *; do rm -r x; done", "( rm -r x )", "time rm -r x", "! time A=1 rm -r x", ">f rm -r x", "2>> f rm -r x",
+        "env A=1 rm -r x", "/usr/bin/env -i rm -r x", "nohup nice -n 5 rm -r x", "timeout -k 1 --signal=KILL 5m rm -r x",
+        "exec -a ls rm -r x", "command rm -r x", "sudo -u bob rm -r x", "ls | xargs -n 1 rm -r x", "sh -c 'rm -r x'",
+        "A=1 bash -ec 'cd y; rm -r x'", """env sh -c "sh -c 'rm -r x'\"""", "'rm' -r x", r"r\m -r x", "env env env rm -r x",
+    ],
+)  # fmt: skip
+def test_what_stands_before_a_command_does_not_hide_it(line):
+    assert [each for each in commands_in(line) if each.startswith("rm -r x")]
+
+
+@pytest.mark.parametrize("line", ["echo rm -r x", "env echo rm -r x", "git rm -r x", "A='rm -r x' ls", "timeout rm 5"])
+def test_a_word_that_is_no_program_is_not_taken_for_a_command(line):
+    assert not [each for each in commands_in(line) if each.startswith("rm")]
+
+
+def test_of_commands_that_run_each_other_some_are_looked_at_and_the_innermost_is():
+    found = commands_in("env " * 3_000 + "rm -r x")
+    assert (len(found), found[-1]) == (RUN_BY_RUNNERS + 1, "rm -r x")
+
+
+@given(st.lists(st.sampled_from([*PIECES, "env ", "sh -c ", "timeout ", "-n ", "! ", ">", "rm "]), max_size=20).map("".join))
+def test_any_line_has_commands(line):
+    assert all(len(each) <= len(line) for each in commands_in(line))
