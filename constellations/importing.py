@@ -16,8 +16,6 @@ from constellations.errors import EditRefused, PlanRejected
 from constellations.forms import IN_WORDS
 from constellations.models import Edit
 from constellations.planner import IMPORTED_WORDS, known_devices
-from constellations.steps import unknown_devices
-from constellations.values import key_text
 
 WARNINGS = 100
 """That one answer lists."""
@@ -33,7 +31,7 @@ def payload_of(document: Any, dialect: str = "") -> tuple[dict[str, Any], list[d
 
     Raises PlanRejected with every problem, and where in the document it is.
     """
-    imported = dialects.read(document, dialect, recipes())
+    imported = dialects.read(document, dialect, recipes(), known_devices())
     return _checked(imported, plan_of(imported)), _warnings(imported)
 
 
@@ -69,7 +67,7 @@ def recipes() -> dict[str, dict[str, Any]]:
 
 def check(document: Any, dialect: str = "") -> dict[str, Any]:
     """What a document would become: {dialect, name, tasks, dependencies, plan, warnings}. Raises what an import would."""
-    imported = dialects.read(document, dialect, recipes())
+    imported = dialects.read(document, dialect, recipes(), known_devices())
     plan = plan_of(imported)
     _checked(imported, plan)
     return {
@@ -87,10 +85,7 @@ def _warnings(imported: dialects.Imported) -> list[dict[str, Any]]:
 
 
 def _checked(imported: dialects.Imported, plan: dict[str, Any]) -> dict[str, Any]:
-    """The payload that a plan is, if the devices there are can carry it out."""
-    if unknown := unknown_devices(imported.tasks, known_devices()):
-        problems = [imported.problem(key_text(path), message) for path, message in unknown]
-        raise PlanRejected(problems, f"{imported.dialect} document")
+    """The payload that a plan is, if it can be carried out."""
     payload: dict[str, Any] = {"plan": json.dumps(plan, ensure_ascii=False, separators=(",", ":"))}
     if any(row["tool"] == IN_WORDS for row in imported.tasks):
         payload[IMPORTED_WORDS] = True

@@ -15,8 +15,10 @@ from constellations.dialects.recipes import Recipes
 from constellations.dialects.recognition import FOREIGN, NAMES, ORRERY, STATES, Unrecognised, is_envelope, recognise
 from constellations.dialects.translation import Translation
 from constellations.documents import MAX_JSON_BYTES, Document, Unreadable
+from constellations.drafts import Devices
 from constellations.errors import EditGiven, PlanRejected
 from constellations.plans import Plan
+from constellations.steps import unknown_devices
 from constellations.values import Finding, Path, did_you_mean, key_text
 
 STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
@@ -61,11 +63,13 @@ def _problem(locate: Locate, path: Path, message: str) -> dict[str, Any]:
     return {"line": line, "key": key_text(at), "message": message}
 
 
-def read(written: Any, dialect: str = "", recipes: Recipes | None = None) -> Imported:
+def read(
+    written: Any, dialect: str = "", recipes: Recipes | None = None, devices: Devices | None = None
+) -> Imported:  # fmt: skip
     """A constellation from text (YAML or JSON, also in a code fence) or from a value that was one.
 
-    An empty `dialect` is told by the keys; `recipes` of devices may be named by actions. Devices are not looked at. Raises
-    PlanRejected with every problem, EditGiven for what edits a constellation.
+    An empty `dialect` is told by the keys; `recipes` of devices may be named by actions. With `devices` each task that asks for
+    one which is not there is a problem, too. Raises PlanRejected with every problem, EditGiven for what edits a constellation.
     """
     document = _document(written)
     _check_dialect(dialect)
@@ -75,7 +79,7 @@ def read(written: Any, dialect: str = "", recipes: Recipes | None = None) -> Imp
         raise _refused("the answer holds neither a constellation nor actions that edit one: there is nothing to import")
     dialect = dialect or _recognised(document)
     to = Translation(_plan_alone(document.value)) if dialect == ORRERY else _translated(document.value, dialect, recipes)
-    plan, findings = _read(document, to)
+    plan, findings = _read(document, to, devices)
     if findings:
         raise PlanRejected(plans.located(document, findings), f"{dialect} document")
     return Imported(
@@ -200,8 +204,10 @@ def _plan_alone(value: Any) -> Any:
     return {key: part for key, part in value.items() if key != STATES} if isinstance(value, dict) else value
 
 
-def _read(document: Document, to: Translation) -> tuple[Plan, list[Finding]]:
+def _read(document: Document, to: Translation, devices: Devices | None) -> tuple[Plan, list[Finding]]:
     plan, findings = plans.read_value(to.value, in_words=True)
+    if devices is not None:
+        findings += unknown_devices(plan.tasks, devices)
     return plan, [*document.repeated, *_flaws(document.value), *to.findings, *_others(to, findings)]
 
 

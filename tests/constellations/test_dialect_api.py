@@ -66,6 +66,31 @@ def words_alone() -> str:
     return (DOCUMENTS / "seed_in_words.json").read_text()
 
 
+# Devices beside other problems
+
+
+def test_an_import_names_every_problem_as_a_plan_does_devices_among_them(rest, device):
+    plan = {
+        "tasks": [{"task_id": "a", "tool": "nop", "device": "mars"}, {"task_id": "b", "tool": "noop", "device": "venus"}],
+    }
+    keys = ["tasks[0].device", "tasks[0].tool", "tasks[1].device"]
+    imported = rest.post("/api/import/check", {"dialect": "orrery", "document": plan})
+    planned = rest.post("/api/sessions/", {"plan": json.dumps(plan)})
+    for answer in (imported, planned):
+        assert (answer.status_code, sorted(each["key"] for each in answer.json()["problems"])) == (400, keys)
+    messages = [{(each["key"], each["message"]) for each in answer.json()["problems"]} for answer in (imported, planned)]
+    assert messages[0] == messages[1]
+
+
+def test_a_recipe_of_a_device_that_is_not_there_is_answered_with_the_device(rest, device):
+    action = {"tool": "fetch", "parameters": {"url": "x"}}
+    document = {"tasks": [{"task_id": "a", "device": "m1", "tips": [], "actions": [action]}], "dependencies": []}
+    answer = rest.post("/api/import/check", {"dialect": "seed", "document": document})
+    found = {each["key"]: each["message"] for each in answer.json()["problems"]}
+    assert found.keys() == {"tasks[0].device", "tasks[0].actions[0].tool"}
+    assert found["tasks[0].device"] == f"there is no device m1; there are {device.name}"
+
+
 # Export
 
 
@@ -192,6 +217,9 @@ def test_a_check_names_every_problem_with_line_and_key(rest):
     answer = rest.post("/api/import/check", {"document": (DOCUMENTS / "galaxy_prose.json").read_text(), "dialect": "galaxy"})
     assert answer.status_code == 400
     assert [(each["line"], each["key"]) for each in answer.json()["problems"]] == [
+        (9, "constellation.tasks[0].target_device_id"),
+        (14, "constellation.tasks[1].target_device_id"),
+        (18, "constellation.tasks[2].target_device_id"),
         (24, "constellation.dependencies[0].condition_description"),
     ]
 
