@@ -3,28 +3,51 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from typing import Any
 
-from agents import command_lines
+from agents import command_lines, toolbox
 from agents.command_lines import NotPlain
 from constellations.call_forms import COMMAND
-from constellations.values import Row
+from constellations.values import MAX_STRANGE_KEYS, SHOWN, Finding, Row, did_you_mean, kind_of
 
 LINES = {"execute_command": "command", "run_shell": "bash_command"}
 """Tools that hand a text to a shell, and the argument that holds it."""
-BESIDE = {"timeout", "cwd"}
+BESIDE = ("timeout", "cwd")
 """Their other arguments: seconds, and the folder that it runs in."""
 
 
-def call(tool: Any, arguments: Row) -> Row:
-    """{tool, arguments}, and maybe a timeout, of ours for what another program calls `tool`."""
+def call(tool: Any, arguments: Row) -> tuple[Row, list[Finding]]:
+    """{tool, arguments}, and maybe a timeout, of ours for what another program calls `tool`; what is wrong with its arguments.
+
+    A tool of such a name that there is here takes what it takes.
+    """
+    if not isinstance(tool, str) or tool not in LINES:
+        return {"tool": tool, "arguments": arguments}, []
     given = {key: value for key, value in arguments.items() if value is not None}
-    line = given.get(LINES[tool]) if isinstance(tool, str) and tool in LINES else None
-    folder = given.get("cwd", "")
-    if not isinstance(line, str) or not line.strip() or not isinstance(folder, str) or given.keys() - {LINES[tool]} - BESIDE:
-        return {"tool": tool, "arguments": arguments}
+    if findings := list(_flaws(tool, given)):
+        return ({"tool": tool, "arguments": arguments}, []) if tool in toolbox.TOOLS else ({}, findings)
+    line, folder = given[LINES[tool]], given.get("cwd", "")
     argv = words(f"cd {shlex.quote(folder)} && {line}" if folder else line)
-    return {"tool": COMMAND, "arguments": {"argv": argv}, **{key: given[key] for key in ("timeout",) if key in given}}
+    return {"tool": COMMAND, "arguments": {"argv": argv}, **{key: given[key] for key in ("timeout",) if key in given}}, []
+
+
+def _flaws(tool: str, given: Row) -> Iterator[Finding]:
+    key = LINES[tool]
+    takes = f"{tool} takes {key} (a text), {', '.join(BESIDE)}; here is"
+    strange = [other for other in given if other != key and other not in BESIDE]
+    for other in strange[:MAX_STRANGE_KEYS]:
+        yield (other,), f"{takes} {str(other)[:SHOWN]}{did_you_mean(str(other), (key, *BESIDE))}"
+    if key not in given and not strange:
+        yield (), f"{takes} no {key}"
+    elif isinstance(given.get(key), list):
+        yield (key,), f"{takes} a list; for an argument list call {COMMAND} with argv"
+    elif key in given and not isinstance(given[key], str):
+        yield (key,), f"{takes} {kind_of(given[key])}"
+    elif key in given and not given[key].strip():
+        yield (key,), f"{takes} an empty text"
+    if not isinstance(given.get("cwd", ""), str):
+        yield ("cwd",), f"{takes} {kind_of(given['cwd'])}; cwd is a text, too"
 
 
 def words(line: str) -> list[str]:

@@ -102,8 +102,9 @@ def _call(made: Piece, dialect: Dialect, action: Any, path: Path) -> Row:
         if not found:
             made.find(f"an action needs a {dialect.action[0]}", *path)
         return {}
-    if (named := recipes.call(made.to.recipes, made.said.get("device"), tool, arguments or {})) is not None:
-        made.to.findings += under((*made.written, *path, dialect.action[1]), named[1])
-        return named[0]
-    call = shell.call(tool, arguments) if isinstance(arguments, dict) else {"tool": tool, "arguments": arguments}
-    return call if call["arguments"] not in ({}, None) else {"tool": tool}
+    named = recipes.call(made.to.recipes, made.said.get("device"), tool, arguments or {})
+    if named is None and not found:
+        named = shell.call(tool, arguments or {})
+    call, flaws = named or ({"tool": tool, "arguments": arguments}, [])
+    made.to.findings += under((*made.written, *path, dialect.action[1]), flaws)
+    return call if not call or call["arguments"] not in ({}, None) else {"tool": tool}

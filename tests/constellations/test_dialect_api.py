@@ -91,6 +91,30 @@ def test_a_recipe_of_a_device_that_is_not_there_is_answered_with_the_device(rest
     assert found["tasks[0].device"] == f"there is no device m1; there are {device.name}"
 
 
+TAKES = "execute_command takes command (a text), timeout, cwd; here is"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key", "message"),
+    [
+        ({"cmd": "ls"}, ".cmd", f"{TAKES} cmd; did you mean command?"),
+        ({"command": ""}, ".command", f"{TAKES} an empty text"),
+        ({"command": 5}, ".command", f"{TAKES} the number 5"),
+        ({"command": ["ls", "-l"]}, ".command", f"{TAKES} a list; for an argument list call command with argv"),
+        ({"command": "ls", "shell": True}, ".shell", f"{TAKES} shell; there are command, cwd, timeout"),
+        ({"command": "ls", "cwd": []}, ".cwd", f"{TAKES} a list; cwd is a text, too"),
+        ({"timeout": 5}, "", f"{TAKES} no command"),
+        (None, "", f"{TAKES} no command"),
+    ],
+)
+def test_a_command_of_another_program_with_wrong_arguments_is_told_what_it_takes(rest, arguments, key, message):
+    action = {"function": "execute_command", "arguments": arguments}
+    document = {"constellation": {"tasks": [{"task_id": "a", "name": "A", "actions": [action]}]}}
+    answer = rest.post("/api/import/check", {"dialect": "galaxy", "document": document})
+    (problem,) = answer.json()["problems"]
+    assert (problem["key"], problem["message"]) == (f"constellation.tasks[0].actions[0].arguments{key}", message)
+
+
 # Export
 
 
