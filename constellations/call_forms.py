@@ -90,7 +90,9 @@ def call(fields: Row, what: str, is_whole: bool = True) -> list[Finding]:
         return findings
     if fields.get("tool") == COMMAND and "arguments" in fields:
         arguments = fields["arguments"]
-        arguments["argv"] = _words(arguments.get("argv", []), by_shell, ("arguments", "argv"), findings)
+        findings += under(("arguments",), toolbox.flaws(COMMAND, {**arguments, "argv": ["any"]}))
+        if "argv" in arguments or not findings:
+            arguments["argv"] = _words(arguments.get("argv", []), by_shell, ("arguments", "argv"), findings)
     elif by_shell:
         findings.append(((SHELL,), "shell: true is said of a command that is a text, and there is none beside it"))
     if "tool" in fields and not findings and not (what == "task" and fields["tool"] == STEPS):

@@ -29,7 +29,12 @@ STRANGE = {"tool": "read_file", "arguments": {"path": "a", "lines": 5}}
 STRANGE_SAID = "read_file takes no lines; it takes path, offset, limit"
 MISSING = {"tool": "write_file", "arguments": {"path": "a"}}
 MISSING_SAID = "write_file needs content"
-CALLS = [(UNKNOWN, "tool", UNKNOWN_SAID), (STRANGE, "arguments.lines", STRANGE_SAID), (MISSING, "arguments", MISSING_SAID)]
+OTHERWISE = {"tool": "command", "arguments": {"command": "ls"}}
+OTHERWISE_SAID = "command takes no command; it takes argv; did you mean argv?"
+CALLS = [
+    (UNKNOWN, "tool", UNKNOWN_SAID), (STRANGE, "arguments.lines", STRANGE_SAID), (MISSING, "arguments", MISSING_SAID),
+    (OTHERWISE, "arguments.command", OTHERWISE_SAID),
+]  # fmt: skip
 
 
 def problems_of(plan: dict) -> list[tuple[str, str]]:
