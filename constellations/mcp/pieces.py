@@ -94,7 +94,7 @@ def _task(caller: Caller, key: str, task_id: str, part: str) -> Source:
         whole = written_whole(constellation, task.task_id)
         return json_of(whole["task"] if part == "written" else whole["dependencies"])
     value = getattr(task, part)
-    return text_of(value) if isinstance(value, str) else json_of(value)
+    return json_of(value) if part in ("result", "arguments") else text_of(value)
 
 
 def _attempt(caller: Caller, key: str, task_id: str, number: str, part: str) -> Source:

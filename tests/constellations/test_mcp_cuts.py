@@ -67,6 +67,19 @@ def test_a_long_result_says_how_long_it_is_and_is_read_in_pieces(program, digits
     assert (json.loads(resource.text), resource.mime_type) == (LONG, "application/json")
 
 
+def test_a_text_as_a_result_is_json_as_every_result_is(program, digits):
+    text = "a \"quoted\" line\n" * 3_000
+    told(digits, "fetch", result=text)
+    cut = cut_of(program("get_constellation", constellation_id=digits.pk, tasks=["fetch"])["tasks"][0], "result")
+    assert program("read_value", address=cut["more"])["total"] == cut["total"]
+    assert json.loads(program.whole(cut["more"])) == text
+    resource = program.ask(lambda client: client.read_resource(cut["more"])).contents[0]
+    assert (json.loads(resource.text), resource.mime_type) == (text, "application/json")
+    for result in ("5", 5):
+        told(digits, "fetch", result=result)
+        assert program.whole(of_task(digits.pk, "fetch", "result")) == json.dumps(result)
+
+
 def test_arguments_errors_and_reasons_are_cut_in_the_same_words(program, digits):
     told(digits, "train", arguments={"result": LONG}, error="e" * 3_000)
     record(digits.session_id, set={"constellation": {str(digits.pk): {"reason": "r" * 700}}})
