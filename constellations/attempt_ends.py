@@ -13,7 +13,7 @@ from agents.turns import Turn
 from constellations.dispatch import Start
 from constellations.error_kinds import EXIT_CODE
 from constellations.graph_rows import Node
-from constellations.live import REASON_LENGTH, LiveGraph
+from constellations.live import LiveGraph, reason_that_fits
 from constellations.lost import ASKS
 from constellations.machines import TASK
 from constellations.machines.task import OPEN
@@ -129,7 +129,7 @@ class AttemptEnds:
         `with_all`: the whole constellation ends, so that nothing follows from it and nobody is told.
         """
         fields = {"ended_at": turn.at} if with_all else self._live.end_fields(turn)
-        said = (reason if by else f"cancelled: {reason}")[:REASON_LENGTH]
+        said = reason_that_fits(reason if by else f"cancelled: {reason}")
         self._cut_off(turn, node, "cancel", "cancelled", reason, "cancelled", reason=said, by=by, **fields)
         if not with_all:
             self._live.ended(turn, node)
@@ -176,7 +176,7 @@ class AttemptEnds:
         for start in list(work.attempts.values()):
             self.cancel(turn, start.node, reason, with_all=True)
         waiting = [n for n in work.live.nodes.values() if n.row["state"] in OPEN and n.key not in running]
-        told = f"cancelled: {reason}"[:REASON_LENGTH]
+        told = reason_that_fits(f"cancelled: {reason}")
         steps = [turn.step(TASK, node.row, "cancel", reason=told, ended_at=turn.at) for node in waiting]
         turn.record_steps("tasks_cancelled", "task", steps)
 

@@ -210,7 +210,10 @@ def _cancel_task(
         said = f"{'a cancel' if may_run else 'a skip'} needs a reason"
         raise PayloadRejected(said, [{"key": "reason", "message": said}])
     row = _row(constellation_id)
-    told = f"{CANCELLED_BY} {names_of([by])[by]}: {reason}"[:REASON_LENGTH]
+    told = f"{CANCELLED_BY} {names_of([by])[by]}: {reason}"
+    if (beyond := len(told) - REASON_LENGTH) > 0:
+        allowed = f"at most {len(reason) - beyond:,} characters, not {len(reason):,}: the task keeps who asked beside it"
+        raise PayloadRejected(f"reason: {allowed}", [{"key": "reason", "message": allowed}])
     payload = {"subject": row.pk, "task": task_id, "may_run": may_run, "reason": told}
     if (known := services.asked_as(row.session_id, client_id)) is not None:
         return _cancelled_before(known, payload, by)

@@ -278,6 +278,11 @@ class LiveGraph(GraphRows):
         return (node for node in self.nodes.values() if node.row["state"] == "PENDING")
 
 
+def reason_that_fits(said: str) -> str:
+    """What a task's row has of a reason that is kept whole elsewhere; where it is not all of it, that is to be seen."""
+    return said if len(said) <= REASON_LENGTH else f"{said[: REASON_LENGTH - 4]} ..."
+
+
 def _why_skipped(edge: Edge) -> str:
     return f"{SKIPPED}: {edge.row['dependency_id']} {edge.why}"[:REASON_LENGTH]
 

@@ -8,7 +8,7 @@ from agents.tables import Fields
 from agents.turns import Turn
 from constellations.errors import NotRetried
 from constellations.graph_rows import Node, RowsOf
-from constellations.live import REASON_LENGTH, LiveGraph
+from constellations.live import LiveGraph, reason_that_fits
 from constellations.machines import TASK
 from constellations.replacing import replaced
 
@@ -94,4 +94,4 @@ def _step(live: LiveGraph, turn: Turn, node: Node, reason: str) -> tuple[Fields,
     if node.row["untold"]:
         fields["untold"] = False
     fields |= live.deadline_left(turn, node)
-    return turn.step(TASK, node.row, "retry", {"unmet": unmet}, reason[:REASON_LENGTH], **fields)
+    return turn.step(TASK, node.row, "retry", {"unmet": unmet}, reason_that_fits(reason), **fields)

@@ -8,7 +8,7 @@ from typing import Any
 from constellations.edits import Wanted, Watch, carry_out, find
 from constellations.errors import EditRefused, NoSuchEdit, UndoRefused
 from constellations.inverses import inverse
-from constellations.live import LiveGraph
+from constellations.live import LiveGraph, reason_that_fits
 from constellations.models import Edit
 
 
@@ -49,4 +49,4 @@ def edit_named(constellation_id: int, edit_id: str) -> Edit:
 def default_reason(undone: Edit) -> str:
     """What an undo says of itself."""
     word = "redo" if undone.undoes_id else "undo"
-    return f"{word} of {undone.edit_id}" + (f": {undone.reason}"[:500] if undone.reason else "")
+    return reason_that_fits(f"{word} of {undone.edit_id}{': ' if undone.reason else ''}{undone.reason}")

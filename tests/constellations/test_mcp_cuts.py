@@ -68,7 +68,7 @@ def test_a_long_result_says_how_long_it_is_and_is_read_in_pieces(program, digits
 
 
 def test_a_text_as_a_result_is_json_as_every_result_is(program, digits):
-    text = "a \"quoted\" line\n" * 3_000
+    text = 'a "quoted" line\n' * 3_000
     told(digits, "fetch", result=text)
     cut = cut_of(program("get_constellation", constellation_id=digits.pk, tasks=["fetch"])["tasks"][0], "result")
     assert program("read_value", address=cut["more"])["total"] == cut["total"]

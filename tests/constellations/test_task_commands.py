@@ -8,6 +8,7 @@ from agents.models import Agent, Approval, InboxItem, Transition
 from constellations import commands
 from constellations.edits import edit_apply
 from constellations.errors import NoSuchTask, TaskNotCancelled
+from constellations.live import REASON_LENGTH
 from constellations.models import Attempt, Constellation, Task
 from constellations.waiting import why
 from tests.agents.conftest import Rest
@@ -278,6 +279,29 @@ def test_what_has_ended_what_is_not_there_and_what_has_no_reason_are_refused(eng
         commands.task_cancel(found.pk, "trian", by=by, reason="no")
     with pytest.raises(PayloadRejected):
         commands.task_cancel(found.pk, "train", by=by, reason=" ")
+
+
+def test_a_reason_that_does_not_fit_beside_who_asks_is_refused_with_the_room_there_is(operator, rest, device):
+    found = plant(services.session_create(operator, by="system"), noop("a"))
+    room = REASON_LENGTH - len("cancelled by operator: ")
+    for verb in ("cancel", "skip"):
+        answer = rest.post(f"/api/tasks/{found.tasks.get().pk}/{verb}/", {"reason": "x" * REASON_LENGTH})
+        said = f"at most {room} characters, not {REASON_LENGTH}: the task keeps who asked beside it"
+        assert (answer.status_code, answer.json()["problems"]) == (400, [{"key": "reason", "message": said}])
+    assert states(found) == {"a": "PENDING"}
+    assert rest.post(f"/api/tasks/{found.tasks.get().pk}/cancel/", {"reason": "x" * room}).status_code == 200
+    assert Task.objects.get().reason == f"cancelled by operator: {'x' * room}"
+
+
+def test_a_task_that_ends_with_its_run_shows_that_it_has_not_all_of_the_reason(engine, device, by):
+    def stop(key):
+        commands.constellation_cancel(key, by=by, reason="x" * REASON_LENGTH)
+
+    plan = {"tasks": [command("a", "sleep", "60"), noop("b", after=["a"])]}
+    found, _ = told_while_it_runs(engine, plan, stop)
+    reasons = set(found.tasks.values_list("reason", flat=True))
+    assert reasons == {f"cancelled: {'x' * (REASON_LENGTH - len('cancelled: ') - 4)} ..."}
+    assert found.reason.endswith("x" * REASON_LENGTH)
 
 
 def test_a_waiting_task_is_skipped_and_a_running_one_only_cancelled_over_rest(engine, device, rest, user):
