@@ -25,6 +25,8 @@ from constellations.task_progress import same_stream, waiting_approvals
 
 SHOWN = 20
 """Upstream tasks, or devices, that an explanation lists."""
+ERROR_SHOWN = 500
+"""Characters of an error that the sentence has; `fields` has all of it."""
 EDGES = 10_000
 """Dependencies of one task that are looked at."""
 KINDS = (
@@ -66,10 +68,15 @@ def _explanation(task: Task) -> Fields:
     if task.state == "CANCELLED":
         return told("cancelled", task.reason or "it was cancelled")
     if task.state != "PENDING":
-        return told("ended", f"{task.task_id} has ended ({task.state})", state=task.state, error=task.error)
+        because = f": {_beginning(task.error)}" if task.error else ""
+        return told("ended", f"{task.task_id} has ended ({task.state}){because}", state=task.state, error=task.error)
     reasons = (reason(task) for reason in REASONS)
     nothing = told("starting", "nothing holds it back; it starts when its session's runner comes to it")
     return next((each for each in reasons if each is not None), nothing)
+
+
+def _beginning(error: str) -> str:
+    return error if len(error) <= ERROR_SHOWN else f"{error[:ERROR_SHOWN]} ..."
 
 
 def told(kind: str, text: str, /, **fields: Any) -> Fields:

@@ -308,6 +308,16 @@ def test_nothing_holds_a_ready_task_back(rest, digits, runner):
     assert told(rest) == ("starting", "nothing holds it back; it starts when its session's runner comes to it")
 
 
+def test_a_task_that_has_failed_says_by_what(rest, digits):
+    change(state="FAILED", reason="failed", error="no route to host")
+    assert told(rest) == ("ended", "fetch has ended (FAILED): no route to host")
+    change(error="e" * 3_000)
+    assert told(rest)[1] == f"fetch has ended (FAILED): {'e' * 500} ..."
+    assert why(rest)["fields"]["error"] == "e" * 3_000
+    change(state="COMPLETED", error="")
+    assert told(rest) == ("ended", "fetch has ended (COMPLETED)")
+
+
 def test_a_task_waits_for_its_upstreams(rest, digits, runner):
     found = why(rest, "train")
     assert (found["kind"], found["text"]) == ("dependency", "waits for fetch (PENDING)")
