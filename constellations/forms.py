@@ -154,7 +154,7 @@ def task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Findi
     if isinstance(value, Mapping):
         if value.get("task_id") is None:
             findings.append(((), "a task needs a task_id"))
-        if not _says_what_to_do(value) and not value.keys() - readers.keys():
+        if not says_what_to_do(value) and not value.keys() - readers.keys():
             findings.append(((), NEEDS_DOING))
     row["name"] = row["name"] or row["task_id"]
     return row, after, findings
@@ -219,7 +219,7 @@ def _default(key: str) -> Any:
     return type(value)() if isinstance(value, list | dict) else value
 
 
-def _says_what_to_do(value: Mapping) -> bool:
+def says_what_to_do(value: Mapping) -> bool:
     return any(value.get(key) is not None for key in ("command", "tool", "steps")) or value.get("phases", []) not in (None, [])
 
 

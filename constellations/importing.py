@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -13,9 +14,11 @@ from agents.problems import known_of
 from constellations import dialects
 from constellations.edits import REASON_LENGTH, Wanted, carry_out
 from constellations.errors import EditRefused, PlanRejected
-from constellations.forms import IN_WORDS
+from constellations.forms import IN_WORDS, says_what_to_do
 from constellations.models import Edit
 from constellations.planner import IMPORTED_WORDS, known_devices
+from constellations.plans import copied_by
+from constellations.values import Finding, key_text
 
 WARNINGS = 100
 """That one answer lists."""
@@ -77,11 +80,24 @@ def check(document: Any, dialect: str = "") -> dict[str, Any]:
 
 
 def _warnings(imported: dialects.Imported) -> list[dict[str, Any]]:
-    """What does not keep a document from being imported, and somebody has to know: tasks that will not start."""
-    idle = ((number, row["task_id"]) for number, row in enumerate(imported.tasks) if row["tool"] == IN_WORDS)
-    message = "needs a model or a command: it is in words alone, and cannot start before an edit gives it one"
-    found = (imported.problem(f"tasks[{number}]", f"{task_id} {message}") for number, task_id in islice(idle, WARNINGS))
+    """What does not keep a document from being imported, and somebody has to know: what will not start, or not be added."""
+    found = (imported.problem(key_text(path), message) for path, message in islice(_worth_knowing(imported), WARNINGS))
     return [known_of(each) for each in found]
+
+
+def _worth_knowing(imported: dialects.Imported) -> Iterator[Finding]:
+    idle = {row["task_id"] for row in imported.tasks if row["tool"] == IN_WORDS}
+    message = "needs a model or a command: it is in words alone, and cannot start before an edit gives it one"
+    for number, row in enumerate(imported.tasks):
+        if row["task_id"] in idle:
+            yield ("tasks", number), f"{row['task_id']} {message}"
+    for number, rule in enumerate(imported.rules if idle else ()):
+        for place, source in copied_by(rule):
+            if source in idle and not says_what_to_do(rule["edit"][place]["parameters"]):
+                told = (
+                    f"the rule {rule['name']} copies {source}, which is in words alone: its edit is refused as long as that is "
+                )
+                yield ("replan", number, "edit", place, "add_task", "copy"), f"{told}so; give {source} or the copy a command"
 
 
 def _checked(imported: dialects.Imported, plan: dict[str, Any]) -> dict[str, Any]:

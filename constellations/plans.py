@@ -34,7 +34,7 @@ from constellations.values import (
     under,
 )
 
-__all__ = ["TASK_DEFAULTS", "Plan", "absent", "located", "parse", "read_value"]
+__all__ = ["TASK_DEFAULTS", "Plan", "absent", "copied_by", "located", "parse", "read_value"]
 
 MAX_RULES = 100
 MAX_ADDED = 100_000
@@ -258,12 +258,12 @@ def _strangers(plan: Plan, edges: _Edges, away: set[str]) -> Iterator[Finding]:
             if task_id not in known:
                 yield (*path, "task"), f"there is no task {task_id}{hint(task_id)}"
         yield from _unknown_reads(rule["when"]["condition"], known, (*path, "condition"), hint)
-        for place, source in _copied_by(rule):
+        for place, source in copied_by(rule):
             if source not in known:
                 yield ("replan", number, "edit", place, "add_task", "copy"), f"there is no task {source}{hint(source)}"
 
 
-def _copied_by(rule: Row) -> Iterator[tuple[int, str]]:
+def copied_by(rule: Row) -> Iterator[tuple[int, str]]:
     """(place in the rule's edit, id of a task that is copied there); what any task may be is not among them."""
     for place, operation in enumerate(rule["edit"]):
         source = operation["parameters"].get("copy") if isinstance(operation["parameters"], dict) else None
@@ -290,7 +290,7 @@ def absent(plan: Plan) -> list[str]:
 
 def _named_by(rule: Row) -> Iterator[str]:
     yield from (*rule["when"]["task"], *_reads(rule["when"]["condition"]))
-    yield from (source for _, source in _copied_by(rule))
+    yield from (source for _, source in copied_by(rule))
 
 
 def _added(rules: Iterable[Row], planned: Collection[str]) -> set[str]:

@@ -106,6 +106,24 @@ def test_an_import_tells_what_will_not_start(scene, tmp_path):
     assert told.getvalue().splitlines()[0].startswith(f"line 6, constellation.tasks[0]: task_001 {NEEDS}")
 
 
+def test_an_import_tells_which_rules_copy_what_is_in_words_alone(scene):
+    def rule(name: str, **added) -> dict:
+        return {"name": name, "when": {"event": "task_failed", "task": "b"}, "edit": [{"add_task": added}]}
+
+    rules = [
+        rule("again", task_id="c", copy="a"), rule("done", task_id="d", copy="a", command=["true"]),
+        rule("other", task_id="e", copy="b"), rule("filled", task_id="{task}_2", copy="{task}"),
+    ]  # fmt: skip
+    document = {"tasks": [{"task_id": "a", "tool": ""}, noop("b")], "replan": rules}
+    for path in (f"/api/sessions/{scene.session.pk}/import/", "/api/import/check"):
+        warnings = scene.rest.post(path, {"document": document, "dialect": "orrery"}).json()["warnings"]
+        assert [each["key"] for each in warnings] == ["tasks[0]", "replan[0].edit[0].add_task.copy"]
+        assert warnings[1]["message"] == (
+            "the rule again copies a, which is in words alone: its edit is refused as long as that is so; give a or the copy a "
+            "command"
+        )
+
+
 def test_tasks_in_words_start_when_an_edit_says_what_they_do(scene):
     made = scene.imported(seeds_document())
     scene.edit(made, COMMANDS[0])
