@@ -27,6 +27,7 @@ from constellations.live import LiveGraph
 from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation
 from constellations.planner import known_devices
+from constellations.replacing import ENDED_BADLY, replaced
 
 REOPEN, FORK = "reopen", "fork"
 """Keys of a payload that is about a graph which is there."""
@@ -109,8 +110,10 @@ def _forked(asked: Fields) -> Forked:
     key, seq = asked["constellation"], asked["seq"]
     rows = graph_at(key, seq)
     source = rows["constellation"][key]
+    tasks = rows["task"].values()
+    others = replaced(tasks)
     built = editing.Changes(
-        added_tasks=[_task(row, f"taken over from {key} at {seq}") for row in rows["task"].values()],
+        added_tasks=[_task(row, row["task_id"] in others, f"taken over from {key} at {seq}") for row in tasks],
         added_dependencies=list(_dependencies(rows)),
     )
     live = _rehearsed(source, built)
@@ -121,9 +124,13 @@ def _forked(asked: Fields) -> Forked:
     return Forked({**fields, "forked_from_id": key, "forked_at": seq}, built, wishes)
 
 
-def _task(row: Fields, reason: str) -> Fields:
-    """What a fork's task begins with. `reason` says of one that had ended where it comes from, unless it has another."""
-    kept = {name: row[name] for name in CARRIED} if row["state"] in KEPT else {"accepted": row["accepted"]}
+def _task(row: Fields, is_replaced: bool, reason: str) -> Fields:
+    """What a fork's task begins with. `reason` says of one that had ended where it comes from, unless it has another.
+
+    One that another task replaces stays as it ended, however that was: the other one does its work.
+    """
+    stays = row["state"] in KEPT or (is_replaced and row["state"] in ENDED_BADLY)
+    kept = {name: row[name] for name in CARRIED} if stays else {"accepted": row["accepted"]}
     if "reason" in kept:
         kept["reason"] = kept["reason"] or reason
     return {**normal_task(row), **kept}

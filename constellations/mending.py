@@ -49,9 +49,11 @@ def mend_and_retry(
 ) -> tuple[list[str], Fields | None]:  # fmt: skip
     """Do what `changes_of` has checked: the tasks that begin again, in the order of the graph, and the edit's row.
 
-    They begin again before they are changed: what hangs on them would else be skipped and revived in the same commit.
+    They begin again before they are changed: what hangs on them would else be skipped and revived in the same commit. What the
+    edit replaces stays as it ended.
     """
-    begun = retrying.begin_again(live, turn, retry, by, reason)
+    replaced_now = [row["replaces"] for row in changes.added_tasks if row["replaces"]] if changes else []
+    begun = retrying.begin_again(live, turn, retry, by, reason, replaced_now=replaced_now)
     if not changes:
         return begun, None
     wanted = Wanted(lambda graph: operations, by, reason, "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from agents.tables import Fields
 from agents.turns import Turn
@@ -48,13 +48,16 @@ def failed(live: LiveGraph) -> list[str]:
     return [key for key, node in live.nodes.items() if node.row["state"] == "FAILED" and key not in others]
 
 
-def begin_again(live: LiveGraph, turn: Turn, keys: Sequence[str], by: str, reason: str = "") -> list[str]:
+def begin_again(
+    live: LiveGraph, turn: Turn, keys: Sequence[str], by: str, reason: str = "", *, replaced_now: Collection[str] = ()
+) -> list[str]:  # fmt: skip
     """Attempts begin again, what was skipped because of it is revived; returns the tasks in the order of the graph.
 
-    COMPLETED tasks downstream stay as they are. A deadline that is over is taken away: it would end the task at once.
+    COMPLETED tasks downstream stay as they are, and so does what an edit in the same step replaces, `replaced_now`. A deadline
+    that is over is taken away: it would end the task at once.
     """
     check(live, keys)
-    others = replaced(RowsOf(live.nodes).values())
+    others = {*replaced(RowsOf(live.nodes).values()), *replaced_now}
     chosen = [node for node in _downstream(live, keys) if _may(node) and node.key not in others]
     order = [live.nodes[str(key)] for key in live.graph.in_order([node.key for node in chosen])]
     why = f"{RETRIED}: {reason}" if reason else RETRIED

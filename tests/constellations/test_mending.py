@@ -13,6 +13,7 @@ from constellations.models import Constellation, Edit
 from tests.agents.conftest import Rest, make_token
 from tests.constellations.admin_client import Form, Staff, added, address
 from tests.constellations.test_commands import told_while_it_runs
+from tests.constellations.test_mcp import Program
 from tests.constellations.test_replacing import still_open
 from tests.constellations.test_work import command, noop, query, states
 
@@ -167,6 +168,62 @@ def test_to_mend_needs_the_scope_edit_as_every_edit_does(ended, operator, verb):
     assert (found.status_code, found.json()["detail"]) == (403, "the token lacks the scope edit")
     task = ended.tasks.get(task_id="train")
     assert rest.post(f"/api/tasks/{task.pk}/retry/", {"operations": [MENDED]}).status_code == 403
+
+
+# What the operations replace
+
+
+def in_place_of(old: str) -> dict:
+    return {"add_task": noop(f"{old}2", after=["a"], replaces=old)}
+
+
+def attempts_of(found: Constellation) -> dict[str, int]:
+    return {task.task_id: task.attempts.count() for task in found.tasks.all()}
+
+
+CHAIN = {
+    "name": "n", "tasks": [command("a", "false"), command("b", "false"), noop("c", after=["b"])],
+    "dependencies": [{"from": "a", "to": "b", "type": "COMPLETION_ONLY"}],
+}  # fmt: skip
+
+
+def test_what_the_operations_of_a_retry_replace_does_not_begin_again(engine, device, rest):
+    found = engine.carry_out(CHAIN)
+    operations = [{"update_task": {"task_id": "a", "command": ["true"]}}, in_place_of("b")]
+    answer = ask(rest, found, "retry", tasks=["a"], operations=operations)
+    assert answer.status_code == 202, answer.json()
+    engine.run()
+    assert states(found) == {"a": "COMPLETED", "b": "FAILED", "c": "COMPLETED", "b2": "COMPLETED"}
+    assert attempts_of(found) == {"a": 2, "b": 1, "c": 1, "b2": 1}
+
+
+def test_what_the_operations_of_a_reopening_replace_with_a_copy_does_not_begin_again(engine, device, operator):
+    found = engine.carry_out(CHAIN)
+    program = Program(make_token(operator, "read", "operate", "edit", name="claude"))
+    copied = {"add_task": {"task_id": "b2", "copy": "b", "command": ["true"], "replaces": "b"}}
+    mended = {"update_task": {"task_id": "a", "command": ["true"]}}
+    program("reopen", constellation_id=found.pk, retry=["a"], operations=[mended, copied])
+    engine.run()
+    assert attempts_of(found) == {"a": 2, "b": 1, "c": 1, "b2": 1}
+    assert found.tasks.get(task_id="c").state == "COMPLETED"
+
+
+def test_what_was_cancelled_and_replaced_does_not_begin_again_in_a_fork(engine, device, rest):
+    plan = {"name": "n", "tasks": [command("a", "false"), noop("b", confirm=True), noop("c", after=["b"])]}
+    session, _ = engine.submit(plan)
+    engine.run(lambda: query("SELECT id FROM agents_approval WHERE state = 'waiting'") is not None)
+    found = Constellation.objects.get(session=session)
+    rest.post(f"/api/tasks/{found.tasks.get(task_id='b').pk}/cancel/", {"reason": "no"})
+    engine.run()
+    reopened = ask(rest, found, "reopen", operations=[{"add_task": noop("b2", replaces="b")}])
+    assert reopened.status_code == 202, reopened.json()
+    engine.run()
+    answer = ask(rest, found, "fork", retry=["a"])
+    assert answer.status_code == 201, answer.json()
+    engine.run()
+    fork = Constellation.objects.get(session=answer.json()["session"])
+    assert attempts_of(fork) == {"a": 1, "b": 0, "c": 0, "b2": 0}
+    assert (states(fork), fork.state) == (states(found), "PARTIALLY_FAILED")
 
 
 # The admin
