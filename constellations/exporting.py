@@ -18,6 +18,8 @@ from constellations.task_progress import same_stream
 
 EXPORT_BYTES = MAX_JSON_BYTES
 """Size of a document in UTF-8, results included: what is exported can be imported."""
+FROM_THE_BEGINNING = {"replaces": ""}
+"""What a document does not say of a task: an imported constellation begins anew, so nothing in it has been made good."""
 CHUNK = 200
 """Rows that are read at a time."""
 
@@ -34,7 +36,7 @@ def export(constellation: Constellation, dialect: str = dialects.ORRERY, with_st
 
     Call it inside `consistent_read`, and read the row there: otherwise it may be half of an edit.
     """
-    tasks = list(_tasks(constellation).values("id", *TASK_DEFAULTS)[: MAX_TASKS + 1])
+    tasks = [{**row, **FROM_THE_BEGINNING} for row in _tasks(constellation).values("id", *TASK_DEFAULTS)[: MAX_TASKS + 1]]
     edges = _dependencies(constellation, {row.pop("id"): row["task_id"] for row in tasks})
     if len(tasks) > MAX_TASKS or len(edges) > MAX_DEPENDENCIES:
         limits = f"{MAX_TASKS:,} tasks and {MAX_DEPENDENCIES:,} dependencies"

@@ -41,6 +41,10 @@ MAX_ADDED = 100_000
 """Tasks that rules may add, as far as other rules can name them."""
 MAX_PROBLEMS = 1_000
 """Problems that are looked for and reported."""
+NOTHING_TO_REPLACE = (
+    "replaces is for a task that an edit adds in the place of one that has FAILED or was cancelled; "
+    "when a plan begins nothing has: leave it out"
+)
 
 PLAN_READERS: dict[str, Reader] = {
     "name": text(MAX_NAME),
@@ -141,7 +145,7 @@ def _parts(plan: Plan, fields: Row, in_words: bool) -> Iterator[Finding]:
     yield from _read_tasks(plan, edges, fields.get("tasks", []), in_words)
     yield from _read_dependencies(edges, fields.get("dependencies", []))
     yield from edges.check([task["task_id"] for task in plan.tasks])
-    yield from _replaced(plan)
+    yield from _replacements(plan)
     yield from _read_rules(plan, fields.get("replan", []))
     yield from _strangers(plan, edges, set(fields.get("absent", ())))
 
@@ -163,15 +167,11 @@ def _read_tasks(plan: Plan, edges: _Edges, written: Iterable[Any], in_words: boo
             edges.add(dependency, ("tasks", number, "after", place))
 
 
-def _replaced(plan: Plan) -> Iterator[Finding]:
-    """What `replaces` says in a plan that was exported: which of its tasks another one had been added for."""
-    known = {task["task_id"] for task in plan.tasks}
-    hint = Hints(known)
+def _replacements(plan: Plan) -> Iterator[Finding]:
+    """Tasks that would stand in for another one: when a plan begins, nothing has ended that they could make good."""
     for number, task in enumerate(plan.tasks):
-        old = task["replaces"]
-        if old and (old == task["task_id"] or old not in known):
-            told = f"{old} cannot replace itself" if old in known else f"there is no task {old}{hint(old)}"
-            yield ("tasks", number, "replaces"), told
+        if task["replaces"]:
+            yield ("tasks", number, "replaces"), NOTHING_TO_REPLACE
 
 
 def _read_dependencies(edges: _Edges, written: Iterable[Any]) -> Iterator[Finding]:

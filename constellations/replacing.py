@@ -11,8 +11,6 @@ from constellations.values import Row
 
 ENDED_BADLY = ("FAILED", "CANCELLED")
 """States of a task that another one may replace, unless it was only skipped."""
-BEGINNING = "CREATED"
-"""State of a constellation that is being built from a plan: nothing in it has ended, so there is nothing to take over."""
 
 
 def take_over(draft: Draft, row: Row) -> None:
@@ -21,8 +19,6 @@ def take_over(draft: Draft, row: Row) -> None:
     What has started or ended stays tied to the old one; `draft.stays` says so. Raises Refusal.
     """
     new, old = row["task_id"], row["replaces"]
-    if draft.snapshot.state == BEGINNING:
-        return
     if old == new:
         raise Refusal(f"{new} cannot replace itself", "replaces")
     draft.task(old, "replaces")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from constellations import conditions, replacing
+from constellations import conditions, dialects, plans, replacing
 from constellations.commands import constellation_reopen, constellation_retry
 from constellations.edits import edit_apply
 from constellations.errors import EditRefused, NotRetried, StaleEdit
@@ -199,28 +199,44 @@ def test_a_replacement_is_stale_where_somebody_tied_something_to_the_old_task(op
         edit_apply(open_again.pk, [REPLACED], author=BY, based_on=1)
 
 
-def test_what_was_replaced_is_exported_imported_and_read(engine, ended, operator, capsys):
+def test_what_was_replaced_is_read(engine, ended, operator):
     reopen(engine, ended, REPLACED)
-    rest = Rest(operator)
     task = ended.tasks.get(task_id="train2")
-    assert rest.get(f"/api/tasks/{task.pk}/").json()["replaces"] == "train"
+    assert Rest(operator).get(f"/api/tasks/{task.pk}/").json()["replaces"] == "train"
     program = Program(make_token(operator, "read", name="claude"))
     shown = {each["task_id"]: each["replaces"] for each in program("get_constellation", constellation_id=ended.pk)["tasks"]}
     assert (shown["train2"], shown["train"]) == ("train", "")
-    exported = json.loads(rest.get(f"/api/constellations/{ended.pk}/export/").content)
-    assert [each.get("replaces") for each in exported["tasks"] if each["task_id"] == "train2"] == ["train"]
-    again = engine.carry_out(json.dumps(exported))
-    assert again.tasks.get(task_id="train2").replaces == "train"
-    assert again.state == "COMPLETED"
 
 
-def test_a_plan_names_a_task_that_is_there(device, operator):
-    answer = Rest(operator).post("/api/sessions/", {})
-    plan = {"tasks": [noop("a", replaces="b")]}
-    sent = Rest(operator).post(f"/api/sessions/{answer.json()['id']}/interactions/", {"plan": json.dumps(plan)})
+@pytest.mark.parametrize("dialect", dialects.NAMES)
+def test_an_export_begins_anew_so_that_a_replacement_in_it_hides_no_failure(engine, ended, operator, dialect):
+    """What had failed runs again in the import, and fails again; nothing has been replaced there."""
+    reopen(engine, ended, REPLACED)
+    rest = Rest(operator)
+    exported = rest.get(f"/api/constellations/{ended.pk}/export/?dialect={dialect}").content.decode()
+    assert "replaces" not in exported
+    session = rest.post("/api/sessions/", {}).json()["id"]
+    answer = rest.post(f"/api/sessions/{session}/import/", {"document": exported})
+    assert answer.status_code == 202, answer.json()
+    engine.run()
+    again = Constellation.objects.get(session=session)
+    assert (again.state, "replaced" in again.result) == ("PARTIALLY_FAILED", False)
+    assert (states(again)["train"], states(again)["train2"]) == ("FAILED", "COMPLETED")
+
+
+@pytest.mark.parametrize("old", ["a", "b", "c"], ids=["a task of the plan", "itself", "no task"])
+def test_a_plan_replaces_nothing(device, operator, old):
+    """It would hide a failure: nothing has failed when it begins."""
+    rest = Rest(operator)
+    session = rest.post("/api/sessions/", {}).json()["id"]
+    plan = {"tasks": [command("a", "false"), noop("b", replaces=old)]}
+    sent = rest.post(f"/api/sessions/{session}/interactions/", {"plan": json.dumps(plan)})
     assert sent.status_code == 400
     told = [(each["key"], each["message"]) for each in sent.json()["problems"]]
-    assert told == [("tasks[0].replaces", "there is no task b; there is a")]
+    assert told == [("tasks[1].replaces", plans.NOTHING_TO_REPLACE)]
+    carried = {"tasks": {"a": {"task_data": {"actions": [{"function": "noop"}], "orrery": {"replaces": old}}}}}
+    imported = rest.post("/api/import/check", {"document": carried, "dialect": "galaxy"})
+    assert [each["message"] for each in imported.json()["problems"]] == [plans.NOTHING_TO_REPLACE]
 
 
 # Pure
