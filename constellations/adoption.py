@@ -75,13 +75,14 @@ def is_about(payload: Fields) -> bool:
 
 def prepare(payload: Fields) -> Reopened | Forked:
     """Read and check; raises NotReopened, NotForked, NotRetried, EditRefused, NoSuchConstellation."""
-    return _reopened(payload[REOPEN]) if REOPEN in payload else _forked(payload[FORK])
+    return reopened(payload[REOPEN]) if REOPEN in payload else _forked(payload[FORK])
 
 
 # Reopening
 
 
-def _reopened(asked: Fields) -> Reopened:
+def reopened(asked: Fields) -> Reopened:
+    """Raises as `prepare` does."""
     live = read_graph(asked["constellation"])
     state, name = live.constellation["state"], _name(live.constellation)
     if state not in CLOSED:

@@ -11,6 +11,7 @@ from agents.tables import Fields
 from agents.transient import pause
 from agents.turns import Turn
 from constellations.dispatch import Start
+from constellations.drafts import WITH_THE_RUN
 from constellations.error_kinds import EXIT_CODE
 from constellations.graph_rows import Node
 from constellations.live import LiveGraph, reason_that_fits
@@ -129,7 +130,7 @@ class AttemptEnds:
         `with_all`: the whole constellation ends, so that nothing follows from it and nobody is told.
         """
         fields = {"ended_at": turn.at} if with_all else self._live.end_fields(turn)
-        said = reason_that_fits(reason if by else f"cancelled: {reason}")
+        said = reason_that_fits(reason if by else f"{WITH_THE_RUN}{reason}")
         self._cut_off(turn, node, "cancel", "cancelled", reason, "cancelled", reason=said, by=by, **fields)
         if not with_all:
             self._live.ended(turn, node)
@@ -176,7 +177,7 @@ class AttemptEnds:
         for start in list(work.attempts.values()):
             self.cancel(turn, start.node, reason, with_all=True)
         waiting = [n for n in work.live.nodes.values() if n.row["state"] in OPEN and n.key not in running]
-        told = reason_that_fits(f"cancelled: {reason}")
+        told = reason_that_fits(f"{WITH_THE_RUN}{reason}")
         steps = [turn.step(TASK, node.row, "cancel", reason=told, ended_at=turn.at) for node in waiting]
         turn.record_steps("tasks_cancelled", "task", steps)
 

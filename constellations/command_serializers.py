@@ -15,7 +15,10 @@ from constellations.operations import MAX_TASKS
 from constellations.values import MAX_ID
 
 COMMANDS = ("pause", "resume", "cancel", "restart")
-TASKS_HELP = "task_ids of tasks that begin again, with all downstream of them that ended badly or was skipped."
+TASKS_HELP = (
+    "task_ids of tasks that begin again, with all downstream of them that FAILED, was skipped or ended with the run. "
+    "What a person cancelled stays so unless it is named."
+)
 
 
 class Said(Body):
@@ -66,7 +69,7 @@ class CommandTaken(serializers.Serializer):
 
 
 class RetryTaken(serializers.Serializer):
-    tasks = serializers.ListField(child=serializers.CharField())
+    tasks = serializers.ListField(child=serializers.CharField(), help_text="All that begin again.")
     changed = serializers.BooleanField()
     interaction = serializers.IntegerField(allow_null=True, help_text="That reopens a constellation which had ended.")
     edit = serializers.IntegerField(allow_null=True, help_text="Of the operations, where they were made at once.")

@@ -34,6 +34,8 @@ RETRY = "retry"
 """Kind of what a session has been asked and was done at once."""
 CANCEL_TASK = "cancel_task"
 """Kind of the request that ends one task, whether it is done at once or by the runner that has the task."""
+BEGINS = "begins"
+"""Key of all the tasks that begin again, in a payload that reopens a constellation for a retry."""
 AT_ONCE = "at_once"
 """Key in the result of one that no runner was needed for."""
 WAITING = ("PENDING", "WAITING_DEPENDENCY")
@@ -101,7 +103,7 @@ def constellation_retry(
     constellation_id: int, task_ids: Sequence[str] | None, *, operations: Sequence[Any] = (), by: str, reason: str = "",
     client_id: str = "", request_id: str = "",
 ) -> Retried:  # fmt: skip
-    """Tasks that have FAILED or were cancelled begin again, with all downstream that ended so or was skipped.
+    """Tasks that have FAILED or were cancelled begin again, with what FAILED, was skipped or ended with the run downstream.
 
     None stands for every FAILED task. `operations` are an edit that is made with it, and may change the tasks that are named.
     With a `client_id` the session keeps that it was asked, and the same again is answered by what came of it. Raises
@@ -138,13 +140,14 @@ def _retried_before(known: InboxItem, asked: dict[str, Any], by: str) -> Retried
     at_once = known.kind == RETRY
     before = known.payload if at_once else known.payload.get(adoption.REOPEN, {})
     same = {**asked, "retry": before.get("retry")} if asked["every_failed"] else asked
-    payload = same if at_once else {**known.payload, adoption.REOPEN: same}
+    begins = {BEGINS: before[BEGINS]} if BEGINS in before else {}
+    payload = same if at_once else {**known.payload, adoption.REOPEN: same | begins}
     services.check_same(known, RETRY if at_once else "interaction", by, payload)
     if at_once:
         came = known.result or {}
         edit = Edit.objects.filter(pk=came["edit"]).first() if "edit" in came else None
         return Retried(came["tasks"], changed=False, edit=edit)
-    return Retried(before["retry"], known, changed=False)
+    return Retried(before.get(BEGINS, before["retry"]), known, changed=False)
 
 
 def _retry_at_once(
@@ -173,8 +176,11 @@ def _retry_by_reopening(row: Constellation, asked: dict[str, Any], by: str, clie
         raise NotRetried(mending.NOTHING_FAILED, [{"key": "tasks", "message": mending.NOTHING_FAILED}])
     if not wanted:
         return Retried([], changed=False)
-    item, created = _reopen(row, {**asked, "retry": wanted}, by, client_id, request_id)
-    return Retried(wanted, item, created)
+    asked = {**asked, "retry": wanted}
+    found = adoption.reopened(asked)
+    begins = mending.all_that_begin(found.live, found.wishes.changes, wanted)
+    item, created = _reopen(row, {**asked, BEGINS: begins}, by, client_id, request_id, checked=True)
+    return Retried(begins, item, created)
 
 
 # The end of one task
@@ -323,12 +329,12 @@ def _asked(
 
 
 def _reopen(
-    row: Constellation, asked: dict[str, Any], by: str, client_id: str, request_id: str
+    row: Constellation, asked: dict[str, Any], by: str, client_id: str, request_id: str, *, checked: bool = False
 ) -> tuple[InboxItem, bool]:  # fmt: skip
     payload = {"request": f"Reopen {row}{_in_words(asked)}", adoption.REOPEN: asked}
-    known = services.asked_as(row.session_id, client_id) is not None
+    checked = checked or services.asked_as(row.session_id, client_id) is not None
     return services.command_submit(
-        row.session_id, "interaction", client_id, payload, by=by, request_id=request_id, checked=known
+        row.session_id, "interaction", client_id, payload, by=by, request_id=request_id, checked=checked
     )
 
 

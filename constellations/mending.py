@@ -52,11 +52,19 @@ def mend_and_retry(
     They begin again before they are changed: what hangs on them would else be skipped and revived in the same commit. What the
     edit replaces stays as it ended.
     """
-    replaced_now = [row["replaces"] for row in changes.added_tasks if row["replaces"]] if changes else []
-    begun = retrying.begin_again(live, turn, retry, by, reason, replaced_now=replaced_now)
+    begun = retrying.begin_again(live, turn, retry, by, reason, replaced_now=_replaced_by(changes))
     if not changes:
         return begun, None
     wanted = Wanted(lambda graph: operations, by, reason, "")
     row = edit_row(live, wanted, operations, changes, {"id": turn.take(), "at": turn.at})
     live.apply(turn, changes, row)
     return begun, row
+
+
+def all_that_begin(live: LiveGraph, changes: editing.Changes | None, retry: Sequence[str]) -> list[str]:
+    """The tasks that `mend_and_retry` would let begin again, in the order of the graph."""
+    return retrying.all_that_begin(live, retry, replaced_now=_replaced_by(changes))
+
+
+def _replaced_by(changes: editing.Changes | None) -> list[str]:
+    return [row["replaces"] for row in changes.added_tasks if row["replaces"]] if changes else []

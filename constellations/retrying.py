@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from agents.tables import Fields
 from agents.turns import Turn
+from constellations.drafts import WITH_THE_RUN
 from constellations.errors import NotRetried
 from constellations.graph_rows import Node, RowsOf
 from constellations.live import LiveGraph, reason_that_fits
@@ -51,21 +52,32 @@ def failed(live: LiveGraph) -> list[str]:
 def begin_again(
     live: LiveGraph, turn: Turn, keys: Sequence[str], by: str, reason: str = "", *, replaced_now: Collection[str] = ()
 ) -> list[str]:  # fmt: skip
-    """Attempts begin again, what was skipped because of it is revived; returns the tasks in the order of the graph.
+    """Attempts begin again, what was skipped because of it is revived; returns the tasks, as `all_that_begin` does.
 
-    COMPLETED tasks downstream stay as they are, and so does what an edit in the same step replaces, `replaced_now`. A deadline
-    that is over is taken away: it would end the task at once.
+    COMPLETED tasks downstream stay as they are. A deadline that is over is taken away: it would end the task at once.
+    """
+    order = all_that_begin(live, keys, replaced_now=replaced_now)
+    nodes = [live.nodes[key] for key in order]
+    why = f"{RETRIED}: {reason}" if reason else RETRIED
+    turn.record_steps("tasks_retried", "task", [_step(live, turn, node, why) for node in nodes], by)
+    behind = {edge.down.key: None for node in nodes for edge in node.outgoing}
+    live.evaluate(turn, [*order, *behind])
+    return order
+
+
+def all_that_begin(live: LiveGraph, keys: Sequence[str], *, replaced_now: Collection[str] = ()) -> list[str]:
+    """`keys`, and what ended badly downstream of them, in the order of the graph. Raises NotRetried.
+
+    What a person cancelled stays so unless it is named, and what has been replaced, `replaced_now` by an edit in the same step.
     """
     check(live, keys)
-    others = {*replaced(RowsOf(live.nodes).values()), *replaced_now}
-    chosen = [node for node in _downstream(live, keys) if _may(node) and node.key not in others]
-    order = [live.nodes[str(key)] for key in live.graph.in_order([node.key for node in chosen])]
-    why = f"{RETRIED}: {reason}" if reason else RETRIED
-    steps = [_step(live, turn, node, why) for node in order]
-    turn.record_steps("tasks_retried", "task", steps, by)
-    behind = {edge.down.key: None for node in order for edge in node.outgoing}
-    live.evaluate(turn, [*(node.key for node in order), *behind])
-    return [node.key for node in order]
+    others, named = {*replaced(RowsOf(live.nodes).values()), *replaced_now}, set(keys)
+    found = (node.key for node in _downstream(live, keys) if node.key in named or _goes_along(node))
+    return [str(key) for key in live.graph.in_order(key for key in found if key not in others)]
+
+
+def _goes_along(node: Node) -> bool:
+    return node.row["state"] == "FAILED" or (node.row["state"] == "CANCELLED" and node.row["reason"].startswith(WITH_THE_RUN))
 
 
 def _may(node: Node) -> bool:

@@ -12,7 +12,7 @@ from constellations.commands import constellation_retry
 from constellations.models import Constellation, Edit
 from tests.agents.conftest import Rest, make_token
 from tests.constellations.admin_client import Form, Staff, added, address
-from tests.constellations.test_commands import told_while_it_runs
+from tests.constellations.test_commands import once, told_while_it_runs
 from tests.constellations.test_mcp import Program
 from tests.constellations.test_replacing import still_open
 from tests.constellations.test_work import command, noop, query, states
@@ -168,6 +168,52 @@ def test_to_mend_needs_the_scope_edit_as_every_edit_does(ended, operator, verb):
     assert (found.status_code, found.json()["detail"]) == (403, "the token lacks the scope edit")
     task = ended.tasks.get(task_id="train")
     assert rest.post(f"/api/tasks/{task.pk}/retry/", {"operations": [MENDED]}).status_code == 403
+
+
+# What goes along with a retry
+
+
+def test_what_a_person_cancelled_stays_so_when_something_before_it_is_retried(engine, device, rest):
+    plan = {
+        "name": "n", "tasks": [command("a", "false"), noop("hold", confirm=True), noop("b")],
+        "dependencies": [{"from": up, "to": "b", "type": "COMPLETION_ONLY"} for up in ("a", "hold")],
+    }  # fmt: skip
+    session, _ = engine.submit(plan)
+    engine.run(lambda: query("SELECT id FROM agents_approval WHERE state = 'waiting'") is not None)
+    found = Constellation.objects.get(session=session)
+    for task_id in ("b", "hold"):
+        task = found.tasks.get(task_id=task_id)
+        rest.post(f"/api/tasks/{task.pk}/cancel/", {"reason": "dangerous, never run it"})
+    engine.run()
+    answer = ask(rest, found, "retry")
+    assert (answer.status_code, answer.json()["tasks"]) == (202, ["a"])
+    engine.run()
+    assert states(found) == {"a": "FAILED", "b": "CANCELLED", "hold": "CANCELLED"}
+    assert attempts_of(found)["b"] == 0
+    named = ask(rest, found, "retry", tasks=["a", "b"])
+    assert named.json()["tasks"] == ["a", "b"]
+    engine.run()
+    assert states(found) == {"a": "FAILED", "b": "COMPLETED", "hold": "CANCELLED"}
+
+
+def test_what_was_cancelled_because_the_run_ended_goes_along_and_the_answer_names_it(engine, device, rest, tmp_path):
+    """Nobody wanted b to end: a rule ended all of the run."""
+    waits = f"test -e {tmp_path}/again || sleep 60"
+    plan = {
+        "name": "n", "tasks": [command("a", *once(tmp_path / "a")), command("b", "sh", "-c", waits), noop("c", after=["b"])],
+        "dependencies": [{"from": "a", "to": "b", "type": "COMPLETION_ONLY"}],
+        "replan": [{"when": {"event": "task_failed", "task": "a"}, "fail": "a is needed"}],
+    }  # fmt: skip
+    found = engine.carry_out(plan)
+    assert states(found) == {"a": "FAILED", "b": "CANCELLED", "c": "CANCELLED"}
+    (tmp_path / "again").touch()
+    first, again = (ask(rest, found, "retry", client_id="r1") for _ in range(2))
+    assert (first.status_code, first.json()["tasks"]) == (202, ["a", "b", "c"])
+    assert (again.status_code, again.json()["tasks"]) == (200, ["a", "b", "c"])
+    engine.run()
+    assert set(states(found).values()) == {"COMPLETED"}
+    late = ask(rest, found, "retry", client_id="r1")
+    assert (late.status_code, late.json()["tasks"]) == (200, ["a", "b", "c"])
 
 
 # What the operations replace
