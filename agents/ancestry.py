@@ -37,6 +37,8 @@ WAITS = ("queued", "running")
 """States of a request that has not ended."""
 TOKEN = "token:"
 """Begins the name of an author that is a token."""
+AUTHORS = 50
+"""Tokens that have written one task; where there are more, no token decides about it."""
 
 
 class NotYourChild(AgentsError):
@@ -214,13 +216,26 @@ def live_descendants(session: int) -> list[int]:
 
 # What a token does not decide
 
+Part = tuple[str, str]
+"""An author, and in words what is that author's."""
+_AUTHORS: dict[str, Callable[[int], Iterable[Part]]] = {}
+
+
+def register_authors(kinds: Iterable[str], parts_of: Callable[[int], Iterable[Part]]) -> None:
+    """Let approvals of these kinds count as asked for by the authors of their subject too, of whom there may be many.
+
+    Agents know nothing of graphs: `constellations` registers who wrote a task.
+    """
+    _AUTHORS.update(dict.fromkeys(kinds, parts_of))
+
 
 def refuse_own_approval(row: Approval, by: str) -> None:
     """Raise OwnApproval where the author is a token with a part in what was asked for.
 
     That is a token that started the work in which it was asked, or something that this work descends from; one that was
-    issued for a session of the same family; and one from which the author of a proposed edit descends. Tokens that were made
-    with one another count as one. People decide everything that they see, and a call-back is nobody's decision: whoever is
+    issued for a session of the same family; one from which the author of a proposed edit descends; and one that is, or from
+    which descends, an author of what was asked about (`register_authors`). Tokens that were made with one another count as
+    one. People decide everything that they see, and a call-back is nobody's decision: whoever is
     outside brings it.
     """
     key = key_of(by)
@@ -251,33 +266,60 @@ def _part_of(key: str, row: Approval) -> str:
         if asker and _first_of(asker) == first:
             return f"by work in session {session.pk} that this token started"
         moment = session.created_at
-    return ""
+    return _part_of_writer(first, row)
 
 
 def _part_of_author(first: str, author: str) -> str:
-    """The same of the author of a proposal. Of a token that was revoked nobody knows any more what it descended from."""
+    """The same of the author of a proposal. One whose token was revoked answers to nobody, so a person decides about it."""
     proposer = key_of(author)
     if not proposer:
         return ""
-    token = Token.objects.filter(token_key=proposer).first()
-    if token is None:
+    if not Token.objects.filter(token_key=proposer).exists():
         return f"by token {proposer}, which has been revoked"
-    keys = [proposer, *([] if token.session_id is None else _keys(_line(token.session_id)))]
-    return f"by token {proposer}, which descends from this one" if first in map(_first_of, keys) else ""
+    return f"by token {proposer}, which descends from this one" if _descends(proposer, first) else ""
+
+
+def _part_of_writer(first: str, row: Approval) -> str:
+    """The same of those who wrote what was asked about."""
+    parts_of = _AUTHORS.get(row.kind)
+    parts = [] if parts_of is None else list(parts_of(row.subject_id))
+    if len(parts) > AUTHORS:
+        return f"about what more than {AUTHORS} tokens have written"
+    return next((f"by {words}" for author, words in parts if _descends(key_of(author), first)), "")
+
+
+def _descends(key: str, first: str) -> bool:
+    """Whether a token is `first`, was made with it, or was issued for a session that descends from it."""
+    within = issued_for(key)
+    keys = [key, *([] if within is None else _keys(_line(within)))]
+    return first in map(_first_of, keys)
+
+
+def issued_for(key: str) -> int | None:
+    """The session for which the token was issued, also when it has been revoked since."""
+    for session in Token.objects.filter(token_key=key).values_list("session_id", flat=True):
+        return session
+    created = _created(key)
+    return None if created is None else created.data.get("session_id")
 
 
 def _first_of(key: str) -> str:
     """The token that this one was made with, or itself; the one that that was made with, and so on."""
-    system = Stream.objects.filter(kind="system").first()
-    if system is None:
-        return key
     for _ in range(MADE_WITH):
-        created = Event.objects.filter(pk__range=row_range(system.pk), type="token_created", data__token_key=key)
-        maker = key_of(created.values_list("by", flat=True).first() or "")
+        created = _created(key)
+        maker = "" if created is None else key_of(created.by)
         if not maker:
             break
         key = maker
     return key
+
+
+def _created(key: str) -> Event | None:
+    """How the token came to be; also of one that was revoked."""
+    system = Stream.objects.filter(kind="system").first()
+    if system is None:
+        return None
+    return Event.objects.filter(pk__range=row_range(system.pk), type="token_created", data__token_key=key).first()
 
 
 def _asked_by(session: int, moment: datetime) -> str:

@@ -7,7 +7,7 @@ class ConstellationsConfig(AppConfig):
 
     def ready(self) -> None:
         from agents.tables import register_table
-        from constellations import interactions, invariants, proposals  # noqa: F401  register themselves
+        from constellations import interactions, invariants, proposals, task_authors  # noqa: F401  register themselves
         from constellations.models import Attempt, Constellation, Dependency, Edit, Task
 
         register_table("constellation", Constellation)

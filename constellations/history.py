@@ -22,20 +22,22 @@ READ_AT_ONCE = 20
 
 
 class Ties(Func):
-    """Whether a dependency in a column as `editing.Changes.before` begins or ends at a task."""
+    """Whether a dependency in a column as `editing.Changes.before` begins or ends at a task; `ends` says which counts."""
 
     output_field = BooleanField()
 
-    def __init__(self, column: str, task_id: str):
+    def __init__(self, column: str, task_id: str, ends: tuple[str, ...] = ("from", "to")):
         super().__init__(F(column), Cast(Value(task_id), TextField()))
+        self._ends = ends
 
     def as_sqlite(self, compiler: Any, connection: Any, **more: Any) -> Any:
-        ends = "json_extract(line.value, '$.from'), json_extract(line.value, '$.to')"
+        ends = ", ".join(f"json_extract(line.value, '$.{end}')" for end in self._ends)
         template = f"EXISTS (SELECT 1 FROM json_each(%(expressions)s IN ({ends}))"
         return self.as_sql(compiler, connection, template=template, arg_joiner=", '$.dependencies') AS line WHERE ", **more)
 
     def as_postgresql(self, compiler: Any, connection: Any, **more: Any) -> Any:
-        line = """'$.dependencies.* ? (@."from" == $task || @."to" == $task)'"""
+        either = " || ".join(f'@."{end}" == $task' for end in self._ends)
+        line = f"'$.dependencies.* ? ({either})'"
         template, joiner = "jsonb_path_exists(%(expressions)s))", f", {line}, jsonb_build_object('task', "
         return self.as_sql(compiler, connection, template=template, arg_joiner=joiner, **more)
 

@@ -1,0 +1,135 @@
+"""What a token has written into somebody's run is not its own to approve, with the real engine and REST."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from agents.approvals import approval_decide
+from agents.models import Approval
+from agents.services import device_create, token_create
+from constellations.commands import constellation_fork, constellation_reopen, constellation_retry
+from constellations.edits import edit_apply
+from constellations.models import Constellation, Task
+from constellations.undoing import edit_undo
+from tests.agents.conftest import Rest
+from tests.constellations.planting import noop
+from tests.constellations.test_work import command, query, states
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SCOPES = ("read", "operate", "edit", "approve")
+
+
+def program(user) -> tuple[str, str]:
+    """A token: (its author's name, its text)."""
+    token, text = token_create(user, "agent", SCOPES, timedelta(days=1), by="system")
+    return f"token:{token.token_key}", text
+
+
+def waiting_for(task_id: str) -> Approval:
+    """The approval that the newest attempt of the task waits for."""
+    return Approval.objects.get(state="waiting", subject_id__in=Task.objects.filter(task_id=task_id).values("pk"))
+
+
+def until_waiting(number: int):
+    return lambda: query("SELECT count(*) FROM agents_approval WHERE state = 'waiting'") == number
+
+
+def refused_over_rest(text: str, approval: Approval) -> str:
+    answer = Rest(token=text).post(f"/api/approvals/{approval.pk}/decision", {"decision": "approve", "digest": approval.digest})
+    assert (answer.status_code, answer.json()["code"]) == (403, "own_approval")
+    return answer.json()["detail"]
+
+
+def test_a_token_does_not_approve_what_it_wrote_into_the_run_of_a_person(engine, operator, verified):
+    device_create("laptop", by="system")
+    by, text = program(operator)
+    made_with = token_create(operator, "made", SCOPES, timedelta(days=1), by=by)[1]
+    plan = [noop("hold", confirm=True), command("g", "ls", confirm=True, after=["hold"]), command("h", "ls", confirm=True)]
+    engine.submit({"tasks": [*plan, command("moved", "ls", confirm=True)]})
+    engine.run(until_waiting(3))
+    constellation = Constellation.objects.get()
+    operations = [
+        {"op": "update_task", "parameters": {"task_id": "g", "command": ["echo", "the token wrote this"]}},
+        {"op": "add_task", "parameters": {"task_id": "evil", "command": ["ls"], "confirm": True}},
+    ]
+    answer = Rest(token=text).post(f"/api/constellations/{constellation.pk}/edits", {"operations": operations})
+    assert answer.status_code == 201
+    approval_decide(waiting_for("hold").pk, "approve", by=f"user:{operator.pk}")
+    engine.run(until_waiting(4))
+    for task_id in ("g", "evil"):
+        approval = waiting_for(task_id)
+        for own in (text, made_with):
+            told = refused_over_rest(own, approval)
+            assert (
+                f"approval {approval.pk} was asked for by task {task_id}, which token {by[6:]} has written or changed" in told
+            )
+    assert states(constellation)["g"] == "RUNNING"
+    other = Rest(token=program(operator)[1])
+    assert other.post(f"/api/approvals/{waiting_for('g').pk}/decision", {"decision": "approve"}).status_code == 200
+    for task_id in ("h", "moved"):  # nothing of them is the token's
+        assert approval_decide(waiting_for(task_id).pk, "approve", by=by)[1]
+    assert approval_decide(waiting_for("evil").pk, "approve", by=f"user:{operator.pk}")[1]
+    engine.run()
+    assert set(states(constellation).values()) == {"COMPLETED"}
+
+
+def test_a_token_does_not_approve_what_it_put_into_another_place_or_brought_back(engine, operator, verified):
+    device_create("laptop", by="system")
+    by = program(operator)[0]
+    names = ("later", "back", "before", "downstream")
+    engine.submit({"tasks": [noop("hold", confirm=True), *(noop(name, after=["hold"], confirm=True) for name in names)]})
+    engine.run(until_waiting(1))
+    constellation = Constellation.objects.get()
+    person = f"user:{operator.pk}"
+    edit_apply(constellation.pk, [{"op": "remove_task", "parameters": {"task_id": "back"}}], author=person, edit_id="gone")
+    edit_undo(constellation.pk, "gone", by)
+    moved = {"op": "remove_dependency", "parameters": {"from": "hold", "to": "later"}}
+    added = {"op": "add_task", "parameters": {"task_id": "own", "tool": "noop", "after": ["before"]}}
+    edit_apply(constellation.pk, [moved, added], author=by)
+    approval_decide(waiting_for("hold").pk, "approve", by=person)
+    engine.run(until_waiting(4))
+    text = token_create(operator, "made", SCOPES, timedelta(days=1), by=by)[1]
+    for task_id in ("later", "back"):
+        assert f"asked for by task {task_id}, which token" in refused_over_rest(text, waiting_for(task_id))
+    assert approval_decide(waiting_for("before").pk, "approve", by=by)[1]  # its own comes behind it
+    assert approval_decide(waiting_for("downstream").pk, "approve", by=by)[1]
+
+
+def test_a_token_does_not_approve_what_it_let_begin_again(engine, operator, verified):
+    device_create("laptop", by="system")
+    by, text = program(operator)
+    tasks = [noop("hold", confirm=True), command("f", "false", confirm=True), command("k", "ls", confirm=True, after=["f"])]
+    engine.submit({"tasks": tasks})
+    engine.run(until_waiting(2))
+    constellation, person = Constellation.objects.get(), f"user:{operator.pk}"
+    approval_decide(waiting_for("f").pk, "approve", by=person)
+    engine.run(lambda: query("SELECT count(*) FROM constellations_task WHERE state = 'FAILED'") == 1)
+    mended = [{"op": "update_task", "parameters": {"task_id": "k", "command": ["echo", "written by the token"]}}]
+    Rest(token=text).post(f"/api/constellations/{constellation.pk}/retry", {"tasks": ["f"], "operations": mended})
+    engine.run(until_waiting(2))
+    assert "asked for by task f, which token" in refused_over_rest(text, waiting_for("f"))
+    assert "has let begin again" in refused_over_rest(text, waiting_for("f"))
+    approval_decide(waiting_for("f").pk, "approve", by=person)
+    engine.run(lambda: query("SELECT count(*) FROM constellations_task WHERE state = 'FAILED'") == 1)
+    constellation_retry(constellation.pk, ["f"], by=person)
+    engine.run(until_waiting(2))
+    assert approval_decide(waiting_for("f").pk, "approve", by=by)[1]  # this time a person let it begin
+
+
+def test_what_a_token_wrote_is_not_its_own_to_approve_in_a_fork_either_nor_when_it_is_reopened(engine, operator, verified):
+    device_create("laptop", by="system")
+    by, text = program(operator)
+    person = f"user:{operator.pk}"
+    constellation = engine.carry_out({"tasks": [noop("first"), command("failed", "false")]})
+    written = [{"op": "add_task", "parameters": {"task_id": "evil", "command": ["ls"], "confirm": True}}]
+    constellation_reopen(constellation.pk, operations=written, by=by)
+    engine.run(until_waiting(1))
+    assert "by work in session" in refused_over_rest(text, waiting_for("evil"))
+    _, item, _ = constellation_fork(constellation.pk, operator, by=person)
+    engine.run(until_waiting(2))
+    forked = Approval.objects.get(state="waiting", session=item.session_id)
+    assert "asked for by task evil, which token" in refused_over_rest(text, forked)
+    assert approval_decide(forked.pk, "approve", by=program(operator)[0])[1]
