@@ -43,11 +43,15 @@ Rows = dict[str, dict[int, Fields]]
 
 @dataclass(frozen=True)
 class Wishes:
-    """What is wanted of the graph: an edit, and tasks that begin again. `changes` is what the edit does."""
+    """What is wanted of the graph: an edit, made on version `based_on`, and tasks that begin again.
+
+    `changes` is what the edit does.
+    """
 
     operations: Sequence[Any] = ()
     retry: Sequence[str] = ()
     reason: str = ""
+    based_on: int | None = None
     changes: editing.Changes | None = None
 
 
@@ -96,8 +100,9 @@ def reopened(asked: Fields) -> Reopened:
 
 def _wishes(live: LiveGraph, asked: Fields) -> Wishes:
     operations, retry = asked.get("operations", []), asked.get("retry", [])
-    changes = mending.changes_of(live, operations, retry, known_devices())
-    return Wishes(operations, retry, asked.get("reason", ""), changes)
+    based_on = asked.get("based_on")
+    changes = mending.changes_of(live, operations, retry, known_devices(), based_on=based_on)
+    return Wishes(operations, retry, asked.get("reason", ""), based_on, changes)
 
 
 def _name(constellation: Fields) -> str:

@@ -24,14 +24,14 @@ from agents.serializers import History
 from constellations import command_serializers as command_forms
 from constellations import edit_serializers as edit_forms
 from constellations import serializers as forms
-from constellations.command_api import CommandViews, cancelled, require_edit, retried
-from constellations.commands import Cancelled, constellation_retry, task_cancel, task_skip
+from constellations.command_api import CommandViews, cancelled, retried
+from constellations.commands import Cancelled, task_cancel, task_skip
 from constellations.edit_api import EditViews
 from constellations.graph_statistics import figures_of, statistics_of
 from constellations.machines import CONSTELLATION, TASK
 from constellations.models import Attempt, Constellation, Dependency, Task
 from constellations.task_progress import progress_of, same_stream, waiting_approvals
-from constellations.versioned import Versioned, etag
+from constellations.versioned import IF_MATCH, Versioned, etag
 from constellations.waiting import why
 
 GRAPH_ROWS = 20_000
@@ -133,6 +133,7 @@ class TaskViews(mixins.ListModelMixin, Versioned):
 
     serializer_class = forms.TaskRow
     filterset_class = TaskFilter
+    by_version = frozenset({"retry"})
 
     def get_queryset(self) -> QuerySet[Task]:
         visible = Session.objects.visible_to(self.request.user)
@@ -168,16 +169,16 @@ class TaskViews(mixins.ListModelMixin, Versioned):
             return history_page(request, task, TASK.name, lambda at: task.constellation_id)
 
     @extend_schema(
-        request=command_forms.MendBody, responses={200: command_forms.RetryTaken, 202: command_forms.RetryTaken}, filters=False
+        parameters=[IF_MATCH],
+        request=command_forms.TaskRetryBody,
+        responses={200: command_forms.RetryTaken, 202: command_forms.RetryTaken},
+        filters=False,
     )
     @action(detail=True, methods=["post"], pagination_class=None)
     def retry(self, request: Request, pk: str) -> Response:
         """Let one task begin again, and what is downstream of it; operations mend it first."""
-        task, body = self.get_object(), self.body(command_forms.MendBody)
-        if body.get("operations"):
-            require_edit(request)
-        said = {"by": actor_name(request), "request_id": request_id(request), **body}
-        return retried(constellation_retry(task.constellation_id, [task.task_id], **said))
+        task, body = self.get_object(), self.body(command_forms.TaskRetryBody)
+        return retried(request, task.constellation, [task.task_id], body)
 
     @extend_schema(
         request=command_forms.Said,

@@ -11,13 +11,12 @@ from agents.tables import Fields
 from agents.transient import pause
 from agents.turns import Turn
 from constellations.dispatch import Start
-from constellations.drafts import WITH_THE_RUN
 from constellations.error_kinds import EXIT_CODE
 from constellations.graph_rows import Node
 from constellations.live import LiveGraph, reason_that_fits
 from constellations.lost import ASKS
 from constellations.machines import TASK
-from constellations.machines.task import OPEN
+from constellations.machines.task import OPEN, WITH_THE_RUN
 
 if TYPE_CHECKING:
     from constellations.work import ConstellationWork

@@ -111,4 +111,5 @@ def _start(work: ConstellationWork, turn: Turn) -> None:
 
 def _follow(work: ConstellationWork, turn: Turn, live: LiveGraph, wishes: Wishes) -> None:
     """The edit and the retries that were asked for, in the name of whoever asked."""
-    mend_and_retry(live, turn, wishes.changes, wishes.operations, wishes.retry, work.interaction["by"], wishes.reason)
+    by = work.interaction["by"]
+    mend_and_retry(live, turn, wishes.changes, wishes.operations, wishes.retry, by, wishes.reason, wishes.based_on)

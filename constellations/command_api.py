@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -14,8 +15,9 @@ from agents.api import Api, request_id
 from agents.models import InboxItem, Token
 from agents.permissions import actor_name, refusal
 from constellations import command_serializers as forms
-from constellations import commands
+from constellations import commands, standing
 from constellations.models import Constellation
+from constellations.versioned import IF_MATCH, etag, seen_version
 
 
 class CommandViews(Api):
@@ -40,15 +42,14 @@ class CommandViews(Api):
         answer = {"state": state, "changed": changed, "command": item.pk if item is not None else None}
         return Response(answer, status=202 if changed and item is not None else 200)
 
-    @extend_schema(request=forms.RetryBody, responses={200: forms.RetryTaken, 202: forms.RetryTaken}, filters=False)
+    @extend_schema(
+        parameters=[IF_MATCH], request=forms.RetryBody, responses={200: forms.RetryTaken, 202: forms.RetryTaken}, filters=False
+    )
     @action(detail=True, methods=["post"], pagination_class=None)
     def retry(self, request: Request, pk: str) -> Response:
         """Let failed and cancelled tasks begin again, and what is downstream of them; operations mend them first."""
         constellation, body = self.get_object(), self.body(forms.RetryBody)
-        tasks = body.pop("tasks", None)
-        if body.get("operations"):
-            require_edit(request)
-        return retried(commands.constellation_retry(constellation.pk, tasks, **self._said(request), **body))
+        return retried(request, constellation, body.pop("tasks", None), body)
 
     @extend_schema(request=forms.ReopenBody, responses={200: forms.Reopened, 202: forms.Reopened}, filters=False)
     @action(detail=True, methods=["post"], pagination_class=None)
@@ -82,14 +83,23 @@ INBOX: dict[str, Any] = {"cancel": commands.constellation_cancel, "restart": com
 AT_ONCE: dict[str, Any] = {"pause": commands.constellation_pause, "resume": commands.constellation_resume}
 
 
-def retried(found: commands.Retried) -> Response:
-    item = found.interaction
-    edit, version = (None, None) if found.edit is None else (found.edit.pk, found.edit.version)
+def retried(request: Request, constellation: Constellation, tasks: list[str] | None, body: dict[str, Any]) -> Response:
+    """Let tasks begin again, as `body` says; the ETag is the version that its author may build on, as that of an edit."""
+    if body.get("operations"):
+        require_edit(request)
+    based_on = seen_version(request, body.pop("based_on", None))
+    said = {"by": actor_name(request), "request_id": request_id(request), **body}
+    found = commands.constellation_retry(constellation.pk, tasks, **said, based_on=based_on)
+    item, edit = found.interaction, found.edit
+    stands = standing.standing_of(
+        constellation.pk, edit, found.changed, edit_id="" if edit is None else edit.edit_id, based_on=based_on,
+        before=constellation.version,
+    )  # fmt: skip
     answer = {
-        "tasks": found.tasks, "changed": found.changed, "interaction": None if item is None else item.pk, "edit": edit,
-        "version": version,
+        "tasks": found.tasks, "changed": found.changed, "interaction": None if item is None else item.pk,
+        "edit": None if edit is None else edit.pk, **asdict(stands),
     }  # fmt: skip
-    return Response(answer, status=202 if item is not None and found.changed else 200)
+    return Response(answer, status=202 if item is not None and found.changed else 200, headers=etag(stands.version))
 
 
 def cancelled(found: commands.Cancelled) -> Response:

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from agents.ids import CAPACITY
 from agents.serializers import REASON_LENGTH, Body, ClientId, Parent, Text, Whole
 from constellations.commands import TITLE_LENGTH
-from constellations.edit_serializers import Operation
+from constellations.edit_serializers import BasedOn, Operation, Standing
 from constellations.editing import MAX_OPERATIONS
 from constellations.operations import MAX_TASKS
 from constellations.values import MAX_ID
@@ -48,7 +48,11 @@ class MendBody(Said):
     )
 
 
-class RetryBody(MendBody):
+class TaskRetryBody(MendBody):
+    based_on = BasedOn()
+
+
+class RetryBody(TaskRetryBody):
     tasks = TaskIds()
 
 
@@ -68,12 +72,11 @@ class CommandTaken(serializers.Serializer):
     command = serializers.IntegerField(allow_null=True, help_text="Its row in the inbox, where it waits for a runner.")
 
 
-class RetryTaken(serializers.Serializer):
+class RetryTaken(Standing):
     tasks = serializers.ListField(child=serializers.CharField(), help_text="All that begin again.")
     changed = serializers.BooleanField()
     interaction = serializers.IntegerField(allow_null=True, help_text="That reopens a constellation which had ended.")
     edit = serializers.IntegerField(allow_null=True, help_text="Of the operations, where they were made at once.")
-    version = serializers.IntegerField(allow_null=True, help_text="The constellation's after that edit.")
 
 
 class TaskCancelled(serializers.Serializer):

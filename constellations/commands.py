@@ -17,13 +17,21 @@ from agents.errors import Conflict, NoSuchSession, PayloadRejected
 from agents.models import InboxItem, Session
 from agents.records import Door, door
 from constellations import adoption, mending, retrying
-from constellations.drafts import CANCELLED_BY, Devices
-from constellations.errors import ConstellationEnded, NoSuchConstellation, NoSuchTask, NotRetried, TaskNotCancelled
+from constellations.drafts import Devices
+from constellations.errors import (
+    ConstellationEnded,
+    EditRejected,
+    NoSuchConstellation,
+    NoSuchTask,
+    NotRetried,
+    TaskNotCancelled,
+)
 from constellations.graph_reads import graph_opened, rows
 from constellations.limits import RESTARTS
 from constellations.live import REASON_LENGTH, LiveGraph
 from constellations.machines import CONSTELLATION, TASK
 from constellations.machines.constellation import CLOSED
+from constellations.machines.task import CANCELLED_BY
 from constellations.models import Constellation, Edit, Task
 from constellations.planner import known_devices
 from constellations.values import MAX_COMPARED, did_you_mean
@@ -36,6 +44,8 @@ CANCEL_TASK = "cancel_task"
 """Kind of the request that ends one task, whether it is done at once or by the runner that has the task."""
 BEGINS = "begins"
 """Key of all the tasks that begin again, in a payload that reopens a constellation for a retry."""
+BASED_ON = "based_on"
+"""Key of the version that operations were made on; another one does not make them another request."""
 AT_ONCE = "at_once"
 """Key in the result of one that no runner was needed for."""
 WAITING = ("PENDING", "WAITING_DEPENDENCY")
@@ -101,17 +111,22 @@ def _move(
 
 def constellation_retry(
     constellation_id: int, task_ids: Sequence[str] | None, *, operations: Sequence[Any] = (), by: str, reason: str = "",
-    client_id: str = "", request_id: str = "",
+    client_id: str = "", request_id: str = "", based_on: int | None = None,
 ) -> Retried:  # fmt: skip
     """Tasks that have FAILED or were cancelled begin again, with what FAILED, was skipped or ended with the run downstream.
 
-    None stands for every FAILED task. `operations` are an edit that is made with it, and may change the tasks that are named.
+    None stands for every FAILED task. `operations` are an edit that is made with it, and may change the tasks that are named;
+    `based_on` is the version that they were made on, as in `edits.edit_apply`, whose StaleEdit and EditRejected are raised.
     With a `client_id` the session keeps that it was asked, and the same again is answered by what came of it. Raises
     NotRetried, EditRefused, ConstellationEnded where everything was cancelled, Conflict where the client_id is that of another
     request.
     """
     row = _row(constellation_id)
+    if based_on is not None and not operations:
+        raise EditRejected("based_on: is for operations, and this retry has none; what begins again is what is there")
     asked = _asked(row, operations, () if task_ids is None else task_ids, reason) | {"every_failed": task_ids is None}
+    if based_on is not None:
+        asked[BASED_ON] = based_on
     if (known := services.asked_as(row.session_id, client_id)) is not None:
         return _retried_before(known, asked, by)
     if row.state == "CANCELLED":
@@ -128,8 +143,9 @@ def constellation_retry(
             told = _retry_at_once(opened, live, asked, devices, by, client_id)
     if told is None:  # it ended a moment ago
         return constellation_retry(
-            constellation_id, task_ids, operations=operations, by=by, reason=reason, client_id=client_id, request_id=request_id
-        )
+            constellation_id, task_ids, operations=operations, by=by, reason=reason, client_id=client_id,
+            request_id=request_id, based_on=based_on,
+        )  # fmt: skip
     if told.changed:
         services.wake_a_runner()
     return told
@@ -139,7 +155,9 @@ def _retried_before(known: InboxItem, asked: dict[str, Any], by: str) -> Retried
     """What came of it; which tasks had FAILED then is what it says."""
     at_once = known.kind == RETRY
     before = known.payload if at_once else known.payload.get(adoption.REOPEN, {})
-    same = {**asked, "retry": before.get("retry")} if asked["every_failed"] else asked
+    same = {key: value for key, value in asked.items() if key != BASED_ON}
+    same |= {"retry": before.get("retry")} if asked["every_failed"] else {}
+    same |= {BASED_ON: before[BASED_ON]} if BASED_ON in before else {}
     begins = {BEGINS: before[BEGINS]} if BEGINS in before else {}
     payload = same if at_once else {**known.payload, adoption.REOPEN: same | begins}
     services.check_same(known, RETRY if at_once else "interaction", by, payload)
@@ -155,8 +173,9 @@ def _retry_at_once(
 ) -> Retried:  # fmt: skip
     """In an open constellation, under its session's lock."""
     wanted = retrying.failed(live) if asked["every_failed"] else asked["retry"]
-    changes = mending.changes_of(live, asked["operations"], wanted, devices, needs_retry=True)
-    begun, edit = mending.mend_and_retry(live, opened.turn, changes, asked["operations"], wanted, by, asked["reason"])
+    operations, based_on = asked["operations"], asked.get(BASED_ON)
+    changes = mending.changes_of(live, operations, wanted, devices, based_on=based_on, needs_retry=True)
+    begun, edit = mending.mend_and_retry(live, opened.turn, changes, operations, wanted, by, asked["reason"], based_on)
     if begun and client_id:
         came = {"tasks": begun} | ({"edit": edit["id"]} if edit else {})
         services.record_done(opened, RETRY, client_id, {**asked, "retry": wanted}, by, came)

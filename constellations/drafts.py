@@ -14,11 +14,7 @@ from constellations.operations import MAX_TASKS
 from constellations.values import Hints, Row, did_you_mean
 
 SKIPPED = "skipped"
-"""What the reason of a task begins with that was CANCELLED because it could never start,"""
-CANCELLED_BY = "cancelled by"
-"""that of one which somebody has cancelled or skipped on purpose,"""
-WITH_THE_RUN = "cancelled: "
-"""and that of one which was open when its whole run ended."""
+"""What the reason of a task begins with that was CANCELLED because it could never start."""
 
 Device = Mapping[str, Any]
 Devices = Mapping[str, Device]

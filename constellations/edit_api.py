@@ -42,7 +42,7 @@ class EditViews(Versioned):
     """Edits of the constellation in the address."""
 
     needs = {"edit": "edit", "preview": "edit", "undo": "edit"}
-    by_version = frozenset(needs)
+    by_version = frozenset({*needs, "retry"})
     cursor_field = "id"
 
     @extend_schema(parameters=[AUTHOR, SINCE, TASK_ID], responses=forms.EditRow(many=True), filters=False)

@@ -148,19 +148,30 @@ def judge(live: LiveGraph, wanted: Wanted, devices: Devices) -> tuple[Sequence[A
     operations = wanted.compose(live)
     if wanted.undoes and not operations:
         return operations, editing.Changes()
+    undoes = bool(wanted.undoes)
+    changes = rebased(
+        live, wanted, operations,
+        lambda: editing.apply(live.snapshot(), operations, devices, limited=not undoes, in_words=undoes or wanted.in_words),
+    )  # fmt: skip
+    if changes and not undoes:
+        live.check_room(changes)
+    return operations, changes
+
+
+def rebased(
+    live: LiveGraph, wanted: Wanted, operations: Sequence[Any], apply: Callable[[], editing.Changes]
+) -> editing.Changes:  # fmt: skip
+    """What `apply` gives on the newest version; raises StaleEdit where edits since `based_on` stand against it."""
     missed = _missed(live, operations, wanted)
     try:
-        undoes = bool(wanted.undoes)
-        changes = editing.apply(live.snapshot(), operations, devices, limited=not undoes, in_words=undoes or wanted.in_words)
+        changes = apply()
     except EditRefused as error:
         if missed or _could_have_been(live, operations, wanted.based_on):
             raise _stale(live, wanted, missed or error.problems) from error
         raise
-    if changes and not wanted.undoes:
-        live.check_room(changes)
     if changes and missed:
         raise _stale(live, wanted, missed)
-    return operations, changes
+    return changes
 
 
 def _stale(live: LiveGraph, wanted: Wanted, problems: Sequence[Fields]) -> StaleEdit:

@@ -14,7 +14,7 @@ from agents.tables import Fields
 from agents.turns import Turn
 from constellations import editing, retrying
 from constellations.drafts import Devices, Overlay
-from constellations.edits import Wanted, edit_row
+from constellations.edits import Wanted, edit_row, rebased
 from constellations.errors import NotRetried
 from constellations.live import LiveGraph
 
@@ -22,11 +22,13 @@ NOTHING_FAILED = "nothing has FAILED, so nothing begins again; name tasks to ret
 
 
 def changes_of(
-    live: LiveGraph, operations: Sequence[Any], retry: Sequence[str], devices: Devices, *, needs_retry: bool = False
+    live: LiveGraph, operations: Sequence[Any], retry: Sequence[str], devices: Devices, *, based_on: int | None = None,
+    needs_retry: bool = False,
 ) -> editing.Changes | None:  # fmt: skip
     """What `operations` change where the tasks named in `retry` begin again, None without operations; nothing is done yet.
 
-    Raises NotRetried, EditRefused, LimitReached. `needs_retry`: operations alone are refused, too.
+    With `based_on` they are rebased, as those of an edit are. Raises NotRetried, EditRefused, EditRejected, StaleEdit,
+    LimitReached. `needs_retry`: operations alone are refused, too.
     """
     retrying.check(live, retry)
     if not operations:
@@ -35,7 +37,9 @@ def changes_of(
         raise NotRetried(NOTHING_FAILED, [{"key": "tasks", "message": NOTHING_FAILED}])
     snapshot = live.snapshot()
     begun = {key: {**live.nodes[key].row, "state": "WAITING_DEPENDENCY"} for key in retry}
-    changes = editing.apply(replace(snapshot, tasks=Overlay(begun, snapshot.tasks)), operations, devices)
+    mended = replace(snapshot, tasks=Overlay(begun, snapshot.tasks))
+    wanted = Wanted(lambda graph: operations, "", "", "", based_on)
+    changes = rebased(live, wanted, operations, lambda: editing.apply(mended, operations, devices))
     if gone := sorted(begun.keys() & set(changes.removed_tasks)):
         message = f"{gone[0]} is to begin again, and the operations remove it; do one of the two"
         raise NotRetried(message, [{"key": "tasks", "message": message}])
@@ -45,7 +49,7 @@ def changes_of(
 
 def mend_and_retry(
     live: LiveGraph, turn: Turn, changes: editing.Changes | None, operations: Sequence[Any], retry: Sequence[str], by: str,
-    reason: str = "",
+    reason: str = "", based_on: int | None = None,
 ) -> tuple[list[str], Fields | None]:  # fmt: skip
     """Do what `changes_of` has checked: the tasks that begin again, in the order of the graph, and the edit's row.
 
@@ -55,7 +59,7 @@ def mend_and_retry(
     begun = retrying.begin_again(live, turn, retry, by, reason, replaced_now=_replaced_by(changes))
     if not changes:
         return begun, None
-    wanted = Wanted(lambda graph: operations, by, reason, "")
+    wanted = Wanted(lambda graph: operations, by, reason, "", based_on)
     row = edit_row(live, wanted, operations, changes, {"id": turn.take(), "at": turn.at})
     live.apply(turn, changes, row)
     return begun, row

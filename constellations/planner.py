@@ -15,11 +15,11 @@ from agents.garbage import nothing_collected
 from agents.models import Device
 from agents.tables import Fields
 from constellations import editing, plain_text, plans, rules
-from constellations.drafts import CANCELLED_BY, SKIPPED, Devices
+from constellations.drafts import SKIPPED, Devices
 from constellations.graph import Graph
 from constellations.graph_rows import RowsOf
 from constellations.live import LiveGraph
-from constellations.machines.task import ENDED
+from constellations.machines.task import CANCELLED_BY, ENDED
 from constellations.replacing import not_made_good
 
 AUTHOR = "planner"

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from agents.tables import Fields
 from agents.turns import Turn
-from constellations.drafts import WITH_THE_RUN
 from constellations.errors import NotRetried
 from constellations.graph_rows import Node, RowsOf
 from constellations.live import LiveGraph, reason_that_fits
 from constellations.machines import TASK
+from constellations.machines.task import WITH_THE_RUN
 from constellations.replacing import replaced
 
 RETRIED = "retried"

@@ -31,7 +31,9 @@ class Versioned(Api):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         if request.method not in SAFE_METHODS and self.action not in self.by_version and given(request) != ANY:
-            raise ValidationError({"If-Match": "is for edits, previews and undos; this does not ask for a version"})
+            raise ValidationError(
+                {"If-Match": "is for edits, previews, undos and retries with operations; this does not ask for a version"}
+            )
 
 
 def given(request: Request) -> str:

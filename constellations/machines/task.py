@@ -8,6 +8,10 @@ from agents.machines import Machine, Row, register
 
 OPEN = ("WAITING_DEPENDENCY", "PENDING", "RUNNING")
 ENDED = ("COMPLETED", "FAILED", "CANCELLED")
+CANCELLED_BY = "cancelled by"
+"""What the reason of a task begins with that somebody has cancelled, or skipped, on purpose,"""
+WITH_THE_RUN = "cancelled: "
+"""and that of one which was open when its whole run ended."""
 
 TASK = register(
     Machine(

@@ -98,7 +98,7 @@ def _waiting(proposed: Proposed, done: dispatcher.Executed) -> Fields:
         message = f"the edit waits for a person: it is approval {row.pk}, and is made when somebody approves it"
     proposal = results.ProposalView.model_validate(row)
     again = "preview_edit of the same operations, part: "
-    unseen = _unseen(done.version, len(done.between), done.between_total)
+    unseen = unseen_edits(done.version, len(done.between), done.between_total)
     kept, total = observed.get("diff", []), observed.get("diff_total", 0)
     diff, cuts = _listed("diff", kept, max(total, len(kept)), f"{again}diff")
     consequences, more = _consequences(
@@ -125,10 +125,10 @@ def told_of(done: dispatcher.Executed, constellation: int, watch: Watch | None =
     said[-1] += "; see between" if done.between_total else ""
     between = [results.EditBetween(**each) for each in done.between]
     return results.EditResult(
-        message=". ".join(said), changed=done.changed, **(_standing(done) | {"between": between}),
+        message=". ".join(said), changed=done.changed, **(standing_fields(done) | {"between": between}),
         edit=done.edit, edit_id=done.edit_id, diff=diff, consequences=consequences,
         constellation=None if done.constellation is None else results.ConstellationView.model_validate(done.constellation),
-        **with_cuts({}, cuts, more, _unseen(done.version, len(done.between), done.between_total)),
+        **with_cuts({}, cuts, more, unseen_edits(done.version, len(done.between), done.between_total)),
     )  # fmt: skip
 
 
@@ -141,12 +141,12 @@ def _unseen_in_words(done: dispatcher.Executed) -> tuple[str, list[str]]:
     return f", on top of {below}" if below else "", [f"After version {done.version} came {since}"] if since else []
 
 
-def _standing(found: Any) -> Fields:
+def standing_fields(found: Any) -> Fields:
     """What its author has seen, and what not."""
     return {key: getattr(found, key) for key in ("version", "newest", "between", "between_total")}
 
 
-def _unseen(version: int, shown: int, total: int) -> list[Fields]:
+def unseen_edits(version: int, shown: int, total: int) -> list[Fields]:
     """What is said of the unseen edits that an answer does not show."""
     return [cut("between", shown, total, "items", f"list_edits with since: {version}")] if shown < total else []
 
@@ -176,7 +176,7 @@ def preview_edit(caller: Caller, arguments: Fields) -> results.Preview:
     operations = dispatcher.operations_of(dispatcher.commands_of(given["operations"]))
     found = edit_preview(row.pk, operations, given.get("based_on"))
     stands = {key: found[key] for key in ("version", "newest", "between", "between_total")}
-    unseen = _unseen(found["version"], len(found["between"]), found["between_total"])
+    unseen = unseen_edits(found["version"], len(found["between"]), found["between_total"])
     parts = {"diff": found["diff"], **found["consequences"]}
     if (part := given.get("part")) is not None:
         piece = piece_of(json_of(parts[part]), part, given.get("offset", 0), given.get("limit", CHARACTERS))

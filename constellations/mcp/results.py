@@ -269,8 +269,8 @@ class TaskCancelled(Result):
     command: int | None = Field(description="Its place in the inbox, where it waits for a runner.")
 
 
-class RetryTaken(Result):
-    tasks: list[str] = Field(description="Those that begin again.")
+class RetryTaken(Standing):
+    tasks: list[str] = Field(description="All that begin again.")
     changed: bool
     interaction: int | None = Field(description="That reopens a constellation which had ended.")
     edit: int | None = Field(description="Id of the edit that operations made at once.")

@@ -16,12 +16,13 @@ from agents.storage import writing
 from agents.tables import Fields
 from constellations import commands, dispatcher
 from constellations.addresses import cut, leave_out, of_interaction, shorten, with_cuts
-from constellations.mcp import results
+from constellations.mcp import editing, results
 from constellations.mcp.access import READ, Caller, constellation_of, session_of, task_of
 from constellations.mcp.parameters import Form
 from constellations.mcp.reading import page
 from constellations.models import Constellation
 from constellations.overview import TEXT, VALUE_BYTES
+from constellations.standing import standing_of
 
 INTERACTIONS = 20
 """The latest of a session that are shown."""
@@ -35,7 +36,7 @@ CANCEL_TASK = Form(
     "constellation_id", "task_id", client_id="same_id", reason="why", needed=("constellation_id", "task_id", "reason")
 )  # fmt: skip
 RETRY = Form(
-    "constellation_id", tasks="failed", operations="as_in_apply", client_id="same_id", reason="why",
+    "constellation_id", "based_on", tasks="failed", operations="as_in_apply", client_id="same_id", reason="why",
     needed=("constellation_id",),
 )  # fmt: skip
 REOPEN = Form(
@@ -228,11 +229,17 @@ def retry(caller: Caller, arguments: Fields) -> results.RetryTaken:
     row, wanted = _going_on(caller, given)
     for task_id in given.get("tasks", ()):
         task_of(row, task_id)
-    done = commands.constellation_retry(row.pk, given.get("tasks"), **wanted)
-    return results.RetryTaken(
-        tasks=done.tasks, changed=done.changed, interaction=None if done.interaction is None else done.interaction.pk,
-        edit=None if done.edit is None else done.edit.pk,
-    )  # fmt: skip
+    based_on = given.get("based_on")
+    done = commands.constellation_retry(row.pk, given.get("tasks"), **wanted, based_on=based_on)
+    edit_id = "" if done.edit is None else done.edit.edit_id
+    found = standing_of(row.pk, done.edit, done.changed, edit_id=edit_id, based_on=based_on, before=row.version)
+    view: Fields = {
+        "tasks": done.tasks, "changed": done.changed,
+        "interaction": None if done.interaction is None else done.interaction.pk,
+        "edit": None if done.edit is None else done.edit.pk, **editing.standing_fields(found),
+    }  # fmt: skip
+    unseen = editing.unseen_edits(found.version, len(found.between), found.between_total)
+    return results.RetryTaken.model_validate(with_cuts(view, unseen))
 
 
 def reopen(caller: Caller, arguments: Fields) -> results.Started:

@@ -29,6 +29,10 @@ def rest(operator) -> Rest:
     return Rest(operator)
 
 
+UNCHANGED = {"version": 1, "newest": 1, "between": [], "between_total": 0}
+"""Where the author of a retry stands that is no edit."""
+
+
 def test_a_retry_answers_with_the_tasks_and_the_interaction(engine, ended, rest):
     answer = rest.post(address(ended, "retry"), {"reason": "again"})
     assert answer.status_code == 202
@@ -37,7 +41,7 @@ def test_a_retry_answers_with_the_tasks_and_the_interaction(engine, ended, rest)
         "changed": True,
         "interaction": InboxItem.objects.latest("id").pk,
         "edit": None,
-        "version": None,
+        **UNCHANGED,
     }
     engine.run()
     ended.refresh_from_db()
@@ -45,7 +49,7 @@ def test_a_retry_answers_with_the_tasks_and_the_interaction(engine, ended, rest)
     answer = rest.post(address(ended, "retry"), {})
     assert (answer.status_code, answer.json()) == (
         200,
-        {"tasks": [], "changed": False, "interaction": None, "edit": None, "version": None},
+        {"tasks": [], "changed": False, "interaction": None, "edit": None, **UNCHANGED},
     )
 
 
@@ -109,7 +113,7 @@ REFUSED = [
         "commands", {"kind": "pause", "client_id": "x"}, 400, "client_id",
         "a pause or a resume takes none: the same again changes nothing",
     ),
-    ("retry", {"task": ["a"]}, 400, "task", "unknown key; known are reason, client_id, operations, tasks"),
+    ("retry", {"task": ["a"]}, 400, "task", "unknown key; known are reason, client_id, operations, based_on, tasks"),
     ("fork", {"seq": 0}, 400, "seq", "Ensure this value is greater than or equal to 1."),
 ]  # fmt: skip
 

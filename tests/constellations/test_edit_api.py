@@ -172,10 +172,13 @@ def test_previews_and_undos_are_made_on_a_version_too(rest, digits, end):
 
 def test_what_does_not_ask_for_a_version_refuses_to_be_given_one(rest, digits):
     task = Task.objects.get(task_id="fetch")
-    ends = [path(digits, end) for end in ("commands", "retry", "reopen", "fork")] + [f"/api/tasks/{task.pk}/retry/"]
-    for end in ends:
+    for end in (path(digits, verb) for verb in ("commands", "reopen", "fork")):
         found = rest.post(end, {"kind": "pause"} if "commands" in end else {}, **{"If-Match": '"v1"'})
-        detail = "If-Match: is for edits, previews and undos; this does not ask for a version"
+        detail = "If-Match: is for edits, previews, undos and retries with operations; this does not ask for a version"
+        assert (found.status_code, found.json()["detail"]) == (400, detail)
+    for end in (path(digits, "retry"), f"/api/tasks/{task.pk}/retry/"):
+        found = rest.post(end, {}, **{"If-Match": '"v1"'})
+        detail = "based_on: is for operations, and this retry has none; what begins again is what is there"
         assert (found.status_code, found.json()["detail"]) == (400, detail)
     assert Constellation.objects.get().state == "EXECUTING"
     assert rest.post(path(digits, "commands"), {"kind": "pause"}, **{"If-Match": "*"}).status_code == 200

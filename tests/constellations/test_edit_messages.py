@@ -251,9 +251,9 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
     (lambda: refused(add(LONG, replaces="a"), tasks=(task_row("a", "FAILED"), task_row("b", "COMPLETED"), task_row("c")),
                      dependencies=(dependency_row("b>c", type="CONDITIONAL", condition=f"results['a'] == '{'x' * 480}'"),)),
      "the condition of b>c would have 538 characters with the names of replacements; 500 are allowed"),
-    (lambda: rejected({"tasks": [NOOP | {"replaces": "a"}]}), "plan: line 1, tasks[0].replaces: a cannot replace itself"),
     (lambda: rejected({"tasks": [NOOP | {"replaces": "b"}]}),
-     "plan: line 1, tasks[0].replaces: there is no task b; there is a"),
+     "plan: line 1, tasks[0].replaces: replaces is for a task that an edit adds in the place of one that has FAILED or was "
+     "cancelled; when a plan begins nothing has: leave it out"),
     (lambda: taken_back(("update_task", {"task_id": "x", "timeout": 1})), "cannot undo: the task x was changed again since"),
     (lambda: taken_back(link("x>deploy")), "cannot undo: the dependency x>deploy was tied to x since"),
     (lambda: taken_back(*(add(f"n{number}", after=["x"]) for number in range(22))), f"cannot undo: {TIED}; and 2 more"),

@@ -170,6 +170,73 @@ def test_to_mend_needs_the_scope_edit_as_every_edit_does(ended, operator, verb):
     assert rest.post(f"/api/tasks/{task.pk}/retry/", {"operations": [MENDED]}).status_code == 403
 
 
+# Versions
+
+
+TRAIN_FAILED = "SELECT id FROM constellations_task WHERE task_id = 'report' AND state = 'CANCELLED'"
+NAMED = {"update_task": {"task_id": "report", "name": "Report"}}
+
+
+@pytest.fixture
+def edited(engine, device, rest) -> Constellation:
+    """An open constellation that somebody has seen as version 1, and somebody else has edited since."""
+    found = still_open(engine, PLAN, TRAIN_FAILED)
+    assert ask(rest, found, "edits", operations=[NAMED], edit_id="theirs").json()["version"] == 2
+    return found
+
+
+@pytest.mark.parametrize("by_header", [True, False])
+@pytest.mark.parametrize("of_one_task", [True, False])
+def test_a_mending_retry_says_what_its_author_has_not_seen(edited, rest, by_header, of_one_task):
+    task = edited.tasks.get(task_id="train")
+    where = f"/api/tasks/{task.pk}/retry/" if of_one_task else f"/api/constellations/{edited.pk}/retry/"
+    body = {"operations": [MENDED], "client_id": "m1"} | ({} if of_one_task else {"tasks": ["train"]})
+    seen = ({}, {"If-Match": '"v1"'}) if by_header else ({"based_on": 1}, {})
+    for changed in (True, False):
+        answer = rest.post(where, body | seen[0], **seen[1])
+        found = answer.json()
+        assert (answer.status_code, found["tasks"], found["changed"]) == (200, ["train"], changed)
+        assert (found["version"], found["newest"], answer.headers["ETag"]) == (3, 3, '"v3"')
+        assert [(each["version"], each["edit_id"]) for each in found["between"]] == [(2, "theirs")]
+        assert found["between_total"] == 1
+    assert Edit.objects.get(version=3).based_on == 1
+    assert rest.post(where, body).json()["changed"] is False  # whatever it was made on, it is the same request
+
+
+def test_a_mending_retry_does_not_overwrite_what_its_author_has_not_seen(edited, rest):
+    operations = [MENDED, {"update_task": {"task_id": "report", "name": "Mine"}}]
+    answer = ask(rest, edited, "retry", tasks=["train"], operations=operations, based_on=1)
+    assert (answer.status_code, answer.json()["code"]) == (409, "stale_edit")
+    assert [each["edit_id"] for each in answer.json()["between"]] == ["theirs"]
+    assert (edited.tasks.get(task_id="report").name, states(edited)["train"]) == ("Report", "FAILED")
+    late = ask(rest, edited, "retry", tasks=["train"], operations=[MENDED], based_on=9)
+    assert (late.status_code, late.json()["detail"]) == (
+        400, "based_on: there is no version 9 yet; version 2 is the newest",
+    )  # fmt: skip
+
+
+def test_a_mending_retry_over_mcp_says_what_its_author_has_not_seen(edited, operator):
+    program = Program(make_token(operator, "read", "operate", "edit", name="claude"))
+    found = program("retry", constellation_id=edited.pk, tasks=["train"], operations=[MENDED], based_on=1)
+    assert (found["version"], found["newest"], found["between_total"]) == (3, 3, 1)
+    assert [each["edit_id"] for each in found["between"]] == ["theirs"]
+    assert (found["edit"], found["truncated"]) == (Edit.objects.get(version=3).pk, False)
+
+
+def test_a_mending_retry_that_reopens_is_rebased_too(engine, ended, rest):
+    assert ask(rest, ended, "reopen", operations=[NAMED, {"add_task": noop("more")}]).status_code == 202
+    engine.run()
+    clashing = [MENDED, {"update_task": {"task_id": "report", "name": "Mine"}}]
+    refused = ask(rest, ended, "retry", tasks=["train"], operations=clashing, based_on=1)
+    assert (refused.status_code, refused.json()["code"]) == (409, "stale_edit")
+    answer = ask(rest, ended, "retry", tasks=["train"], operations=[MENDED], based_on=1)
+    assert (answer.status_code, answer.json()["version"], answer.json()["newest"]) == (202, 1, 2)
+    assert (answer.headers["ETag"], answer.json()["between_total"]) == ('"v1"', 1)
+    engine.run()
+    assert set(states(ended).values()) == {"COMPLETED"}
+    assert Edit.objects.get(version=3).based_on == 1
+
+
 # What goes along with a retry
 
 
