@@ -20,7 +20,7 @@ from constellations.graph import Graph
 from constellations.graph_rows import RowsOf
 from constellations.live import LiveGraph
 from constellations.machines.task import CANCELLED_BY, ENDED
-from constellations.replacing import not_made_good
+from constellations.replacing import not_made_good, stands_for
 
 AUTHOR = "planner"
 NAMED = 20
@@ -80,9 +80,12 @@ class Proposal:
 
 def propose(live: LiveGraph, devices: Mapping[int, Fields]) -> tuple[list[Proposal], list[str]]:
     """Editing mode: proposals for the tasks whose ends it has not been told yet, and notes on broken conditions."""
-    ended = [ended_task(node.row, devices) for node in live.news.values()]
     if not live.constellation["rules"]:
         return [], []
+    rows = RowsOf(live.nodes)
+    ended = [
+        {**ended_task(node.row, devices), "stands_for": stands_for(rows, node.key)} for node in live.news.values()
+    ]  # fmt: skip
     firings, notes = rules.match(live.constellation["rules"], live.constellation["fired"], ended, live.results)
     return [Proposal(firing.rule, firing.operations, firing.reason, firing.does) for firing in firings], notes
 

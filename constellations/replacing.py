@@ -74,6 +74,15 @@ def replaced(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {row["replaces"]: row["task_id"] for row in rows if row["replaces"]}
 
 
+def stands_for(rows: Mapping[str, Mapping[str, Any]], task_id: str) -> list[str]:
+    """The tasks that this one replaces: the one it was added for, the one which that had been added for, and so on."""
+    found: list[str] = []
+    while task_id in rows and (old := rows[task_id]["replaces"]) and old not in found:
+        found.append(old)
+        task_id = old
+    return found
+
+
 def not_made_good(rows: Mapping[str, Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The tasks that count when a run is judged: all but those whose replacement, or a replacement of that one, is COMPLETED.
 

@@ -41,7 +41,8 @@ def match(
     Firings come in the order in which the tasks ended, then that of the rules. A condition that is neither true nor false
     does not fire; it is in the second list, as a sentence.
     `fired` counts earlier firings by the rule's name and is not changed. An ended task has task_id, state, reason, result,
-    error, error_kind, the name of its device, and condition_failed where it was skipped.
+    error, error_kind, the name of its device, condition_failed where it was skipped, and in `stands_for` the tasks that it
+    replaces: a rule about one of those is about it, too.
     """
     firings: list[Firing] = []
     notes: list[str] = []
@@ -62,7 +63,8 @@ def match(
 
 def _concerns(when: Mapping[str, Any], task: Ended) -> bool:
     wanted = when.get("task")
-    named = not wanted or (task["task_id"] == wanted if isinstance(wanted, str) else task["task_id"] in wanted)
+    names = (task["task_id"], *task.get("stands_for", ()))
+    named = not wanted or any(name == wanted if isinstance(wanted, str) else name in wanted for name in names)
     return named and when["event"] in _events(task)
 
 

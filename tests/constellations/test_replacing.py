@@ -114,6 +114,19 @@ def test_a_planner_rule_replaces_a_task_that_failed(engine, device):
     assert found.tasks.get(task_id="train-again").replaces == "train"
 
 
+@pytest.mark.parametrize("named", ["a", ["a"], ["b", "a"]])
+def test_a_rule_about_a_task_answers_to_its_replacement(engine, device, named):
+    when = {"event": "task_completed", "task": named, "condition": "n > 1"}
+    plan = {
+        "tasks": [command("a", "false"), noop("b")], "replan": [{"when": when, "edit": [{"add_task": noop("of_{task}")}]}],
+    }  # fmt: skip
+    found = engine.carry_out(plan)
+    reopen(engine, found, {"add_task": command("a2", "false", replaces="a")})
+    assert "of_a2" not in states(found)
+    reopen(engine, found, {"add_task": noop("a3", {"n": 2}, replaces="a2")})
+    assert states(found) == {"a": "FAILED", "a2": "FAILED", "a3": "COMPLETED", "b": "COMPLETED", "of_a3": "COMPLETED"}
+
+
 def still_open(engine, plan: dict, until: str) -> Constellation:
     """A constellation of which one task waits for a person, as soon as a statement finds something."""
     session, _ = engine.submit({**plan, "tasks": [*plan["tasks"], noop("gate", confirm=True)]})
