@@ -128,7 +128,7 @@ def _told(found: Retried) -> str:
     return f"tried again: {names}{more}{'; it is reopened for that' if found.interaction else ''}"
 
 
-def _said(request: HttpRequest, row: Constellation) -> dict[str, str]:
+def _said(request: HttpRequest, row: Constellation) -> dict[str, Any]:
     """Who asks, why, and under which id: the same page sent twice asks once."""
     return {"by": author_of(request), "reason": reason_of(request), "client_id": client_id_of(request, row)}
 
