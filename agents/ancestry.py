@@ -48,6 +48,13 @@ class NotYourChild(AgentsError):
     status = 403
 
 
+class NotYourSession(AgentsError):
+    """A token that was issued for a session works there, and below."""
+
+    code = "not_your_session"
+    status = 403
+
+
 class TooDeep(AgentsError):
     """The parent is as deep as a session may be."""
 
@@ -82,6 +89,20 @@ class OwnApproval(AgentsError):
 def key_of(author: str) -> str:
     """The key of the token that the author is; empty for everybody else."""
     return author.removeprefix(TOKEN) if author.startswith(TOKEN) else ""
+
+
+def refuse_outside(session: int, by: str) -> None:
+    """Raise NotYourSession where a token of a session would ask, command or edit what does not descend from that one.
+
+    Else what it starts there would be bounded by nobody, and would not end with its parent.
+    """
+    own = issued_for(key_of(by)) if key_of(by) else None
+    line = [] if own is None else _line(session)
+    if line and own not in [each.pk for each in line]:
+        raise NotYourSession(
+            f"this token was issued for session {own}, and works only there and in what was started from there, not in "
+            f"session {session}; use another token, or start a session of its own for it"
+        )
 
 
 @contextmanager
@@ -127,10 +148,15 @@ def _depth_below(parent: int) -> int:
         raise TooDeep(
             f"session {parent} is {DEPTH} deep already, so nothing can be started below it; do the work in that session"
         )
-    told_to_end = InboxItem.objects.filter(session_id=parent, kind__in=CANCELS, state__in=WAITS)
-    if told_to_end.exists() or has_ended(parent):
-        raise ParentEnded(f"session {parent} has ended or is being cancelled, so nothing can be started from it")
+    _check_goes_on(parent)
     return depth
+
+
+def _check_goes_on(session: int) -> None:
+    """Raise ParentEnded where the session, whose stream is locked, would not end what is started from it now."""
+    told_to_end = InboxItem.objects.filter(session_id=session, kind__in=CANCELS, state__in=WAITS)
+    if told_to_end.exists() or has_ended(session):
+        raise ParentEnded(f"session {session} has ended or is being cancelled, so nothing can be started from it")
 
 
 def has_ended(session: int) -> bool:
@@ -148,19 +174,22 @@ def room_for_request(session: int, by: str) -> Iterator[Callable[[], None]]:
     """A transaction in which nobody else counts; the function that it gives raises TooManyOpen where there is no room.
 
     Only what a token asks of a session that a token started is counted, and a session that is at work already counts once.
+    Where the token was issued for a session that ends, the function raises ParentEnded.
     """
-    line = _line(session) if key_of(by) else []
-    if not line or not (line[0].token_key or line[0].parent_id):
+    line, own = (_line(session), issued_for(key_of(by))) if key_of(by) else ([], None)
+    if not line or not (line[0].token_key or line[0].parent_id or own):
         yield lambda: None
         return
     keys = _keys(line)
     with storage.writing():
         _hold_tokens(keys)
-        _hold_streams([] if line[0].parent_id is None else [line[0].parent_id])
-        yield partial(_check_room, line[0], keys)
+        _hold_streams(each for each in (line[0].parent_id, own) if each is not None)
+        yield partial(_check_room, line[0], keys, own)
 
 
-def _check_room(session: Session, keys: Iterable[str]) -> None:
+def _check_room(session: Session, keys: Iterable[str], own: int | None) -> None:
+    if own is not None:
+        _check_goes_on(own)
     if _waiting_in(session.pk).exists():
         return
     children = InboxItem.objects.filter(session__parent=session.parent_id) if session.parent_id is not None else None
@@ -212,6 +241,14 @@ def live_descendants(session: int) -> list[int]:
     lives = Q(pk__in=Actor.objects.exclude(state__in=sorted(ACTOR.terminal)).values("session_id"))
     waits = Q(pk__in=InboxItem.objects.filter(kind="interaction", state__in=WAITS).values("session_id"))
     return list(below.filter(lives | waits).values_list("pk", flat=True))
+
+
+def queued_from_within(session: int) -> list[InboxItem]:
+    """Requests that wait in the session and were sent with a token of it, or of what descends from it."""
+    waiting = InboxItem.objects.filter(session=session, kind="interaction", state="queued", by__startswith=TOKEN).order_by("pk")
+    places = {by: issued_for(key_of(by)) for by in waiting.values_list("by", flat=True)}
+    within = {by for by, own in places.items() if own is not None and session in [each.pk for each in _line(own)]}
+    return list(waiting.filter(by__in=within))
 
 
 # What a token does not decide

@@ -84,9 +84,11 @@ def command_submit(
     """Put a request into the session's inbox: (the row, whether it is new). The same client_id again is the same request.
 
     A cancel or a stop tells the sessions that were started from this one to end too, in the same transaction. `checked`: the
-    caller has asked `check_payload` already, outside a transaction of its own. Raises NoSuchSession, InboxFull, ActorEnded,
-    Conflict where the client_id is that of another request, and for interactions PayloadRejected and TooManyOpen.
+    caller has asked `check_payload` already, outside a transaction of its own. Raises NoSuchSession, NotYourSession, InboxFull,
+    ActorEnded, Conflict where the client_id is that of another request, and for interactions PayloadRejected, TooManyOpen and
+    ParentEnded.
     """
+    ancestry.refuse_outside(session_id, by)
     if kind == "interaction" and not checked:
         check_payload(payload)
     client_id = client_id or secrets.token_hex(8)
@@ -102,6 +104,8 @@ def command_submit(
         opened.turn.record("command_received", add={"inbox": [row]})
         if kind in ancestry.CANCELS:
             _cancel_descendants(opened, row["id"], by)
+        if kind == "stop":
+            _refuse_queued_from_within(opened)
     wake_a_runner()
     return InboxItem.objects.get(pk=row["id"]), True
 
@@ -113,6 +117,19 @@ def _cancel_descendants(parent: Door, command: int, by: str) -> None:
             payload = {"reason": ancestry.PARENT_CANCELLED, "parent": parent.stream}
             row = _inbox_row(opened, "cancel", f"parent:{command}", payload, by)
             opened.turn.record("command_received", add={"inbox": [row]})
+
+
+def _refuse_queued_from_within(opened: Door) -> None:
+    """What has asked its own session for more does not begin when it is stopped; what others asked for may.
+
+    A cancel of the whole session refuses all that waits there, when its runner comes to it.
+    """
+    for item in ancestry.queued_from_within(opened.stream):
+        fields = {
+            "state": "refused", "outcome": "cancelled", "result": {"summary": ancestry.PARENT_CANCELLED},
+            "ended_at": opened.turn.at,
+        }  # fmt: skip
+        opened.turn.record("command_done", set={"inbox": {str(item.pk): fields}})
 
 
 def record_done(opened: Door, kind: str, client_id: str, payload: dict[str, Any], by: str, result: dict[str, Any]) -> None:

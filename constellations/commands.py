@@ -96,6 +96,7 @@ def constellation_resume(
 def _move(
     constellation_id: int, event: str, target: str, by: str, reason: str, request_id: str
 ) -> tuple[Constellation, bool]:  # fmt: skip
+    ancestry.refuse_outside(ids.stream_of(constellation_id), by)
     with _door(constellation_id, by, request_id) as opened:
         found = rows("constellation", "id = %s", constellation_id)
         if not found:
@@ -121,7 +122,7 @@ def constellation_retry(
     NotRetried, EditRefused, ConstellationEnded where everything was cancelled, Conflict where the client_id is that of another
     request.
     """
-    row = _row(constellation_id)
+    row = _row(constellation_id, by)
     if based_on is not None and not operations:
         raise EditRejected("based_on: is for operations, and this retry has none; what begins again is what is there")
     asked = _asked(row, operations, () if task_ids is None else task_ids, reason) | {"every_failed": task_ids is None}
@@ -234,7 +235,7 @@ def _cancel_task(
     if not reason.strip():
         said = f"{'a cancel' if may_run else 'a skip'} needs a reason"
         raise PayloadRejected(said, [{"key": "reason", "message": said}])
-    row = _row(constellation_id)
+    row = _row(constellation_id, by)
     told = f"{CANCELLED_BY} {names_of([by])[by]}: {reason}"
     if (beyond := len(told) - REASON_LENGTH) > 0:
         allowed = f"at most {len(reason) - beyond:,} characters, not {len(reason):,}: the task keeps who asked beside it"
@@ -302,7 +303,7 @@ def constellation_cancel(
 
     (None, False) where it has ended already.
     """
-    row = _row(constellation_id)
+    row = _row(constellation_id, by)
     if row.state in (*CLOSED, "CANCELLED") and services.asked_as(row.session_id, client_id) is None:
         return None, False
     return _command(row, "stop", by, reason, client_id, request_id)
@@ -315,7 +316,7 @@ def constellation_restart(
 
     Raises ConstellationEnded, and Conflict where there is no request to plan anew or the limit is reached.
     """
-    row = _row(constellation_id)
+    row = _row(constellation_id, by)
     if services.asked_as(row.session_id, client_id) is None:
         _refuse_ended(row.name, row.pk, row.state)
         if adoption.REOPEN in row.interaction.payload:
@@ -334,7 +335,7 @@ def constellation_reopen(
     `operations` are an edit of it, `retry` names tasks that begin again; they are checked here, and done when the session
     comes to it. Raises NotReopened, NotRetried, EditRefused.
     """
-    row = _row(constellation_id)
+    row = _row(constellation_id, by)
     return _reopen(row, _asked(row, operations, retry, reason), by, client_id, request_id)
 
 
@@ -368,7 +369,7 @@ def constellation_fork(
     nothing is made; Conflict where the client_id is that of another fork. A fork by a token has an ancestry, as every session
     that it starts (`services.session_create`, which says what `parent` is and what is raised).
     """
-    row = _row(constellation_id)
+    row = _row(constellation_id, by)
     at = replay.head(row.session_id) if seq is None else seq
     asked = _asked(row, operations, retry, reason) | {"seq": at, "newest": seq is None, "title": title}
     if (known := _forked_as(row, owner, client_id)) is not None:
@@ -420,7 +421,9 @@ def _command(
     return services.command_submit(row.session_id, kind, client_id, payload, by=by, request_id=request_id)
 
 
-def _row(constellation_id: int) -> Constellation:
+def _row(constellation_id: int, by: str) -> Constellation:
+    """Raises NoSuchConstellation, and NotYourSession where `by` is a token that has no business there."""
+    ancestry.refuse_outside(ids.stream_of(constellation_id), by)
     found = Constellation.objects.select_related("interaction").filter(pk=constellation_id).first()
     if found is None:
         raise _unknown(constellation_id)

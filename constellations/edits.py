@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from agents import ancestry, ids
 from agents.records import Door
 from agents.services import wake_a_runner
 from agents.tables import Fields
@@ -74,7 +75,7 @@ def edit_apply(
 
     The same `edit_id` again is the same edit, another one under it is refused. With `based_on`, the version they were made on,
     they are rebased on newer ones where they commute with what was done since. Raises EditRefused, EditRejected, EditIdTaken,
-    StaleEdit, NoSuchConstellation.
+    StaleEdit, NoSuchConstellation, NotYourSession.
     """
     wanted = Wanted(lambda live: operations, author, reason, edit_id, based_on, watch=watch)
     return carry_out(constellation_id, wanted, request_id)
@@ -83,6 +84,7 @@ def edit_apply(
 def carry_out(constellation_id: int, wanted: Wanted, request_id: str = "") -> tuple[Edit | None, bool]:
     """Make an edit under the lock of its session; see `edit_apply`."""
     check(wanted)
+    ancestry.refuse_outside(ids.stream_of(constellation_id), wanted.author)
     devices = known_devices()  # they have streams of their own: under this one's lock they could change as well
     with graph_opened(constellation_id, wanted.author, request_id) as (opened, live):
         known = find(constellation_id, wanted.edit_id) if wanted.edit_id else None

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import connections
 
 from agents import ancestry, services
-from agents.ancestry import NotYourChild, OwnApproval, ParentEnded, TooDeep, TooManyOpen
+from agents.ancestry import NotYourChild, NotYourSession, OwnApproval, ParentEnded, TooDeep, TooManyOpen
 from agents.approvals import OwnProposal, approval_decide
 from agents.clock import now_iso
 from agents.errors import NoSuchSession
@@ -273,6 +273,48 @@ def test_a_token_of_a_session_is_good_for_as_long_as_somebody_is_at_work_there(o
     answer = program.get("/api/sessions/")
     assert answer.status_code == 401
     assert f"issued for session {session.pk}, which has ended" in answer.json()["detail"]
+
+
+def test_a_token_of_a_session_asks_and_commands_only_there_and_what_descends_from_there(operator, session):
+    inside, elsewhere = token_for(operator, session), session_create(operator, by=f"user:{operator.pk}")
+    child = started(operator, inside)
+    grandchild = started(operator, token_for(operator, child))
+    for below in (session, child, grandchild):
+        assert ask(below, author(inside)).by == author(inside)
+        assert command_submit(below.pk, "pause", "", {}, by=author(inside))[1]
+    of_child = token_for(operator, child)
+    assert ask(grandchild, author(of_child)).state == "queued"
+    ask(elsewhere, f"user:{operator.pk}")
+    for place, token, own in ((elsewhere, inside, session), (session, of_child, child), (elsewhere, of_child, child)):
+        told = (
+            f"issued for session {own.pk}, and works only there and in what was started from there, not in session {place.pk}"
+        )
+        for kind, payload in (("interaction", {"plan": PLAN}), ("pause", {}), ("cancel", {"reason": "no"})):
+            with pytest.raises(NotYourSession, match=told):
+                command_submit(place.pk, kind, "", payload, by=author(token))
+    assert not InboxItem.objects.filter(session=elsewhere).exclude(by=f"user:{operator.pk}").exists()
+
+
+def test_over_rest_a_token_of_a_session_gets_a_problem_where_it_asks_another_one(operator, session):
+    text = token_create(operator, "", ALL, DAY, by="system", session=session.pk)[1]
+    elsewhere = session_create(operator, by=f"user:{operator.pk}")
+    ask(elsewhere, f"user:{operator.pk}")
+    for path, body in (("interactions", {"plan": PLAN}), ("commands", {"kind": "cancel", "reason": "no"})):
+        answer = Rest(token=text).post(f"/api/sessions/{elsewhere.pk}/{path}", body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "not_your_session")
+        assert Rest(token=text).post(f"/api/sessions/{session.pk}/{path}", body).status_code == 202
+
+
+def test_a_token_of_a_session_that_is_told_to_end_asks_nothing_more_of_anybody(operator, session):
+    inside = token_for(operator, session)
+    child = started(operator, inside)
+    grandchild = started(operator, token_for(operator, child))
+    ask(session, "system")
+    command_submit(session.pk, "cancel", "", {"reason": "enough"}, by="system")
+    for below in (session, child, grandchild):
+        with pytest.raises(ParentEnded, match=f"session {session.pk} has ended or is being cancelled"):
+            ask(below, author(inside))
+        assert ask(below, f"user:{operator.pk}").state == "queued"
 
 
 def test_a_token_of_a_session_makes_no_others(operator, session):

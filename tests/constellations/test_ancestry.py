@@ -101,3 +101,22 @@ def test_a_fork_by_a_token_of_a_session_is_a_child_of_that_session(operator, ses
     again = Rest(token=text).post(f"/api/constellations/{digits.pk}/fork", {"client_id": "one"})
     assert again.status_code == 201
     assert Session.objects.get(pk=again.json()["session"]).parent_id == session.pk
+
+
+def test_over_mcp_a_token_of_a_session_starts_and_commands_nothing_in_another_one(web, operator, session):
+    device_create("laptop", by="system")
+    elsewhere = session_create(operator, by=f"user:{operator.pk}")
+    digits, inside = plant(elsewhere, noop("fetch")), program(operator, session)[1]
+    calls: dict[str, dict] = {
+        "start_request": {"session": elsewhere.pk, "plan": PLAN},
+        "pause": {"constellation_id": digits.pk},
+        "retry": {"constellation_id": digits.pk},
+        "add_task": {"constellation_id": digits.pk, "task_id": "lint", "tool": "noop"},
+    }
+
+    async def refused(client):
+        return [(await client.call_tool(name, arguments)).content[0].text for name, arguments in calls.items()]
+
+    told = f"this token was issued for session {session.pk}, and works only there"
+    assert [text.startswith(told) for text in web.ask(inside, refused)] == [True] * len(calls)
+    assert not elsewhere.inbox.filter(by__startswith="token:").exists()
