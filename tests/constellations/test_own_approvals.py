@@ -6,15 +6,17 @@ from datetime import timedelta
 
 import pytest
 
+from agents import ancestry
+from agents.ancestry import OwnApproval
 from agents.approvals import approval_decide
-from agents.models import Approval
-from agents.services import device_create, token_create
+from agents.models import Approval, Session
+from agents.services import device_create, session_create, token_create, token_revoke
 from constellations.commands import constellation_fork, constellation_reopen, constellation_retry
 from constellations.edits import edit_apply
 from constellations.models import Constellation, Task
 from constellations.undoing import edit_undo
-from tests.agents.conftest import Rest
-from tests.constellations.planting import noop
+from tests.agents.conftest import Rest, add_approvals
+from tests.constellations.planting import noop, plant
 from tests.constellations.test_work import command, query, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,6 +28,12 @@ def program(user) -> tuple[str, str]:
     """A token: (its author's name, its text)."""
     token, text = token_create(user, "agent", SCOPES, timedelta(days=1), by="system")
     return f"token:{token.token_key}", text
+
+
+@pytest.fixture
+def session(operator) -> Session:
+    device_create("laptop", by="system")
+    return session_create(operator, "theirs", by=f"user:{operator.pk}")
 
 
 def waiting_for(task_id: str) -> Approval:
@@ -133,3 +141,41 @@ def test_what_a_token_wrote_is_not_its_own_to_approve_in_a_fork_either_nor_when_
     forked = Approval.objects.get(state="waiting", session=item.session_id)
     assert "asked for by task evil, which token" in refused_over_rest(text, forked)
     assert approval_decide(forked.pk, "approve", by=program(operator)[0])[1]
+
+
+@pytest.mark.parametrize("kind", ["task", "tool", "question", "lost"])
+def test_whatever_is_asked_about_a_task_is_not_for_its_author(operator, session, verified, kind):
+    found = plant(session, noop("fetch"), noop("other"))
+    by = program(operator)[0]
+    edit_apply(found.pk, [{"op": "update_task", "parameters": {"task_id": "fetch", "name": "written"}}], author=by)
+    asked = {task.task_id: add_approvals(session, kind=kind, subject_id=task.pk)[0] for task in found.tasks.all()}
+    with pytest.raises(OwnApproval, match="asked for by task fetch, which token"):
+        approval_decide(asked["fetch"], "reject", by=by)
+    assert approval_decide(asked["other"], "reject", by=by)[1]
+    assert approval_decide(asked["fetch"], "reject", by=program(operator)[0])[1]
+
+
+def test_what_too_many_tokens_have_written_a_person_decides(operator, session, verified, monkeypatch):
+    monkeypatch.setattr(ancestry, "AUTHORS", 2)
+    found = plant(session, noop("fetch"))
+    for number in range(3):
+        renamed = [{"op": "update_task", "parameters": {"task_id": "fetch", "name": f"name {number}"}}]
+        edit_apply(found.pk, renamed, author=program(operator)[0])
+    approval = add_approvals(session, subject_id=found.tasks.get().pk)[0]
+    with pytest.raises(OwnApproval, match="about what more than 2 tokens have written; a person decides it"):
+        approval_decide(approval, "reject", by=program(operator)[0])
+    assert approval_decide(approval, "reject", by=f"user:{operator.pk}")[1]
+
+
+def test_a_revoked_token_that_wrote_a_task_leaves_it_to_tokens_without_a_part(operator, session, verified):
+    found = plant(session, noop("fetch"))
+    (by, _), (other, _) = program(operator), program(operator)
+    made = token_create(operator, "made", SCOPES, timedelta(days=1), by=by)[0]
+    edit_apply(
+        found.pk, [{"op": "update_task", "parameters": {"task_id": "fetch", "name": "a"}}], author=f"token:{made.token_key}"
+    )
+    token_revoke(made, by="system")
+    approval = add_approvals(session, subject_id=found.tasks.get().pk)[0]
+    with pytest.raises(OwnApproval):
+        approval_decide(approval, "reject", by=by)
+    assert approval_decide(approval, "reject", by=other)[1]
