@@ -41,7 +41,8 @@ class SessionFilter(IdFilter):
 def one_of(values: Iterable[str]) -> django_filters.ChoiceFilter:
     """One of some words. It says its schema itself: to find it out, drf-spectacular would look for the libraries of GIS."""
     choices = list(values)
-    found = django_filters.ChoiceFilter(choices=[(value, value) for value in choices])
+    refused = {"invalid_choice": f"there is no %(value)s here; there are {', '.join(choices)}"}
+    found = django_filters.ChoiceFilter(choices=[(value, value) for value in choices], error_messages=refused)
     return extend_schema_field({"type": "string", "enum": choices})(found)
 
 

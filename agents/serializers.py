@@ -108,11 +108,18 @@ def asked_for(body: Mapping[str, Any]) -> dict[str, Any]:
     return {key: body[key] for key in ("plan", "request") if key in body}
 
 
+NO_PLAN = {
+    # Braces are doubled: these are templates.
+    "invalid": "a plan is a text; put the JSON into a string",
+    "blank": "a plan is a YAML or JSON text with a list of tasks, as `tasks: [{{task_id: a, command: [ls]}}]`",
+}
+
+
 class Asking(Body):
     """What an interaction asks for: `plan` (YAML or JSON text) or `request` (words)."""
 
     client_id = ClientId()
-    plan = Text(max_length=PLAN_LENGTH, required=False, trim_whitespace=False)
+    plan = Text(max_length=PLAN_LENGTH, required=False, trim_whitespace=False, error_messages=NO_PLAN)
     request = Text(max_length=REQUEST_LENGTH, required=False, trim_whitespace=False)
 
 

@@ -123,6 +123,10 @@ class Draft:
     def __init__(self, snapshot: Snapshot, devices: Devices, limited: bool = True, in_words: bool = False):
         self.snapshot, self.devices, self.graph, self.limited = snapshot, devices, snapshot.graph, limited
         self.in_words = in_words
+        self.coming: dict[str, int] = {}
+        """Tasks that operations add, with the number of the operation, from 1."""
+        self.operation = 0
+        """The number of the one that is done now."""
         self.new_tasks: dict[str, Row | None] = {}
         self.new_dependencies: dict[str, Row | None] = {}
         self.tasks = Overlay(self.new_tasks, snapshot.tasks)
@@ -150,6 +154,8 @@ class Draft:
         if row is None:
             if task_id in self.refused:
                 raise Echo
+            if (later := self.coming.get(task_id, 0)) > self.operation:
+                raise Refusal(f"there is no task {task_id} yet: put operation {later} before this one", field)
             raise Refusal(f"there is no task {task_id}{self.hint(task_id)}", field)
         return row
 

@@ -7,7 +7,7 @@ conditions and replacements where a task goes or is replaced.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -91,10 +91,11 @@ def _check_whole(snapshot: Snapshot, written: Sequence[Any], limited: bool) -> N
 def _run(draft: Draft, written: Sequence[Any]) -> list[tuple[dict[str, Any], bool]]:
     """Does one operation after the other; the problems, and whether each is a conflict."""
     problems: list[tuple[dict[str, Any], bool]] = []
+    draft.coming = _added_by_each(written)
     for number, value in enumerate(written):
         if len(problems) >= MAX_PROBLEMS:
             break
-        operation = operations.read(value)
+        draft.operation, operation = number + 1, operations.read(value)
         found = [*_flaws(value, operation), *operation.findings][:MAX_PROBLEMS]
         problems += [(_problem(number, operation, key_text(path), message), False) for path, message in found]
         if found:
@@ -108,6 +109,16 @@ def _run(draft: Draft, written: Sequence[Any]) -> list[tuple[dict[str, Any], boo
         except Echo:
             continue  # only what an earlier operation, refused already, would have added is missing
     return problems
+
+
+def _added_by_each(written: Sequence[Any]) -> dict[str, int]:
+    """Tasks that add_task adds, with the number of its operation, from 1."""
+    named: dict[str, int] = {}
+    for number, value in enumerate(written, start=1):
+        form = operations.written(value)
+        if form.op == "add_task" and isinstance(form.parameters, Mapping) and isinstance(form.parameters.get("task_id"), str):
+            named.setdefault(form.parameters["task_id"], number)
+    return named
 
 
 def _flaws(value: Any, operation: Operation) -> Iterator[Finding]:

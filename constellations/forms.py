@@ -154,7 +154,9 @@ def task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Findi
     if isinstance(value, Mapping):
         if value.get("task_id") is None:
             findings.append(((), "a task needs a task_id"))
-        if not says_what_to_do(value) and not value.keys() - readers.keys():
+        if value.get("arguments") and not says_what_to_do(value):
+            findings.append((("arguments",), "name the tool that takes these arguments, beside them as `tool`"))
+        elif not says_what_to_do(value) and not value.keys() - readers.keys():
             findings.append(((), NEEDS_DOING))
     row["name"] = row["name"] or row["task_id"]
     return row, after, findings
@@ -202,7 +204,7 @@ def copied_task(value: Mapping) -> tuple[Row, list[Finding]]:
 
     `fields` are in normal form (null: the default); `after` is None where it waits for what the other one waits for.
     """
-    fields, findings = read_fields(value, COPY_READERS)
+    fields, findings = _read(value, COPY_READERS)
     source, after = fields.pop("copy", ""), fields.pop("after", None)
     task_id, row, found = task_fields({key: given for key, given in value.items() if key not in ("copy", "after")})
     findings += [each for each in found if each not in findings]

@@ -95,9 +95,10 @@ def written(value: Any) -> Written:
     for named, held in FORMS:
         if named in value:
             strange = [key for key in value if key not in (named, held)][:1]
-            message = (
-                f"there is no key {str(strange[0])[:SHOWN]} beside {named} and {held}: put it into {held}" if strange else ""
-            )
+            word = str(strange[0])[:SHOWN] if strange else ""
+            is_held = held not in value and strange and isinstance(value[strange[0]], Mapping)
+            way_out = f"call it {held}" if is_held else f"put it into {held}"
+            message = f"there is no key {word} beside {named} and {held}: {way_out}"
             return Written(value[named], value.get(held, {}), (held,), tuple(((key,), message) for key in strange))
     if len(value) != 1:
         said = f"an operation is one key with its parameters; this one has {len(value)} keys: write one operation for each"

@@ -46,6 +46,8 @@ NOTHING_TO_REPLACE = (
     "when a plan begins nothing has: leave it out"
 )
 
+FENCED = "the ``` lines are no part of a plan: leave them out"
+
 PLAN_READERS: dict[str, Reader] = {
     "name": text(MAX_NAME),
     "tasks": list_within(MAX_TASKS),
@@ -76,7 +78,8 @@ def parse(
     try:
         document = documents.read(text)
     except Unreadable as error:
-        raise PlanRejected([_problem(error.line, error.path, str(error))], source) from error
+        said = FENCED if _is_fence(text, error.line) else str(error)
+        raise PlanRejected([_problem(error.line, error.path, said)], source) from error
     plan, findings = read_value(document.value, in_words)
     findings = [*document.repeated, *findings]
     if devices is not None:
@@ -86,6 +89,14 @@ def parse(
     if findings:
         raise PlanRejected(located(document, findings), source)
     return plan
+
+
+def _is_fence(text: str | bytes, number: int | None) -> bool:
+    """Whether a line, from 1, begins or ends a code block."""
+    if number is None:
+        return False
+    lines = (text if isinstance(text, bytes) else text.encode(errors="replace")).split(b"\n", number)
+    return any(line.lstrip().startswith(b"```") for line in lines[number - 1 : number])
 
 
 def _unknown_devices_of_rules(value: Row, devices: Devices) -> Iterator[Finding]:

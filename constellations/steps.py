@@ -26,6 +26,9 @@ from constellations.forms import DEPENDENCY_DEFAULTS
 from constellations.replacing import take_over
 from constellations.values import Finding, Row, did_you_mean, key_text
 
+MAX_LISTED = 20
+"""Types or capabilities of devices that a message names."""
+
 
 def _add_task(draft: Draft, values: Row) -> None:
     if "copy" in values:
@@ -331,8 +334,29 @@ def _unknown_device(row: Row, devices: Devices) -> tuple[str, str] | None:
     anywhere = {**row, "wanted_device": ""}
     keys = [key for key in ("device_type", "capabilities", "not_device") if row[key]]
     if keys and not any(fits(name, device, anywhere) for name, device in devices.items()):
-        return keys[0], f"{why_none_fits(anywhere)}; {_devices_there(devices)}"
+        return _wanted_in_vain(row, devices) or (keys[0], f"{why_none_fits(anywhere)}; {_devices_there(devices)}")
     return None
+
+
+def _wanted_in_vain(row: Row, devices: Devices) -> tuple[str, str] | None:
+    """(key, message) where no device has that type, or one of the capabilities, whatever else is asked for."""
+    types = {device["type"] for device in devices.values() if device["type"]}
+    capabilities = {each for device in devices.values() for each in device["capabilities"]}
+    if row["device_type"] and row["device_type"] not in types:
+        return "device_type", f"no device has the type {row['device_type']}{_listed('types', 'type', types)}"
+    if missing := [each for each in row["capabilities"] if each not in capabilities]:
+        word = "capability" if len(missing) == 1 else "capabilities"
+        return (
+            "capabilities",
+            f"no device has the {word} {', '.join(missing)}{_listed('capabilities', 'capability', capabilities)}",
+        )
+    return None
+
+
+def _listed(words: str, word: str, known: set[str]) -> str:
+    """What there is of a kind, as far as a message lists it."""
+    more = f" and {len(known) - MAX_LISTED:,} more" if len(known) > MAX_LISTED else ""
+    return f"; the {words} there are: {', '.join(sorted(known)[:MAX_LISTED])}{more}" if known else f", or any {word}"
 
 
 def _devices_there(devices: Devices) -> str:

@@ -36,6 +36,18 @@ OTHER_WORDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What others call the same thing: words that are further from ours in letters than in meaning."""
 
+ELSEWHERE: dict[str, tuple[str, str]] = {
+    "condition": (
+        "after",
+        "a condition belongs to a dependency: {from: ..., to: ..., condition: ...} in `dependencies`, or add_dependency",
+    ),
+    "env": ("command", "put it into the command, a text with `shell: true` beside it: `X=1 make`"),
+    "cwd": ("command", "put it into the command, a text with `shell: true` beside it: `cd src && make`"),
+    "policies": ("replan", "policies stand in a task"),
+    "progress": ("replan", "progress stands in a task"),
+}
+"""What is not said where it was written: a key that there is beside it there, and where or how it is said instead."""
+
 Path = tuple[str | int, ...]
 Finding = tuple[Path, str]
 Row = dict[str, Any]
@@ -153,7 +165,9 @@ def whole(low: int, high: int) -> Reader:
 
 def flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise Misfit(f"must be true or false, not {kind_of(value)}")
+        meant = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
+        word = meant.get(value.lower(), "") if isinstance(value, str) else ""
+        raise Misfit(f"must be true or false, not {kind_of(value)}{word and f'; write {word}, without quotes'}")
     return value
 
 
@@ -210,6 +224,11 @@ def mapping(value: Any) -> dict:
     return dict(value)
 
 
+def _instead(key: str, readers: Mapping[str, Reader]) -> str:
+    beside, said = ELSEWHERE.get(key, ("", ""))
+    return f"; {said}" if beside in readers else did_you_mean(key, readers)
+
+
 def read_fields(value: Any, readers: Mapping[str, Reader]) -> tuple[Row, list[Finding]]:
     """The fields of an object by their readers. A field without a value is left out, as if it were not there."""
     if not isinstance(value, Mapping):
@@ -218,7 +237,7 @@ def read_fields(value: Any, readers: Mapping[str, Reader]) -> tuple[Row, list[Fi
     findings: list[Finding] = []
     strange = [key for key in value if key not in readers] if not value.keys() <= readers.keys() else ()
     for key in strange[:MAX_STRANGE_KEYS]:
-        findings.append(((key,), f"there is no key {str(key)[:SHOWN]} here{did_you_mean(str(key), readers)}"))
+        findings.append(((key,), f"there is no key {str(key)[:SHOWN]} here{_instead(str(key), readers)}"))
     for key, given in value.items():
         if given is not None and key in readers:
             try:

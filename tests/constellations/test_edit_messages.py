@@ -75,9 +75,12 @@ def tools(more_tools):
 # Messages that no table has
 
 
-def refused(*written: Any, tasks: tuple[dict, ...] = (), dependencies: tuple[dict, ...] = (), **more: Any) -> str:
+DEVICE = {"type": "", "capabilities": [], "state": "ONLINE"}
+
+
+def refused(*written: Any, tasks: tuple[dict, ...] = (), dependencies: tuple[dict, ...] = (), devices=None, **more: Any) -> str:
     """What an edit of `tasks` (left out: fetch > train > evaluate > deploy) is refused with."""
-    return str(refusal(snapshot_of(list(tasks), list(dependencies), **more) if tasks else digits(), *written))
+    return str(refusal(snapshot_of(list(tasks), list(dependencies), **more) if tasks else digits(), *written, devices=devices))
 
 
 REPLACING = "operation 1 (add_task), replaces"
@@ -168,6 +171,23 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
      "operation 1 (add_task), timeot: there is no key timeot here; did you mean timeout?; "
      "operation 2 (add_task), timeot: there is no key timeot here; did you mean timeout?; "
      "operation 3 (add_task), timeot: there is no key timeot here; did you mean timeout?; and 2 more"),
+    (lambda: refused(add("z", after=["y"]), add("y")),
+     "operation 1 (add_task), after[0]: there is no task y yet: put operation 2 before this one"),
+    (lambda: rejected({"tasks": [NOOP], "policies": []}),
+     "plan: line 1, policies: there is no key policies here; policies stand in a task"),
+    (lambda: rejected({"tasks": [NOOP], "progress": {}}),
+     "plan: line 1, progress: there is no key progress here; progress stands in a task"),
+    (lambda: rejected("```yaml\ntasks: [{task_id: a, tool: noop}]\n```"),
+     "plan: line 1: the ``` lines are no part of a plan: leave them out"),
+    (lambda: refused(add("x", device_type="android"), devices={"pi": DEVICE}),
+     "operation 1 (add_task), device_type: no device has the type android, or any type"),
+    (lambda: refused(add("x", capabilities=["fly"]), devices={"pi": DEVICE}),
+     "operation 1 (add_task), capabilities: no device has the capability fly, or any capability"),
+    (lambda: refused(add("x", device_type="android"), devices={f"d{n}": DEVICE | {"type": f"t{n:02}"} for n in range(22)}),
+     f"operation 1 (add_task), device_type: no device has the type android; the types there are: "
+     f"{', '.join(f't{n:02}' for n in range(20))} and 2 more"),
+    (lambda: refused(add("x", confirm="yes")),
+     "operation 1 (add_task), confirm: must be true or false, not the text 'yes'; write true, without quotes"),
     (lambda: refused(("update_task", {"task_id": "q"}), tasks=MANY),
      "operation 1 (update_task), task_id: there is no task q; there are t00, t01, t02, t03, t04, t05, t06, t07, t08, t09, t10, "
      "t11 ..."),

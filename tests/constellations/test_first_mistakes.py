@@ -1,4 +1,4 @@
-"""Twenty mistakes of somebody's first day, over REST: each is answered with a sentence that says what to do, with line and key.
+"""Twenty-four mistakes of somebody's first day, over REST: each answer is a sentence that says what to do, with line and key.
 
 `mended` is what somebody writes who does as the sentence says: it is accepted.
 """
@@ -133,7 +133,7 @@ PLANS: dict[str, tuple[str, str, list[tuple[int | None, str]], str]] = {
             edit: [{add_task: {task_id: again, device: cloud, command: [make]}}]
         """,
         "plan: line 4, tasks[0].device: there is no device labtop; there are laptop, server; line 8, tasks[1].capabilities: no "
-        "device has the capabilities tpu; there are laptop, server",
+        "device has the capability tpu; the capabilities there are: gpu",
         [(4, "tasks[0].device"), (8, "tasks[1].capabilities")],
         """
         tasks:
@@ -151,6 +151,38 @@ PLANS: dict[str, tuple[str, str, list[tuple[int | None, str]], str]] = {
         "dependencies out",
         [(3, "tasks[1].after[0]")],
         "tasks:\n  - {task_id: build, command: [make]}\n  - {task_id: test, command: [ls], after: [build]}\n",
+    ),
+    "copies the code block around a plan": (
+        "```yaml\ntasks: [{task_id: build, command: [make]}]\n```\n",
+        "plan: line 1: the ``` lines are no part of a plan: leave them out",
+        [(1, "")],
+        "tasks: [{task_id: build, command: [make]}]\n",
+    ),
+    "says where a command runs, and in which surroundings": (
+        "tasks:\n  - task_id: build\n    command: make\n    cwd: src\n    env: {X: 1}\n    shell: yes\n",
+        "plan: line 4, tasks[0].cwd: there is no key cwd here; put it into the command, a text with `shell: true` beside it: "
+        "`cd src && make`; line 5, tasks[0].env: there is no key env here; put it into the command, a text with `shell: true` "
+        "beside it: `X=1 make`; line 6, tasks[0].shell: must be true or false, not the text 'yes'; write true, without quotes",
+        [(4, "tasks[0].cwd"), (5, "tasks[0].env"), (6, "tasks[0].shell")],
+        "tasks:\n  - task_id: build\n    command: cd src && X=1 make\n    shell: true\n",
+    ),
+    "puts a condition into a task and policies beside the tasks": (
+        """
+        tasks:
+          - {task_id: a, command: [a]}
+          - {task_id: b, arguments: {path: notes.txt}, condition: x > 5}
+        policies: [{decision: ask}]
+        """,
+        "plan: line 4, tasks[1].condition: there is no key condition here; a condition belongs to a dependency: {from: ..., "
+        "to: ..., condition: ...} in `dependencies`, or add_dependency; line 4, tasks[1].arguments: name the tool that takes "
+        "these arguments, beside them as `tool`; line 5, policies: there is no key policies here; policies stand in a task",
+        [(4, "tasks[1].condition"), (4, "tasks[1].arguments"), (5, "policies")],
+        """
+        tasks:
+          - {task_id: a, command: [a], policies: [{decision: ask}]}
+          - {task_id: b, tool: read_file, arguments: {path: notes.txt}}
+        dependencies: [{from: a, to: b, condition: x > 5}]
+        """,
     ),
     "writes conditions as in other languages": (
         """
@@ -185,6 +217,11 @@ EDITS: dict[str, tuple[Any, str, str, Any]] = {
         "after is for new tasks; add_dependency makes one that is there wait for another",
         {"add_dependency": {"from": "a", "to": "b"}},
     ),
+    "calls parameters otherwise": (
+        {"op": "remove_task", "args": {"task_id": "b"}}, "args",
+        "there is no key args beside op and parameters: call it parameters",
+        {"op": "remove_task", "parameters": {"task_id": "b"}},
+    ),
     "pipes": ({"add_task": {"task_id": "c", "command": "ls | wc -l"}}, "command", f"`|` {SHELL}",
               {"add_task": {"task_id": "c", "command": "ls | wc -l", "shell": True}}),
 }  # fmt: skip
@@ -214,8 +251,8 @@ IMPORTS: dict[str, tuple[str, str, list[tuple[int | None, str]], str]] = {
 }
 
 
-def test_there_are_twenty():
-    assert len(PLANS) + len(EDITS) + len(IMPORTS) == 20
+def test_there_are_twenty_four():
+    assert len(PLANS) + len(EDITS) + len(IMPORTS) == 24
 
 
 @pytest.mark.parametrize("mistake", PLANS)
@@ -256,3 +293,34 @@ def test_a_first_import(rest, operator, mistake):
     assert plan["tasks"][0] == {
         "task_id": "t1", "name": "Read", "device": "laptop", "command": "tail app.log > last", "shell": True,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("plan", "sentence"),
+    [
+        ({"tasks": [{"task_id": "a", "command": ["ls"]}]}, "a plan is a text; put the JSON into a string"),
+        ("", "a plan is a YAML or JSON text with a list of tasks, as `tasks: [{task_id: a, command: [ls]}]`"),
+    ],
+)
+def test_a_plan_that_is_no_text(rest, operator, plan, sentence):
+    session = services.session_create(operator, by="system")
+    for path in ("/api/sessions/", f"/api/sessions/{session.pk}/interactions/"):
+        found = rest.post(path, {"plan": plan})
+        assert (found.status_code, found.json()["problems"]) == (400, [{"key": "plan", "message": sentence}])
+
+
+def test_a_task_that_waits_for_one_that_the_same_edit_adds_later(rest, operator):
+    made = plant(services.session_create(operator, by="system"), noop("a"))
+    y, z = {"add_task": {"task_id": "y", "tool": "noop"}}, {"add_task": {"task_id": "z", "tool": "noop", "after": ["y"]}}
+    found = rest.post(f"/api/constellations/{made.pk}/edits/", {"operations": [z, y]})
+    (problem,) = found.json()["problems"]
+    assert (problem["operation"], problem["message"]) == (1, "there is no task y yet: put operation 2 before this one")
+    assert rest.post(f"/api/constellations/{made.pk}/edits/", {"operations": [y, z]}).status_code == 201
+
+
+@pytest.mark.parametrize("path", ["/api/agents/", "/api/approvals/", "/api/constellations/", "/api/tasks/"])
+def test_a_state_that_there_is_not(rest, path):
+    found = rest.get(path, state="nonsense")
+    assert found.status_code == 400
+    (problem,) = found.json()["problems"]
+    assert problem["message"].startswith("there is no nonsense here; there are ")
