@@ -25,11 +25,11 @@ from constellations import command_serializers as command_forms
 from constellations import edit_serializers as edit_forms
 from constellations import serializers as forms
 from constellations.command_api import CommandViews, cancelled, retried
-from constellations.commands import Cancelled, task_cancel, task_skip
 from constellations.edit_api import EditViews
 from constellations.graph_statistics import figures_of, statistics_of
 from constellations.machines import CONSTELLATION, TASK
 from constellations.models import Attempt, Constellation, Dependency, Task
+from constellations.task_commands import Cancelled, task_cancel, task_skip
 from constellations.task_progress import progress_of, same_stream, waiting_approvals
 from constellations.versioned import IF_MATCH, Versioned, etag
 from constellations.waiting import why

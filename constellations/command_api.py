@@ -17,6 +17,7 @@ from agents.permissions import actor_name, refusal
 from constellations import command_serializers as forms
 from constellations import commands, standing
 from constellations.models import Constellation
+from constellations.task_commands import Cancelled
 from constellations.versioned import IF_MATCH, etag, seen_version
 
 
@@ -102,7 +103,7 @@ def retried(request: Request, constellation: Constellation, tasks: list[str] | N
     return Response(answer, status=202 if item is not None and found.changed else 200, headers=etag(stands.version))
 
 
-def cancelled(found: commands.Cancelled) -> Response:
+def cancelled(found: Cancelled) -> Response:
     item, task = found.command, found.task
     answer = {
         "task_id": task.task_id,

@@ -1,7 +1,8 @@
-"""One function for each thing that a person or another program asks of a constellation or a task of it (machines, 5, 6).
+"""One function for each thing that a person or another program asks of a constellation as a whole (docs/editing.md, "The
+constellation as a whole"); those about one task are in task_commands.
 
-A pause, a resume, a retry in an open one, and the end of a task that waits are written under the session's lock: they count at
-once, also while no runner lives. What ends processes, or begins an interaction, goes through an inbox.
+A pause, a resume, and a retry in an open one are written under the session's lock: they count at once, also while no runner
+lives. What ends processes, or begins an interaction, goes through an inbox.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents import ancestry, ids, replay, services
-from agents.authors import names_of
-from agents.errors import Conflict, NoSuchSession, PayloadRejected
+from agents.errors import Conflict, NoSuchSession
 from agents.models import InboxItem, Session
 from agents.records import Door, door
 from constellations import adoption, mending, retrying
@@ -22,34 +22,24 @@ from constellations.errors import (
     ConstellationEnded,
     EditRejected,
     NoSuchConstellation,
-    NoSuchTask,
     NotRetried,
-    TaskNotCancelled,
 )
 from constellations.graph_reads import graph_opened, rows
 from constellations.limits import RESTARTS
-from constellations.live import REASON_LENGTH, LiveGraph
-from constellations.machines import CONSTELLATION, TASK
+from constellations.live import LiveGraph
+from constellations.machines import CONSTELLATION
 from constellations.machines.constellation import CLOSED
-from constellations.machines.task import CANCELLED_BY
-from constellations.models import Constellation, Edit, Task
+from constellations.models import Constellation, Edit
 from constellations.planner import known_devices
-from constellations.values import MAX_COMPARED, did_you_mean
 
 TITLE_LENGTH = 200
 """Characters of a session's title."""
 RETRY = "retry"
 """Kind of what a session has been asked and was done at once."""
-CANCEL_TASK = "cancel_task"
-"""Kind of the request that ends one task, whether it is done at once or by the runner that has the task."""
 BEGINS = "begins"
 """Key of all the tasks that begin again, in a payload that reopens a constellation for a retry."""
 BASED_ON = "based_on"
 """Key of the version that operations were made on; another one does not make them another request."""
-AT_ONCE = "at_once"
-"""Key in the result of one that no runner was needed for."""
-WAITING = ("PENDING", "WAITING_DEPENDENCY")
-"""States of a task that has not started."""
 NAMED = 5
 """Tasks that a request names in words."""
 
@@ -65,15 +55,6 @@ class Retried:
     interaction: InboxItem | None = None
     changed: bool = True
     edit: Edit | None = None
-
-
-@dataclass(frozen=True)
-class Cancelled:
-    """`task` is the row as it is now; `command` the request by which its runner ends it, where it runs."""
-
-    task: Task
-    command: InboxItem | None = None
-    changed: bool = True
 
 
 # What counts at once
@@ -122,7 +103,7 @@ def constellation_retry(
     NotRetried, EditRefused, ConstellationEnded where everything was cancelled, Conflict where the client_id is that of another
     request.
     """
-    row = _row(constellation_id, by)
+    row = asked_about(constellation_id, by)
     if based_on is not None and not operations:
         raise EditRejected("based_on: is for operations, and this retry has none; what begins again is what is there")
     asked = _asked(row, operations, () if task_ids is None else task_ids, reason) | {"every_failed": task_ids is None}
@@ -203,96 +184,6 @@ def _retry_by_reopening(row: Constellation, asked: dict[str, Any], by: str, clie
     return Retried(begins, item, created)
 
 
-# The end of one task
-
-
-def task_cancel(
-    constellation_id: int, task_id: str, *, by: str, reason: str, client_id: str = "", request_id: str = ""
-) -> Cancelled:  # fmt: skip
-    """End one task, for the reason given; what depends on it follows, everything else goes on.
-
-    One that waits is CANCELLED at once, also while no runner lives; of one that runs the processes are killed and the slot is
-    freed by the runner that has it, so `command` is then a request that waits for that runner. A cancelled task counts as done
-    on purpose. Asking again, or for a task that was cancelled or skipped, changes nothing. Raises NoSuchConstellation,
-    NoSuchTask, TaskNotCancelled where it has ended otherwise, Conflict where the client_id is that of another request.
-    """
-    return _cancel_task(constellation_id, task_id, True, by, reason, client_id, request_id)
-
-
-def task_skip(
-    constellation_id: int, task_id: str, *, by: str, reason: str, client_id: str = "", request_id: str = ""
-) -> Cancelled:  # fmt: skip
-    """End one task that has not started, at once; as `task_cancel`, but TaskNotCancelled where it runs: nothing is interrupted.
-
-    Of a skip and the start of the task exactly one counts.
-    """
-    return _cancel_task(constellation_id, task_id, False, by, reason, client_id, request_id)
-
-
-def _cancel_task(
-    constellation_id: int, task_id: str, may_run: bool, by: str, reason: str, client_id: str, request_id: str
-) -> Cancelled:  # fmt: skip
-    if not reason.strip():
-        said = f"{'a cancel' if may_run else 'a skip'} needs a reason"
-        raise PayloadRejected(said, [{"key": "reason", "message": said}])
-    row = _row(constellation_id, by)
-    told = f"{CANCELLED_BY} {names_of([by])[by]}: {reason}"
-    if (beyond := len(told) - REASON_LENGTH) > 0:
-        allowed = f"at most {len(reason) - beyond:,} characters, not {len(reason):,}: the task keeps who asked beside it"
-        raise PayloadRejected(f"reason: {allowed}", [{"key": "reason", "message": allowed}])
-    payload = {"subject": row.pk, "task": task_id, "may_run": may_run, "reason": told}
-    if (known := services.asked_as(row.session_id, client_id)) is not None:
-        return _cancelled_before(known, payload, by)
-    task = _task(row, task_id)
-    if task.state in WAITING:
-        with graph_opened(constellation_id, by, request_id) as (opened, live):
-            if (known := services.asked_as(row.session_id, client_id)) is not None:
-                return _cancelled_before(known, payload, by)
-            changed = _cancel_at_once(opened, live, payload, by, client_id)
-        task.refresh_from_db()
-        if changed:
-            services.wake_a_runner()
-            return Cancelled(task)
-    if task.state == "CANCELLED":
-        return Cancelled(task, changed=False)
-    if task.state != "RUNNING":
-        raise TaskNotCancelled(f"{task_id} has ended ({task.state}); nothing of it is left to end")
-    if not may_run:
-        raise TaskNotCancelled(f"{task_id} already runs, so it is skipped no more; cancel it")
-    waits = InboxItem.objects.filter(session=row.session_id, kind=CANCEL_TASK, state="queued")
-    asked = None if client_id else waits.filter(payload__subject=row.pk, payload__task=task_id).first()
-    if asked is not None:
-        return Cancelled(task, asked, changed=False)
-    item, created = services.command_submit(row.session_id, CANCEL_TASK, client_id, payload, by=by, request_id=request_id)
-    return Cancelled(task, item, created)
-
-
-def _cancel_at_once(opened: Door, live: LiveGraph, payload: dict[str, Any], by: str, client_id: str) -> bool:
-    """Under the session's lock: False where the task waits no more, because something else came first."""
-    node = live.nodes.get(payload["task"])
-    if node is None or node.row["state"] not in WAITING:
-        return False
-    opened.turn.transition(TASK, "task", node.row, "cancel", reason=payload["reason"], **live.end_fields(opened.turn))
-    live.ended(opened.turn, node)
-    if client_id:
-        services.record_done(opened, CANCEL_TASK, client_id, payload, by, {"changed": True, AT_ONCE: True})
-    return True
-
-
-def _cancelled_before(known: InboxItem, payload: dict[str, Any], by: str) -> Cancelled:
-    services.check_same(known, CANCEL_TASK, by, payload)
-    task = Task.objects.get(constellation=payload["subject"], task_id=payload["task"])
-    return Cancelled(task, None if (known.result or {}).get(AT_ONCE) else known, changed=False)
-
-
-def _task(row: Constellation, task_id: str) -> Task:
-    found = row.tasks.filter(task_id=task_id).first()
-    if found is None:
-        hint = did_you_mean(task_id, row.tasks.order_by("id").values_list("task_id", flat=True)[:MAX_COMPARED])
-        raise NoSuchTask(f"{row} has no task {task_id}{hint}")
-    return found
-
-
 # What goes through an inbox
 
 
@@ -303,7 +194,7 @@ def constellation_cancel(
 
     (None, False) where it has ended already.
     """
-    row = _row(constellation_id, by)
+    row = asked_about(constellation_id, by)
     if row.state in (*CLOSED, "CANCELLED") and services.asked_as(row.session_id, client_id) is None:
         return None, False
     return _command(row, "stop", by, reason, client_id, request_id)
@@ -316,7 +207,7 @@ def constellation_restart(
 
     Raises ConstellationEnded, and Conflict where there is no request to plan anew or the limit is reached.
     """
-    row = _row(constellation_id, by)
+    row = asked_about(constellation_id, by)
     if services.asked_as(row.session_id, client_id) is None:
         _refuse_ended(row.name, row.pk, row.state)
         if adoption.REOPEN in row.interaction.payload:
@@ -335,7 +226,7 @@ def constellation_reopen(
     `operations` are an edit of it, `retry` names tasks that begin again; they are checked here, and done when the session
     comes to it. Raises NotReopened, NotRetried, EditRefused.
     """
-    row = _row(constellation_id, by)
+    row = asked_about(constellation_id, by)
     return _reopen(row, _asked(row, operations, retry, reason), by, client_id, request_id)
 
 
@@ -369,7 +260,7 @@ def constellation_fork(
     nothing is made; Conflict where the client_id is that of another fork. A fork by a token has an ancestry, as every session
     that it starts (`services.session_create`, which says what `parent` is and what is raised).
     """
-    row = _row(constellation_id, by)
+    row = asked_about(constellation_id, by)
     at = replay.head(row.session_id) if seq is None else seq
     asked = _asked(row, operations, retry, reason) | {"seq": at, "newest": seq is None, "title": title}
     if (known := _forked_as(row, owner, client_id)) is not None:
@@ -421,7 +312,7 @@ def _command(
     return services.command_submit(row.session_id, kind, client_id, payload, by=by, request_id=request_id)
 
 
-def _row(constellation_id: int, by: str) -> Constellation:
+def asked_about(constellation_id: int, by: str) -> Constellation:
     """Raises NoSuchConstellation, and NotYourSession where `by` is a token that has no business there."""
     ancestry.refuse_outside(ids.stream_of(constellation_id), by)
     found = Constellation.objects.select_related("interaction").filter(pk=constellation_id).first()

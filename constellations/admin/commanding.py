@@ -15,20 +15,17 @@ from constellations.admin.confirming import NAMED, Question, ask, is_confirmed, 
 from constellations.admin.editing import author_of
 from constellations.admin.shown import is_open
 from constellations.commands import (
-    WAITING,
-    Cancelled,
     Retried,
     constellation_cancel,
     constellation_pause,
     constellation_restart,
     constellation_resume,
     constellation_retry,
-    task_cancel,
-    task_skip,
 )
 from constellations.drafts import is_skipped
 from constellations.machines import CONSTELLATION
 from constellations.models import Constellation, Task
+from constellations.task_commands import WAITING, Cancelled, task_cancel, task_skip
 
 AT_ONCE = 100
 """Constellations of one action."""

@@ -14,7 +14,7 @@ from agents.models import Actor, InboxItem, Session
 from agents.replay import consistent_read
 from agents.storage import writing
 from agents.tables import Fields
-from constellations import commands, dispatcher
+from constellations import commands, dispatcher, task_commands
 from constellations.addresses import cut, leave_out, of_interaction, shorten, with_cuts
 from constellations.mcp import editing, results
 from constellations.mcp.access import READ, Caller, constellation_of, session_of, task_of
@@ -212,7 +212,7 @@ def cancel_task(caller: Caller, arguments: Fields) -> results.TaskCancelled:
     given = CANCEL_TASK.read(arguments)
     caller.demand("operate")
     task = task_of(constellation_of(caller, given["constellation_id"]), given["task_id"])
-    done = commands.task_cancel(
+    done = task_commands.task_cancel(
         task.constellation_id, task.task_id, **_said(caller, given), client_id=given.get("client_id", "")
     )  # fmt: skip
     return results.TaskCancelled(

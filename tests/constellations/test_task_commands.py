@@ -5,7 +5,7 @@ import pytest
 from agents import services
 from agents.errors import Conflict, PayloadRejected
 from agents.models import Agent, Approval, InboxItem, Transition
-from constellations import commands
+from constellations import commands, task_commands
 from constellations.edits import edit_apply
 from constellations.errors import NoSuchTask, TaskNotCancelled
 from constellations.live import REASON_LENGTH
@@ -64,7 +64,7 @@ def test_a_running_task_is_cancelled_alone_and_what_depends_on_it_follows(engine
     }  # fmt: skip
 
     def cancel(key):
-        return commands.task_cancel(key, "train", by=by, reason="wrong data")
+        return task_commands.task_cancel(key, "train", by=by, reason="wrong data")
 
     both_run = "SELECT count(*) FROM constellations_attempt WHERE outcome = ''"
     found, answer = told_while_it_runs(engine, plan, cancel, lambda: query(both_run) == 2)
@@ -91,7 +91,7 @@ def test_its_processes_are_ended(engine, device, by, state_dir):
     plan = {"tasks": [command("a", "sh", "-c", f"sleep 1; touch {mark}"), command("b", "sleep", "1.5")]}
     both_run = "SELECT count(*) FROM constellations_attempt WHERE outcome = ''"
     found, _ = told_while_it_runs(
-        engine, plan, lambda key: commands.task_cancel(key, "a", by=by, reason="no"), lambda: query(both_run) == 2
+        engine, plan, lambda key: task_commands.task_cancel(key, "a", by=by, reason="no"), lambda: query(both_run) == 2
     )
     assert states(found) == {"a": "CANCELLED", "b": "COMPLETED"}
     assert not mark.exists()
@@ -100,8 +100,8 @@ def test_its_processes_are_ended(engine, device, by, state_dir):
 def test_asked_twice_it_is_cancelled_once(engine, device, by):
     def cancel(key):
         said = {"by": by, "reason": "no", "client_id": "c1"}
-        first, again = (commands.task_cancel(key, "a", **said) for _ in range(2))
-        other = commands.task_cancel(key, "a", by=by, reason="no")
+        first, again = (task_commands.task_cancel(key, "a", **said) for _ in range(2))
+        other = task_commands.task_cancel(key, "a", by=by, reason="no")
         return first, again, other
 
     plan = {"tasks": [command("a", "sleep", "60")]}
@@ -109,16 +109,16 @@ def test_asked_twice_it_is_cancelled_once(engine, device, by):
     assert [first.changed, again.changed, other.changed] == [True, False, False]
     assert first.command == again.command == other.command
     assert InboxItem.objects.filter(kind="cancel_task").count() == 1
-    late = commands.task_cancel(found.pk, "a", by=by, reason="no")
+    late = task_commands.task_cancel(found.pk, "a", by=by, reason="no")
     assert (late.changed, late.task.state, late.command) == (False, "CANCELLED", None)
-    assert commands.task_cancel(found.pk, "a", by=by, reason="no", client_id="c1").changed is False
+    assert task_commands.task_cancel(found.pk, "a", by=by, reason="no", client_id="c1").changed is False
     with pytest.raises(Conflict, match="client_id c1 was used for another request"):
-        commands.task_cancel(found.pk, "a", by=by, reason="something else", client_id="c1")
+        task_commands.task_cancel(found.pk, "a", by=by, reason="something else", client_id="c1")
 
 
 def test_a_run_in_which_all_was_cancelled_on_purpose_is_done(engine, device, by):
     plan = {"tasks": [command("a", "sleep", "60")]}
-    found, _ = told_while_it_runs(engine, plan, lambda key: commands.task_cancel(key, "a", by=by, reason="not needed"))
+    found, _ = told_while_it_runs(engine, plan, lambda key: task_commands.task_cancel(key, "a", by=by, reason="not needed"))
     assert (found.state, found.result["cancelled"]) == ("COMPLETED", 1)
 
 
@@ -126,7 +126,7 @@ def test_an_approval_that_its_crew_waits_for_is_withdrawn_with_it(engine, device
     engine.submit({"tasks": [command("a", "echo", confirm=True), noop("b")]})
     engine.run(lambda: query(WAITS) == 1)
     found = Constellation.objects.get()
-    commands.task_cancel(found.pk, "a", by=by, reason="nobody needs it")
+    task_commands.task_cancel(found.pk, "a", by=by, reason="nobody needs it")
     engine.run()
     assert Approval.objects.get().state == "withdrawn"
     assert states(found) == {"a": "CANCELLED", "b": "COMPLETED"}
@@ -143,7 +143,7 @@ def test_a_crew_and_the_agents_it_delegates_to_end_with_its_task(engine, device,
     plan = {"tasks": [{"task_id": "a", "device": "laptop", "steps": [{"delegate": inner}]}]}
     calls = "SELECT count(*) FROM agents_evidence WHERE ended_at IS NULL"
     found, _ = told_while_it_runs(
-        engine, plan, lambda key: commands.task_cancel(key, "a", by=by, reason="no"), lambda: query(calls) == 1
+        engine, plan, lambda key: task_commands.task_cancel(key, "a", by=by, reason="no"), lambda: query(calls) == 1
     )
     assert states(found) == {"a": "CANCELLED"}
     agents = Agent.objects.filter(machine="device_agent").order_by("id").values_list("state", flat=True)
@@ -156,7 +156,7 @@ def test_a_task_is_cancelled_while_its_session_is_paused(engine, device, by):
     services.command_submit(session.pk, "pause", "p", {}, by=by)
     engine.run(lambda: query("SELECT state FROM agents_actor") == "paused")
     found = Constellation.objects.get()
-    commands.task_cancel(found.pk, "a", by=by, reason="no")
+    task_commands.task_cancel(found.pk, "a", by=by, reason="no")
     engine.run(inbox_rests_but_for_the_interaction)
     assert states(found) == {"a": "CANCELLED", "b": "CANCELLED"}
     assert query("SELECT state FROM agents_actor") == "paused"
@@ -176,12 +176,12 @@ def inbox_rests_but_for_the_interaction() -> bool:
 
 def test_a_waiting_task_is_skipped_at_once_also_while_no_runner_lives(operator, device, by):
     found = plant(services.session_create(operator, by="system"), noop("a"), noop("b", after=["a"]), noop("c", after=["b"]))
-    answer = commands.task_skip(found.pk, "b", by=by, reason="done by hand")
+    answer = task_commands.task_skip(found.pk, "b", by=by, reason="done by hand")
     assert (answer.changed, answer.task.state, answer.command) == (True, "CANCELLED", None)
     assert states(found) == {"a": "PENDING", "b": "CANCELLED", "c": "CANCELLED"}
     assert history("b")[-1] == ("cancel", "cancelled by operator: done by hand", by)
     assert Task.objects.get(task_id="c").reason.startswith("skipped: b>c")
-    assert commands.task_skip(found.pk, "b", by=by, reason="done by hand").changed is False
+    assert task_commands.task_skip(found.pk, "b", by=by, reason="done by hand").changed is False
 
 
 def test_the_runner_goes_on_with_what_a_skip_has_left(engine, device, by):
@@ -189,7 +189,7 @@ def test_the_runner_goes_on_with_what_a_skip_has_left(engine, device, by):
         "tasks": [command("a", "sleep", "0.3"), noop("b", after=["a"]), noop("clean")],
         "dependencies": [{"from": "b", "to": "clean", "type": "COMPLETION_ONLY"}],
     }
-    found, answer = told_while_it_runs(engine, plan, lambda key: commands.task_skip(key, "b", by=by, reason="not today"))
+    found, answer = told_while_it_runs(engine, plan, lambda key: task_commands.task_skip(key, "b", by=by, reason="not today"))
     assert (answer.changed, answer.command) == (True, None)
     assert states(found) == {"a": "COMPLETED", "b": "CANCELLED", "clean": "COMPLETED"}
     assert found.state == "COMPLETED"
@@ -200,7 +200,7 @@ def test_what_a_person_has_skipped_comes_back_by_a_retry_and_by_no_edit(engine, 
     done = []
 
     def skip_and_edit(key):
-        commands.task_skip(key, "b", by=by, reason="not today")
+        task_commands.task_skip(key, "b", by=by, reason="not today")
         edit_apply(key, [{"add_task": noop("c", after=["a"])}], author=by)
         done.append(key)
 
@@ -227,7 +227,7 @@ def test_the_approval_of_a_lost_attempt_is_withdrawn_when_its_task_is_skipped(en
     engine.submit({"tasks": [noop("a", on_lost="ask")]})
     engine.run(lambda: query(WAITS) == 1)
     found = Constellation.objects.get()
-    assert commands.task_skip(found.pk, "a", by=by, reason="it was done").changed is True
+    assert task_commands.task_skip(found.pk, "a", by=by, reason="it was done").changed is True
     engine.run()
     assert (Approval.objects.get().state, states(found)) == ("withdrawn", {"a": "CANCELLED"})
 
@@ -242,7 +242,7 @@ def test_of_a_skip_and_a_start_exactly_one_counts(engine, device, by):
     def skip_all(key):
         for name in reversed(names):
             try:
-                changed = commands.task_skip(key, name, by=by, reason="race").changed
+                changed = task_commands.task_skip(key, name, by=by, reason="race").changed
                 (skipped if changed else refused).append(name)
             except TaskNotCancelled:
                 refused.append(name)
@@ -276,9 +276,9 @@ def test_what_has_ended_what_is_not_there_and_what_has_no_reason_are_refused(eng
             400, [{"key": "reason", "message": f"a {verb} needs a reason"}],
         )  # fmt: skip
     with pytest.raises(NoSuchTask, match=r"^n has no task trian; did you mean train[?]$"):
-        commands.task_cancel(found.pk, "trian", by=by, reason="no")
+        task_commands.task_cancel(found.pk, "trian", by=by, reason="no")
     with pytest.raises(PayloadRejected):
-        commands.task_cancel(found.pk, "train", by=by, reason=" ")
+        task_commands.task_cancel(found.pk, "train", by=by, reason=" ")
 
 
 def test_a_reason_that_does_not_fit_beside_who_asks_is_refused_with_the_room_there_is(operator, rest, device):
