@@ -8,6 +8,7 @@ import time
 import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
+from django.core.management.commands import flush
 
 from agents import replay, services, storage
 from agents.engine.runner import Runner
@@ -17,6 +18,16 @@ from constellations.models import Constellation
 
 PATIENCE_S = 30.0
 """After this a test's engine gives up waiting: the test has failed."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _flushed_without_permissions():
+    """A test with transactions of its own empties the database. Django then makes all permissions anew, which takes ten times
+    as long, and nobody asks for them.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(flush, "emit_post_migrate_signal", lambda *arguments, **more: None)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ from project.demo import demo_devices
 PLAN = (Path(__file__).resolve().parent.parent / "examples" / "digits.yaml").read_text()
 
 
+@pytest.mark.live
 @pytest.mark.django_db(transaction=True)
 def test_the_first_model_falls_short_and_the_retrained_one_is_deployed(client, engine, operator, state_dir):
     demo_devices()

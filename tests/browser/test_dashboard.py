@@ -56,11 +56,14 @@ def node(page: Page, task_id: str):
     return page.locator(f'[data-task="{task_id}"]')
 
 
-def test_a_task_changes_its_colour_without_a_reload(page):
+def test_a_task_changes_its_colour_without_a_reload(page, tmp_path):
+    gate = tmp_path / "seen"
     page.add_init_script(WATCH)
-    submit(page, PLAN)
+    submit(page, PLAN.replace('[sleep, "0.5"]', f"""[sh, -c, "while ! test -e {gate}; do sleep 0.05; done"]"""))
     page.wait_for_url(re.compile(r"/sessions/\d+/$"))
     page.evaluate("window.marker = 'the same page'")
+    expect(node(page, "second")).to_have_attribute("data-state", "WAITING_DEPENDENCY", timeout=PATIENCE_MS)
+    gate.touch()
     expect(node(page, "second")).to_have_attribute("data-state", "RUNNING", timeout=PATIENCE_MS)
     running = node(page, "second").locator(".state").evaluate("text => getComputedStyle(text).fill")
     expect(node(page, "second")).to_have_attribute("data-state", "COMPLETED", timeout=PATIENCE_MS)

@@ -10,7 +10,7 @@ from tests.conftest import person
 from tests.constellations.admin_client import Staff, added, address, row_of
 from tests.constellations.planting import advance, noop, plant
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.attack]
 TASKS = 10_000
 QUERIES = 20
 FORM_BYTES = 300_000

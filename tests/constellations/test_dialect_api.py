@@ -357,6 +357,7 @@ def test_what_an_edit_leaves_is_exported_and_imported_again(rest, session, devic
     assert answer.json()["plan"]["absent"] == ["x"]
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("dialect", NAMES)
 def test_a_large_constellation_is_exported_and_imported_again(rest, session, device, dialect):
     tasks = [noop(f"task_{number}", description="x" * 400) for number in range(4_000)]

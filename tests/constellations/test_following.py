@@ -21,7 +21,7 @@ from tests.constellations.test_live_edits import shape, until
 from tests.constellations.test_work import command, noop
 from tests.reliability.random_edits import Chance
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified"), pytest.mark.attack]
 BY = "user:1"
 TASKS, ACTIONS = 14, 30
 STRETCH = 12

@@ -129,6 +129,7 @@ def made_and_taken_back(shape: Callable[[int], list[dict]], size: int) -> Callab
     return do
 
 
+@pytest.mark.attack
 @pytest.mark.parametrize("shape", [chain, backwards, star, funnel, hub, never])
 def test_an_edit_its_undo_and_its_redo_cost_their_size_and_not_its_square(shape):
     """Most of it is done under the session's lock, on SQLite under the only one there is."""
