@@ -7,6 +7,7 @@ import time
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.core.management.commands import flush
 
@@ -23,10 +24,14 @@ PATIENCE_S = 30.0
 @pytest.fixture(scope="session", autouse=True)
 def _flushed_without_permissions():
     """A test with transactions of its own empties the database. Django then makes all permissions anew, which takes ten times
-    as long, and nobody asks for them.
+    as long, and nobody asks for them; content types are made again when somebody does, if none is remembered.
     """
+
+    def forget(*arguments, **more) -> None:
+        ContentType.objects.clear_cache()
+
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(flush, "emit_post_migrate_signal", lambda *arguments, **more: None)
+        patched.setattr(flush, "emit_post_migrate_signal", forget)
         yield
 
 
