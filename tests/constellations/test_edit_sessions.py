@@ -136,6 +136,7 @@ def carry_out(constellation: Constellation, wanted, made: list[Edit]) -> tuple[d
         return None, None
 
 
+@pytest.mark.attack
 @pytest.mark.django_db
 @EXAMPLES
 @given(st.lists(SESSION, min_size=SESSIONS, max_size=SESSIONS))

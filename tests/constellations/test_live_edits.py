@@ -22,7 +22,7 @@ from constellations.undoing import edit_undo
 from tests.constellations.planting import plant
 from tests.constellations.test_work import command, in_thread, inbox_rests, noop, query, something_runs, states
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified"), pytest.mark.attack]
 EDITORS, EDITS = 4, 10
 PATIENCE_S = 20.0
 

@@ -21,7 +21,7 @@ from constellations.models import Attempt, Constellation, Task
 from constellations.work import ConstellationWork
 from tests.conftest import TestRunner
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified"), pytest.mark.attack]
 
 
 def noop(task_id: str, **more) -> dict:
