@@ -157,7 +157,18 @@ class Place:
         """A web server: (port, pid)."""
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        command = [sys.executable, "-m", "daphne", "-v", "0", "-b", "127.0.0.1", "-p", str(port), "project.asgi:application"]
+        command = [
+            sys.executable,
+            "-m",
+            "daphne",
+            "-v",
+            "0",
+            "-b",
+            "127.0.0.1",
+            "-p",
+            str(port),
+            "benchmarks.inside.web:application",
+        ]
         server = Process(self._started(command, stdout=subprocess.DEVNULL), "daphne")
         try:
             _wait_for(port)
