@@ -17,7 +17,7 @@ PYTEST := $(RUN) -m pytest -n $(SIDE_BY_SIDE)
 
 export ONCE
 
-.PHONY: help demo up test test-long test-browser test-services check format bench bench-smoke verify install install-dev database clean
+.PHONY: help demo up test test-long test-browser test-services check audit format bench bench-smoke kill-storm verify install install-dev database clean
 
 help:
 	@echo "make demo            start everything, run the example, show it"
@@ -25,10 +25,12 @@ help:
 	@echo "make test            the tests that need no server and no browser, but the long ones"
 	@echo "make test-long       the long ones: attacks, kills, whole installations"
 	@echo "make test-browser    the tests in Debian's chromium"
-	@echo "make test-services   both of these on PostgreSQL ($(POSTGRES_URL))"
+	@echo "make test-services   on PostgreSQL all of the first two that touches a database ($(POSTGRES_URL))"
 	@echo "make check           format, lint, types, migrations, tests"
+	@echo "make audit           known vulnerabilities of the pinned libraries, where the service answers"
 	@echo "make verify          fold every stream and compare it with the rows"
 	@echo "make bench           the benchmarks (make bench-smoke: a short look)"
+	@echo "make kill-storm      60 kills of every kind against an installation at work"
 	@echo "make clean           remove .venv and caches; var/ with the database stays"
 
 demo: install database
@@ -51,7 +53,7 @@ test-browser: install-dev
 
 test-services: export DATABASE_URL := $(POSTGRES_URL)
 test-services: install-dev
-	$(PYTEST) -m "not browser" $(PYTEST_FLAGS)
+	$(PYTEST) -m "not browser" --with-a-database $(PYTEST_FLAGS)
 
 check: install-dev
 	$(RUN) -m ruff format --check .
@@ -60,6 +62,9 @@ check: install-dev
 	$(RUN) manage.py makemigrations --check --dry-run
 	$(RUN) manage.py check
 	$(PYTEST) $(PYTEST_FLAGS)
+
+audit: install-dev
+	@$(RUN) .ci/audit.py
 
 format: install-dev
 	$(RUN) -m ruff check --fix .
@@ -70,6 +75,9 @@ bench: install-dev
 
 bench-smoke: install-dev
 	$(RUN) -m benchmarks --smoke
+
+kill-storm: install-dev
+	$(RUN) -m benchmarks.kill_storm
 
 database: install
 	@$(RUN) manage.py migrate -v 0

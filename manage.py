@@ -10,6 +10,16 @@ if __name__ == "__main__":
     from django.core.management import execute_from_command_line
 
     try:
+        if sys.argv[1:2] == ["qcluster"]:
+            from project.unusable import refuse_unusable_database
+
+            refuse_unusable_database()
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:  # its sentence is for whoever has set the setting; a traceback would hide it
         sys.exit(str(error))
+    except Exception as error:
+        from project.unusable import why_unusable
+
+        if not (why := why_unusable(error)):
+            raise
+        sys.exit(why)

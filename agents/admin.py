@@ -14,9 +14,12 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html, format_html_join
+from django.utils.text import smart_split
 
 from agents.admin_filters import MachineFilter, SessionFilter, StateFilter, TransitionSessionFilter, is_of_session
 from agents.authors import names_of
+from agents.engine import confining
+from agents.masked_search import visibly_fitting
 from agents.models import (
     Actor,
     Agent,
@@ -34,6 +37,8 @@ from agents.models import (
 )
 from agents.pagination import LARGEST
 from agents.permissions import groups_of
+from agents.printed import printed_piece
+from agents.secret_values import shown_limits
 
 PER_PAGE = 50
 COUNTED = 5_000
@@ -141,6 +146,11 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     def has_module_permission(self, request) -> bool:
         return self.has_view_permission(request)
 
+    def lookup_allowed(self, lookup, value, request) -> bool:
+        """By what the list offers. Django takes any column, so that hidden and masked values could be guessed bit by bit."""
+        column = lookup.removesuffix("__exact").removesuffix("__isnull")
+        return column in self.list_filter or any(lookup == getattr(each, "parameter_name", "") for each in self.list_filter)
+
     def get_queryset(self, request) -> QuerySet:
         rows = super().get_queryset(request)
         if self.open_to_staff or "admin" in groups_of(request.user):
@@ -153,12 +163,21 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     def get_search_results(self, request, queryset, search_term):
         text = search_term.replace("\x00", "").strip()
         if not (text.isascii() and text.isdigit()):
-            return super().get_search_results(request, queryset, text)
+            found, may_repeat = super().get_search_results(request, queryset, text)
+            return (self._seen(found, text) if text else found), may_repeat
         number = min(int(text[:20]), LARGEST)
         wanted = models.Q()
         for column in self.numbers:
             wanted |= models.Q(**{column: number})
         return queryset.filter(wanted), False
+
+    def _seen(self, rows: QuerySet, text: str) -> QuerySet:
+        """Without rows that fit a search only by what is hidden in them."""
+        places = [name.removesuffix("__startswith").removesuffix("__istartswith") for name in self.search_fields]
+        words = [word.strip("\"'").lower() for word in smart_split(text)]
+        return visibly_fitting(
+            rows, places, lambda shown: all(any(word in place.lower() for place in shown) for word in words)
+        )  # fmt: skip
 
     def get_fields(self, request, obj=None) -> list[Any]:
         return self._shown
@@ -226,9 +245,23 @@ class AgentAdmin(ReadOnlyAdmin):
 @admin.register(Device)
 class DeviceAdmin(ReadOnlyAdmin):
     open_to_staff = True
-    list_display = ("id", "name", "kind", "platform", "type", "state", "used", "max_concurrent")
+    list_display = ("id", "name", "kind", "platform", "type", "labels", "state", "used", "max_concurrent")
     list_filter = ("state",)
     search_fields = ("name__istartswith", "type__istartswith")
+
+    def get_object(self, request, object_id, from_field=None):
+        found = super().get_object(request, object_id, from_field)
+        if found is not None:
+            found.limits = shown_limits(found.limits, to_admin="admin" in groups_of(request.user))
+        return found
+
+    def __init__(self, model: type[models.Model], site: admin.AdminSite):
+        super().__init__(model, site)
+        self._shown.append("confinement")
+
+    @admin.display(description="its commands")
+    def confinement(self, row: Device) -> str:
+        return confining.shown()
 
 
 @admin.register(SlotRequest)
@@ -244,6 +277,12 @@ class SlotRequestAdmin(ReadOnlyAdmin):
 class OutputAdmin(ReadOnlyAdmin):
     numbers = ("attempt_id",)
     list_display = ("id", "attempt_id", "offset")
+
+    def get_object(self, request, object_id, from_field=None):
+        found = super().get_object(request, object_id, from_field)
+        if found is not None:  # a secret may be in two rows
+            found.text = printed_piece(found.attempt_id, found.offset, found.offset + len(found.text))
+        return found
 
 
 @admin.register(Runner)
@@ -302,15 +341,18 @@ class TransitionAdmin(RecordAdmin):
 class TokenAdmin(ReadOnlyAdmin):
     """Without the digest, which is its key: so no links. Staff see their own."""
 
-    exclude = ("digest",)
+    exclude = ("digest", "parent")
     list_display_links = None
     numbers = ("user_id",)
-    list_display = ("token_key", "name", "user", "scopes", "expiry", "last_used")
-    list_select_related = ("user",)
+    list_display = ("token_key", "name", "user", "scopes", "made_with", "expiry", "last_used")
+    list_select_related = ("user", "parent")
     search_fields = ("name__istartswith", "token_key__startswith", "user__username")
 
     def get_queryset(self, request) -> QuerySet:
         return Token.objects.all() if "admin" in groups_of(request.user) else Token.objects.filter(user=request.user)
 
+    def made_with(self, row: Token) -> str:
+        return "" if row.parent is None else row.parent.token_key
 
-from agents import working_admin  # noqa: E402, F401  registers itself, and builds on the classes above
+
+from agents import queue_admin, working_admin  # noqa: E402, F401  register themselves, and build on the classes above

@@ -7,18 +7,17 @@ started itself as the parent. What a person starts has no parent and is bounded 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 
 from django.db.models import Q, QuerySet
 
-from agents import storage
+from agents import lineage, storage
 from agents.errors import AgentsError
-from agents.ids import row_range
 from agents.machines import ACTOR
-from agents.models import Actor, Approval, Event, InboxItem, Session, Stream, Token
+from agents.models import Actor, Approval, InboxItem, Session, Token
 from agents.tables import Fields
 
 DEPTH = 2
@@ -31,8 +30,6 @@ PARENT_CANCELLED = "parent cancelled"
 """Why a session ends whose parent was cancelled."""
 CANCELS = ("cancel", "stop")
 """Commands that end what a session works on, and with it what was started from there."""
-MADE_WITH = 8
-"""Tokens made with one another that are looked through, from one back to the first."""
 WAITS = ("queued", "running")
 """States of a request that has not ended."""
 TOKEN = "token:"
@@ -269,94 +266,101 @@ def register_authors(kinds: Iterable[str], parts_of: Callable[[int], Iterable[Pa
 def refuse_own_approval(row: Approval, by: str) -> None:
     """Raise OwnApproval where the author is a token with a part in what was asked for.
 
-    That is a token that started the work in which it was asked, or something that this work descends from; one that was
-    issued for a session of the same family; one from which the author of a proposed edit descends; and one that is, or from
-    which descends, an author of what was asked about (`register_authors`). Tokens that were made with one another count as
-    one. People decide everything that they see, and a call-back is nobody's decision: whoever is
-    outside brings it.
+    A part has a token of a user if any token of the same user started the work in which it was asked, or something that this
+    work descends from, or proposed the edit, or is an author of what was asked about (`register_authors`), or was issued for a
+    session that descends from such work: whoever has one token may make, or hold, the others. A token has one, too, that was
+    issued for a session of the same family. People at a login decide everything that they see, and a call-back is nobody's
+    decision: whoever is outside brings it.
     """
     key = key_of(by)
     if not key or row.kind == "callback":
         return
     part = _part_of(key, row)
     if part:
-        raise OwnApproval(f"approval {row.pk} was asked for {part}; a person decides it, or a token that has no part in it")
+        asked = part.rstrip(",")
+        raise OwnApproval(f"approval {row.pk} was asked for {asked}; a person decides it, or a token that has no part in it")
+
+
+def refuse_ended(by: str) -> None:
+    """Raise TokenEnded where the author is a token that was good when its request came, and is no more."""
+    if key := key_of(by):
+        lineage.good_token(key)
 
 
 def _part_of(key: str, row: Approval) -> str:
     """What part the token has in what was asked for, in words; empty where it has none."""
-    line = _line(row.session_id)
-    own = Token.objects.filter(token_key=key).values_list("session_id", flat=True).first()
-    if own is not None and _line(own)[-1].pk == line[-1].pk:
-        return f"in session {row.session_id}, and this token was issued for session {own} of the same family"
-    first = _first_of(key)
-    for session in line:
-        if session.token_key and _first_of(session.token_key) == first:
-            where = "" if session.pk == row.session_id else f", which descends from session {session.pk},"
-            return f"in session {row.session_id}{where} that this token started"
-    author = str(row.action.get("author", "")) if row.kind == "edit" else ""
-    if author:
-        return _part_of_author(first, author)
-    moment = row.asked_at
-    for session in line:
-        asker = key_of(_asked_by(session.pk, moment))
-        if asker and _first_of(asker) == first:
-            return f"by work in session {session.pk} that this token started"
-        moment = session.created_at
-    return _part_of_writer(first, row)
-
-
-def _part_of_author(first: str, author: str) -> str:
-    """The same of the author of a proposal. One whose token was revoked answers to nobody, so a person decides about it."""
-    proposer = key_of(author)
-    if not proposer:
-        return ""
-    if not Token.objects.filter(token_key=proposer).exists():
-        return f"by token {proposer}, which has been revoked"
-    return f"by token {proposer}, which descends from this one" if _descends(proposer, first) else ""
-
-
-def _part_of_writer(first: str, row: Approval) -> str:
-    """The same of those who wrote what was asked about."""
+    hand = Hand(key)
+    part = hand.part_in(row.session_id, row.asked_at, began=row.kind != "edit")
+    if part:
+        return part
+    if row.kind == "edit":
+        return hand.part_of_author(str(row.action.get("author", "")))
     parts_of = _AUTHORS.get(row.kind)
-    parts = [] if parts_of is None else list(parts_of(row.subject_id))
-    if len(parts) > AUTHORS:
-        return f"about what more than {AUTHORS} tokens have written"
-    return next((f"by {words}" for author, words in parts if _descends(key_of(author), first)), "")
+    return hand.part_of_writers([] if parts_of is None else list(parts_of(row.subject_id)))
 
 
-def _descends(key: str, first: str) -> bool:
-    """Whether a token is `first`, was made with it, or was issued for a session that descends from it."""
-    within = issued_for(key)
-    keys = [key, *([] if within is None else _keys(_line(within)))]
-    return first in map(_first_of, keys)
+class Hand:
+    """A token and all others of its user: what one of them asked for, none of them decides."""
+
+    def __init__(self, key: str):
+        self.key, self.user = key, lineage.user_of(key)
+
+    def part_in(self, session: int, moment: datetime, *, began: bool = True) -> str:
+        """Its part in what the session did at that moment, in words; empty where it has none.
+
+        Not `began`: who asked for the work does not count, only who started the session, or one above it.
+        """
+        line = _line(session)
+        own = Token.objects.filter(token_key=self.key).values_list("session_id", flat=True).first()
+        if own is not None and _line(own)[-1].pk == line[-1].pk:
+            return f"in session {session}, and this token was issued for session {own} of the same family"
+        for each in line:
+            if each.token_key and self.holds(each.token_key):
+                where = "" if each.pk == session else f", which descends from session {each.pk},"
+                return f"in session {session}{where} that {self.name(each.token_key)} started"
+        for each in line if began else ():
+            asker = key_of(_asked_by(each.pk, moment))
+            if asker and self.holds(asker):
+                return f"by work in session {each.pk} that {self.name(asker)} started"
+            moment = each.created_at
+        return ""
+
+    def part_of_author(self, author: str) -> str:
+        """The same of the author of a proposal. One whose token was revoked answers to nobody, so a person decides about it."""
+        proposer = key_of(author)
+        if not proposer:
+            return ""
+        if not Token.objects.filter(token_key=proposer).exists():
+            return f"by token {proposer}, which has been revoked"
+        return f"by {self.name(proposer)}" if self.is_behind(proposer) else ""
+
+    def part_of_writers(self, parts: Sequence[Part]) -> str:
+        """The same of those who wrote what was asked about."""
+        if len(parts) > AUTHORS:
+            return f"about what more than {AUTHORS} tokens have written"
+        return next((f"by {words}" for author, words in parts if self.is_behind(key_of(author))), "")
+
+    def is_behind(self, key: str) -> bool:
+        """Whether it holds a token, or the tokens that started the session for which that one was issued, or one above it."""
+        within = issued_for(key)
+        return any(map(self.holds, [key, *([] if within is None else _keys(_line(within)))]))
+
+    def holds(self, key: str) -> bool:
+        """Whether a token is of the same user; of one that nobody knows any more nobody can say that it is not."""
+        return key == self.key or lineage.user_of(key) in (None, self.user)
+
+    def name(self, key: str) -> str:
+        if key == self.key:
+            return "this token"
+        return f"token {key}, {'of which nobody knows whose it was' if lineage.user_of(key) is None else 'of the same user'},"
 
 
 def issued_for(key: str) -> int | None:
     """The session for which the token was issued, also when it has been revoked since."""
     for session in Token.objects.filter(token_key=key).values_list("session_id", flat=True):
         return session
-    created = _created(key)
+    created = lineage.created(key)
     return None if created is None else created.data.get("session_id")
-
-
-def _first_of(key: str) -> str:
-    """The token that this one was made with, or itself; the one that that was made with, and so on."""
-    for _ in range(MADE_WITH):
-        created = _created(key)
-        maker = "" if created is None else key_of(created.by)
-        if not maker:
-            break
-        key = maker
-    return key
-
-
-def _created(key: str) -> Event | None:
-    """How the token came to be; also of one that was revoked."""
-    system = Stream.objects.filter(kind="system").first()
-    if system is None:
-        return None
-    return Event.objects.filter(pk__range=row_range(system.pk), type="token_created", data__token_key=key).first()
 
 
 def _asked_by(session: int, moment: datetime) -> str:

@@ -22,17 +22,19 @@ from rest_framework.response import Response
 
 from agents import commands, history, replay, services
 from agents import serializers as forms
+from agents.device_serializers import DeviceBody, DeviceChange, DeviceRow
 from agents.errors import AgentsError
 from agents.ids import CAPACITY
 from agents.machines import ACTOR, MACHINES, Machine
 from agents.models import Actor, Device, InboxItem, Session, Stream, Token
 from agents.pagination import LARGEST, PAGE, optional, parameter
 from agents.parsers import StrictJson
-from agents.permissions import actor_name
+from agents.permissions import actor_name, refusal
 from agents.queries import ByAccept, KnownQuery
 from agents.schema import ProblemSchema
 from agents.storage import writing
 from agents.tail import read_events
+from agents.token_serializers import FreshToken, TokenBody, TokenRow
 
 EVENTS_LIMIT = 1_000
 EVENTS_BYTES = 5_000_000
@@ -64,13 +66,6 @@ class TooManyTokens(AgentsError):
 
     code = "too_many_tokens"
     status = 409
-
-
-class ScopeMissing(AgentsError):
-    """A token cannot make one that may do more than itself."""
-
-    code = "scope_missing"
-    status = 403
 
 
 class Api(KnownQuery, viewsets.GenericViewSet):
@@ -222,21 +217,31 @@ class SessionViews(mixins.ListModelMixin, Api):
 
 
 class DeviceViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):
-    """Where tasks run."""
+    """Where tasks run; making and changing them takes the role `devices` or `admin`, and of a token that scope."""
 
     queryset = Device.objects.all()
-    serializer_class = forms.DeviceRow
+    serializer_class = DeviceRow
     filter_backends: list = []
-    needs = {"list": "read", "retrieve": "read", "create": "operate"}
+    needs = {"list": "read", "retrieve": "read", "create": "devices", "partial_update": "devices"}
 
-    @extend_schema(request=forms.DeviceBody, responses={201: forms.DeviceRow})
+    @extend_schema(request=DeviceBody, responses={201: DeviceRow})
     def create(self, request: Request) -> Response:
-        body = self.body(forms.DeviceBody)
+        body = self.body(DeviceBody)
         try:
-            device = services.device_create(**body, by=actor_name(request))
+            device = services.device_create(**body, by=actor_name(request), may_exceed=self._may_exceed(request))
         except IntegrityError as error:
             raise services.DeviceExists(f"there is a device called {body['name']} already") from error
-        return Response(forms.DeviceRow(device).data, status=201)
+        return Response(DeviceRow(device, context=self.get_serializer_context()).data, status=201)
+
+    @extend_schema(request=DeviceChange, responses=DeviceRow)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        row, body = self.get_object(), self.body(DeviceChange)
+        changed = services.device_change(row.pk, **body, by=actor_name(request), may_exceed=self._may_exceed(request))
+        return Response(DeviceRow(changed).data)
+
+    def _may_exceed(self, request: Request) -> bool:
+        token = request.auth if isinstance(request.auth, Token) else None
+        return not refusal(request.user, token, "govern")
 
 
 @extend_schema_view(
@@ -245,28 +250,27 @@ class DeviceViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):
 class TokenViews(mixins.ListModelMixin, mixins.DestroyModelMixin, Api):
     """The reader's own API tokens."""
 
-    serializer_class = forms.TokenRow
+    serializer_class = TokenRow
     filter_backends: list = []
     lookup_field, lookup_url_kwarg, lookup_value_regex = "token_key", "id", "[A-Za-z0-9_]{1,25}"
     cursor_field = "token_key"
     needs = {"list": "own", "create": "tokens", "destroy": "tokens"}
 
     def get_queryset(self) -> QuerySet[Token]:
-        return Token.objects.filter(user=self.request.user)
+        return Token.objects.select_related("parent").filter(user=self.request.user)
 
-    @extend_schema(request=forms.TokenBody, responses={201: forms.FreshToken})
+    @extend_schema(request=TokenBody, responses={201: FreshToken})
     def create(self, request: Request) -> Response:
-        body = self.body(forms.TokenBody)
-        scopes = sorted(set(body["scopes"]))
-        if isinstance(request.auth, Token) and (more := sorted(set(scopes) - set(request.auth.scopes))):
-            raise ScopeMissing(f"this token cannot give the scopes {', '.join(more)}: it lacks them")
+        body = self.body(TokenBody)
         if self.get_queryset().count() >= TOKENS:
             raise TooManyTokens(f"a user has at most {TOKENS} tokens; revoke one first")
         lifetime = timedelta(days=body["days"])
         token, text = services.token_create(
-            request.user, body["name"], scopes, lifetime, by=actor_name(request), session=body.get("session")
+            request.user, body["name"], body["scopes"], lifetime, by=actor_name(request), session=body.get("session")
         )
-        return Response({**forms.TokenRow(token).data, "token": text}, status=201)
+        answer = Response({**TokenRow(token).data, "token": text}, status=201)
+        answer.shown_once = text  # what else is a token is masked (agents.masked_doors)
+        return answer
 
     def perform_destroy(self, instance: Token) -> None:
         services.token_revoke(instance, by=actor_name(self.request))

@@ -11,6 +11,7 @@ from agents import ancestry, ids
 from agents.acting.policies import action_digest
 from agents.clock import to_datetime
 from agents.errors import AgentsError, NoSuchSession
+from agents.masking import is_hidden
 from agents.models import Approval, Session
 from agents.progress.digests import canonical
 from agents.records import Door, door
@@ -126,6 +127,7 @@ def approval_decide(
     try:
         with door(ids.stream_of(approval_id), by, request_id) as opened:
             row = _row(approval_id)
+            ancestry.refuse_ended(by)
             changed = not _is_repeated(row, decision, by, asked)
             if changed:
                 _decide(opened, row, decision, asked)
@@ -218,13 +220,15 @@ def _check_edit(row: Approval, decision: str, arguments: Any) -> None:
         raise EditNotPossible("arguments: must be an object")
     if _size(arguments) > ARGUMENTS_BYTES:
         raise EditNotPossible(f"arguments: at most {ARGUMENTS_BYTES} bytes of JSON")
+    if is_hidden(canonical(arguments)):
+        raise EditNotPossible("arguments: they hold what is shown in the place of a secret; write it anew, or leave them out")
 
 
 def _edit(row: Approval, arguments: dict[str, Any] | None) -> Fields:
     """What changes in the row when its call gets other arguments; nothing when they are the ones it has."""
     if arguments is None or _same(arguments, row.action["arguments"]):
         return {}
-    action = {**row.action, "arguments": arguments}
+    action = {key: value for key, value in row.action.items() if key != "leads_to"} | {"arguments": arguments}
     return {"action": action, "digest": action_digest(action), "edited": True}
 
 

@@ -15,7 +15,7 @@ from knox.crypto import hash_token
 from rest_framework import authentication
 from rest_framework.exceptions import AuthenticationFailed
 
-from agents import ancestry
+from agents import ancestry, lineage
 from agents.models import Token
 from agents.storage import not_waiting
 
@@ -26,24 +26,23 @@ TOKEN_LENGTH = 200
 
 
 def token_of(text: str) -> Token:
-    """The valid token that `text` is; raises AuthenticationFailed. An expired token stays, so that its owner sees why."""
-    found = None
-    if text.isascii() and len(text) <= TOKEN_LENGTH:
-        found = Token.objects.select_related("user").filter(digest=hash_token(text)).first()
-    if found is None:
+    """The valid token that `text` is, with the scopes of its whole line; raises AuthenticationFailed.
+
+    One query looks at all that it descends from. An expired token stays, so that its owner sees why.
+    """
+    line = lineage.line_of(hash_token(text)) if text.isascii() and len(text) <= TOKEN_LENGTH else []
+    if not line:
         raise AuthenticationFailed("there is no such token", code="invalid_token")
-    if not is_valid(found):
-        raise AuthenticationFailed("the token has expired or its user is inactive", code="expired_token")
+    if fault := lineage.fault_of(line):
+        raise AuthenticationFailed(fault, code="expired_token")
+    found = line[0]
+    found.scopes = lineage.scopes_of(line)
     if found.session_id is not None and ancestry.has_ended(found.session_id):
         raise AuthenticationFailed(
             f"the token was issued for session {found.session_id}, which has ended", code="session_ended"
         )  # fmt: skip
     note_use(found)
     return found
-
-
-def is_valid(token: Token) -> bool:
-    return token.user.is_active and (token.expiry is None or token.expiry > timezone.now())
 
 
 def note_use(token: Token) -> None:

@@ -41,19 +41,24 @@ PARTS = re.compile(r"&&|\|\||[;&|\n(){}`]")
 WORD = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\]|['"\\])+""", re.DOTALL)
 """A word of a line as it is written; of a quote that is never closed the words in it, one by one."""
 QUOTING = re.compile(r"""['"]|\\(.)""", re.DOTALL)
-BEFORE_A_COMMAND = frozenset(["!", "if", "then", "do", "else", "elif", "while", "until", "{", "(", "time"])
+BEFORE_A_COMMAND = frozenset(["!", "if", "then", "do", "else", "elif", "while", "until", "{", "("])
 """Words of a shell that a command may follow."""
 REDIRECTION = re.compile(r"[0-9]*(?:<<?|>>?|<>)(.*)", re.DOTALL)
 RUNNERS: dict[str, frozenset[str]] = {
     "builtin": frozenset(),
+    "busybox": frozenset(),
     "command": frozenset(),
+    "coproc": frozenset(),
+    "doas": frozenset(["-u", "-C"]),
     "env": frozenset(["-u", "--unset", "-C", "--chdir"]),
     "exec": frozenset(["-a"]),
+    "ionice": frozenset(["-c", "--class", "-n", "--classdata"]),
     "nice": frozenset(["-n", "--adjustment"]),
     "nohup": frozenset(),
     "setsid": frozenset(),
     "stdbuf": frozenset(["-i", "--input", "-o", "--output", "-e", "--error"]),
     "sudo": frozenset(["-u", "--user", "-g", "--group", "-D", "--chdir", "-h", "--host", "-p", "--prompt"]),
+    "time": frozenset(["-f", "--format", "-o", "--output"]),
     "timeout": frozenset(["-k", "--kill-after", "-s", "--signal"]),
     "xargs": frozenset(["-a", "-d", "-E", "-I", "-L", "-n", "-P", "-s"]),
 }
@@ -108,10 +113,10 @@ def run_by_a_shell(argv: Sequence[str]) -> str | None:
     """The line that an argument list hands to a shell of whatever name, maybe by `env` or its like; None where it does not."""
     at: int | None = 0
     while at is not None and at < len(argv):
-        if _name_of(argv[at]) in SHELLS:
+        if program_name(argv[at]) in SHELLS:
             line = _line_at(argv, at)
             return None if line is None else argv[line]
-        at = _run_at(argv, at)
+        at = next_run(argv, at)
     return None
 
 
@@ -146,7 +151,7 @@ def _add_what_runs(found: list[str], text: str) -> str | None:
         line = _line_at(words, at)
         if line is not None and text[slice(*spans[line])] != words[line]:
             return _unquoted_word(text[spans[line][0] :])
-        inner = _run_at(words, at) if line is None else line
+        inner = next_run(words, at) if line is None else line
     if words and text[slice(*spans[at])] != words[at]:
         found.append(words[at] + text[spans[at][1] :])  # "rm" and r\m are rm
     return None
@@ -156,32 +161,32 @@ def _runs_others(text: str) -> bool:
     """Whether the first word of a text may have a command behind it: of one that has none the rest is not read."""
     first = WORD.search(text)
     word = _unquoted_word(first[0]) if first else ""
-    return bool(first) and (_name_of(word) in SHELLS or _run_at([word], 0) is not None)
+    return bool(first) and (program_name(word) in SHELLS or next_run([word], 0) is not None)
 
 
 def _unquoted_word(word: str) -> str:
     return QUOTING.sub(lambda quoting: quoting[1] or "", word)
 
 
-def _name_of(program: str) -> str:
+def program_name(program: str) -> str:
     return program.rpartition("/")[2]
 
 
 def _line_at(words: Sequence[str], at: int) -> int | None:
     """Where the line is that the shell at `at` runs; None for what is no shell, or runs none."""
-    if _name_of(words[at]) not in SHELLS:
+    if program_name(words[at]) not in SHELLS:
         return None
     return next((place + 1 for place in range(at + 1, len(words) - 1) if RUNS_A_LINE.fullmatch(words[place])), None)
 
 
-def _run_at(words: Sequence[str], at: int) -> int | None:
+def next_run(words: Sequence[str], at: int) -> int | None:
     """Where the command begins that follows the word at `at` or is run by it; None where that word is the program itself."""
     word = words[at]
     if word in BEFORE_A_COMMAND or ASSIGNMENT.match(word):
         return at + 1
     if redirection := REDIRECTION.fullmatch(word):
         return at + 1 if redirection[1] else at + 2
-    name = _name_of(word)
+    name = program_name(word)
     if name not in RUNNERS:
         return None
     at += 1

@@ -6,8 +6,8 @@ what is larger than a message may be comes in {"type": "part", "text", "more"} (
 {"type": "ack", "seq"}, of a snapshot when all of it is there. A client that does not acknowledge is told to resume and
 closed after a grace: it comes back with ?since=.
 
-Closes: 4400 malformed, 4401 who are you, 4403 not allowed, 4404 no such session: these are for good. 4408 no
-acknowledgement, 4500 our fault (applications may not send 1011): try again after a while.
+Closes: 4400 malformed or too many messages, 4401 who are you, 4403 not allowed, 4404 no such session: these are for good.
+4408 no acknowledgement, 4429 too many live views, 4500 our fault (applications may not send 1011): try again after a while.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections import deque
 from typing import Any
 from urllib.parse import parse_qs
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from rest_framework.exceptions import AuthenticationFailed
 
-from agents import tail
-from agents.logins import Login, login_of
-from agents.models import Session, Stream
-from agents.permissions import refusal
+from agents import parsers, tail
+from agents.errors import NoSuchSession
+from agents.live_views import Closed, live_views
+from agents.logins import login_of
 from agents.pieces import PIECE_BYTES, frames, snapshot_messages
 from agents.queries import flaws
+from agents.rates import Allowance
 from agents.replay import snapshot
+from agents.secret_values import mask, mask_json
 
 WINDOW_EVENTS = 1_000
 WINDOW_BYTES = 1_000_000
@@ -40,21 +42,14 @@ GRACE_S = 30
 """Seconds after `resume` within which an acknowledgement must come..."""
 SLOWEST_BYTES_S = 50_000
 """...and as many more as it takes at this rate to receive what was sent."""
-RECHECK_S = 60
-"""Seconds after which login and visibility are looked at again."""
+ACKS_AT_ONCE = 200
+ACKS_PER_S = 20
+"""Messages of a client: one for each message that it is sent, and beside these so many at once and in a second."""
 MESSAGE_LENGTH = 1_000
 """Characters of a client's message at most."""
 SUBPROTOCOL = "orrery"
 
 log = logging.getLogger(__name__)
-
-
-class Closed(Exception):
-    """The connection must be closed with `code`."""
-
-    def __init__(self, code: int, message: str):
-        super().__init__(message)
-        self.code = code
 
 
 class Window:
@@ -105,7 +100,9 @@ def acknowledged_by(text: str | None) -> int:
     if text is None or len(text) > MESSAGE_LENGTH:
         raise Closed(4400, f"a message is JSON text of at most {MESSAGE_LENGTH} characters")
     try:
-        message = json.loads(text)
+        message = parsers.read_json(text)
+    except parsers.KeyTwice as error:
+        raise Closed(4400, f"the message is not JSON: {error}") from error
     except (ValueError, RecursionError) as error:
         raise Closed(4400, "the message is not JSON") from error
     if not isinstance(message, dict) or message.get("type") != "ack" or type(message.get("seq")) is not int:
@@ -114,25 +111,10 @@ def acknowledged_by(text: str | None) -> int:
 
 
 @database_sync_to_async
-def admit(login: Login, session: int) -> int:
-    """The session's head, when the login is (still) good and may see it; raises Closed. Asked at first and every RECHECK_S."""
-    try:
-        user, token = login.check()
-    except AuthenticationFailed as error:
-        raise Closed(4401, str(error.detail)) from error
-    if why := refusal(user, token, "own"):
-        raise Closed(4403, why)
-    head = Stream.objects.filter(pk__in=Session.objects.visible_to(user).filter(pk=session).values("pk"))
-    for found in head.values_list("head", flat=True):
-        return found
-    raise Closed(4404, f"there is no session {session}, or it is not yours to see")
-
-
-@database_sync_to_async
 def read_snapshot(session: int) -> tuple[int, list[bytes]]:
     """(seq, messages)"""
     found = snapshot(session)
-    return found["seq"], snapshot_messages(found)
+    return found["seq"], [mask_json(message) for message in snapshot_messages(found)]
 
 
 class SessionConsumer(AsyncWebsocketConsumer):
@@ -152,22 +134,25 @@ class SessionConsumer(AsyncWebsocketConsumer):
         await self.accept(SUBPROTOCOL if SUBPROTOCOL in self.scope.get("subprotocols", ()) else None)
         try:
             since = since_of(self.scope)
-            head = await admit(self.login, self.session)
+            user, head = await live_views().admit(self.login, self.session)
         except Closed as closed:
             await self._refuse(closed)
             return
         self.acknowledgement = asyncio.Event()
+        self.allowance = Allowance(ACKS_AT_ONCE, ACKS_PER_S, time.monotonic())
         self.window = Window(since or 0)
         fresh = since is None or not head - BEHIND_EVENTS <= since <= head
         self._tasks = (
             asyncio.create_task(self._guarded(self._feed(head, fresh))),
-            asyncio.create_task(self._guarded(self._recheck())),
+            asyncio.create_task(self._guarded(self._stay_admitted(user))),
         )
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if not self._tasks:
             return  # closed already; what the client had under way does not matter
         try:
+            if not self.allowance.take(time.monotonic()):
+                raise Closed(4400, "too many messages: one acknowledgement for each message received is enough")
             self.window.acknowledge(acknowledged_by(text_data))
         except Closed as closed:
             await self._refuse(closed)
@@ -188,6 +173,8 @@ class SessionConsumer(AsyncWebsocketConsumer):
             await work
         except Closed as closed:
             await self._refuse(closed)
+        except NoSuchSession as gone:
+            await self._refuse(Closed(4404, str(gone)))
         except Exception:
             log.exception("the live view of session %s broke", self.session)
             await self._refuse(Closed(4500, "something broke on our side; come back with since"))
@@ -196,7 +183,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
         self._cancel()
         code = {4400: "malformed", 4401: "not_authenticated", 4403: "permission_denied", 4404: "not_found"}.get(closed.code)
         if code is not None:
-            await self.send(json.dumps({"type": "error", "code": code, "message": str(closed)}))
+            await self.send(json.dumps({"type": "error", "code": code, "message": mask(str(closed))}))
         await self.close(closed.code)
 
     async def _feed(self, head: int, fresh: bool) -> None:
@@ -222,6 +209,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
 
     async def _send_whole(self, message: bytes) -> None:
         for frame in frames(message):
+            self.allowance.add(1)
             await self.send(frame)
 
     async def _wait_for_room(self) -> None:
@@ -237,7 +225,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
         except TimeoutError as error:
             raise Closed(4408, "no acknowledgement") from error
 
-    async def _recheck(self) -> None:
-        while True:
-            await asyncio.sleep(RECHECK_S)
-            await admit(self.login, self.session)
+    async def _stay_admitted(self, user: int) -> None:
+        """Raises Closed as soon as the login is no longer good, or may no longer see the session."""
+        with live_views().open(self.login, self.session, user) as view:
+            raise await view.refused

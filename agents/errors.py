@@ -81,3 +81,13 @@ class DatabaseGone(AgentsError):
 
     def __init__(self) -> None:
         super().__init__("the database does not answer; whether anything was recorded is not known; try again")
+
+
+class StorageFull(AgentsError):
+    """There is no room, or no leave to write, where the database keeps its files; the transaction is undone."""
+
+    code = "storage_full"
+    status = 503
+
+    def __init__(self) -> None:
+        super().__init__("the disk is full or cannot be written to; nothing was recorded; make room and try again")

@@ -2,34 +2,89 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
+import time
+from typing import Any
 
 from django.conf import settings
+from django.db import DatabaseError
 
+log = logging.getLogger(__name__)
+
+ASK_S = 0.5
+"""Between two tries to ask for a runner."""
 RUNNERS = "runners"
 """The cluster whose workers carry one runner each; short jobs have the default cluster."""
 
 
+JOBS = frozenset({"agents.jobs.run_runner", "agents.jobs.ensure_runners", "agents.jobs.canary"})
+"""All that is ever enqueued."""
+OPTIONS = ("sync", "hook", "chain", "iter_count")
+"""What of a schedule would have something run at once, or afterwards."""
+PICKLED = ("args", "kwargs", "result")
+
+
 def connect() -> None:
-    """Let every worker of the runners' cluster ask for its runner when it is born."""
-    from django_q.signals import post_spawn
+    """Every worker of the runners' cluster asks for its runner when it is born; what others write into tables is not run."""
+    from django_q.models import Task
+    from django_q.signals import post_spawn, pre_enqueue
 
     post_spawn.connect(on_spawn, dispatch_uid="orrery.runner")
+    pre_enqueue.connect(on_enqueue, dispatch_uid="orrery.foreign")
+    for name in PICKLED:  # without a signature, other than the jobs of the queue; and nobody needs them
+        Task._meta.get_field(name).from_db_value = unread  # type: ignore[union-attr]
+
+
+def unread(value: str | None, expression: Any, connection: Any) -> None:
+    """What a pickle in the database is read as."""
+
+
+def on_enqueue(sender, task: dict[str, Any], **kwargs) -> None:
+    """A row of django-q2's schedules may name any function: one that is not ours becomes a job that says so."""
+    if task["func"] in JOBS and not any(task.get(option) for option in OPTIONS):
+        return
+    for option in OPTIONS:
+        task.pop(option, None)
+    task.update(func="agents.jobs.refuse", args=(str(task["func"]),), kwargs={})
+
+
+def refuse(function: str) -> None:
+    """The job in place of a foreign one: it fails, and the log of the jobs says so."""
+    raise PermissionError(f"{function} is none of Orrery's jobs, or was to run in a way that these do not")
 
 
 def on_spawn(sender, proc_name: str, **kwargs) -> None:
     from django_q.conf import Conf
 
     if Conf.CLUSTER_NAME == RUNNERS:
-        ask_for_runner()
+        ask_patiently()
+
+
+def ask_patiently() -> None:
+    """Enqueue a runner as soon as the database takes it; a worker whose parent is gone has nothing to wait for."""
+    from agents.outages import refusal_of, with_fresh_connection
+
+    parent = os.getppid()
+    while os.getppid() == parent:
+        try:
+            with_fresh_connection(ask_for_runner)
+            return
+        except DatabaseError as error:
+            if refusal_of(error) is None:
+                raise
+        time.sleep(ASK_S)
 
 
 def ask_for_runner() -> None:
     """Enqueue a runner; one too many returns at once."""
     from django_q.tasks import async_task
 
-    async_task("agents.jobs.run_runner", secrets.token_hex(8), cluster=RUNNERS, timeout=-1, ack_failure=True, save=False)
+    from agents.storage import writing
+
+    with writing():
+        async_task("agents.jobs.run_runner", secrets.token_hex(8), cluster=RUNNERS, timeout=-1, ack_failure=True, save=False)
 
 
 def runners_asked_for() -> int:
@@ -41,11 +96,19 @@ def runners_asked_for() -> int:
 
 def run_runner(nonce: str) -> None:
     """The job of a runner's life: it is acknowledged at once, so that it is never delivered twice."""
-    acknowledge(nonce)
-    if live_runners() < settings.RUNNERS:
-        from agents.engine.runner import Runner
+    from agents.errors import DatabaseBusy, DatabaseGone, StorageFull
+    from agents.outages import told
 
-        Runner().run()
+    try:
+        with told():
+            acknowledge(nonce)
+            if live_runners() < settings.RUNNERS:
+                from agents.engine.runner import Runner
+
+                Runner().run()
+    except (DatabaseBusy, DatabaseGone, StorageFull):
+        log.warning("a runner could not begin, or not outlast the loss of its database; it is asked for again", exc_info=True)
+        ask_patiently()
 
 
 def acknowledge(nonce: str) -> None:
@@ -57,7 +120,7 @@ def acknowledge(nonce: str) -> None:
 
 
 def live_runners() -> int:
-    """Runners of this host that are alive."""
+    """Runners of this host that are alive; those that have outlived their cluster are about to end, and do not count."""
     from django.utils import timezone
 
     from agents import runtime
@@ -66,7 +129,8 @@ def live_runners() -> int:
 
     rows = Runner.objects.filter(host=runtime.host()).exclude(state="ENDED")
     now = timezone.now()
-    return sum(not is_dead(row.pk, row.host, row.files, (now - row.renewed_at).total_seconds()) for row in rows)
+    alive = (row for row in rows if not is_dead(row.pk, row.host, row.files, (now - row.renewed_at).total_seconds()))
+    return sum(not runtime.is_orphaned(row.pid) for row in alive)
 
 
 def ensure_runners() -> None:

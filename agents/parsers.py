@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
+from django.conf import settings
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
 from agents.problems import BodyTooLarge
 
-BODY_BYTES = 2_000_000
-"""Bytes of a request's body at most."""
-DOCUMENT_BODY_BYTES = 20_000_000
-"""Of a body that holds a document: as text in JSON one of 10 MB has nearly as many quotes to be escaped."""
 DEPTH = 50
 """Levels of nesting at most."""
+KEY_SHOWN = 100
+"""Characters of a key that an error shows."""
 WHOLE = 1 << 63
 """Numbers without a fraction fit 64 bits, as databases have them."""
 
@@ -24,14 +24,18 @@ class StrictJson(BaseParser):
     """Refuses bodies that are too large, not UTF-8, not JSON, too deep, or hold what a database cannot keep."""
 
     media_type = "application/json"
-    size = BODY_BYTES
+
+    @property
+    def size(self) -> int:
+        """Bytes of a body at most."""
+        return settings.BODY_BYTES
 
     def parse(self, stream, media_type=None, parser_context=None) -> Any:
         raw = stream.read(self.size + 1)
         if len(raw) > self.size:
             raise BodyTooLarge(f"a body has at most {self.size} bytes")
         try:
-            value = json.loads(raw, parse_constant=_refuse_constant)
+            value = read_json(raw)
         except RecursionError as error:
             raise ParseError(f"the body is nested more than {DEPTH} levels deep") from error
         except ValueError as error:
@@ -43,7 +47,38 @@ class StrictJson(BaseParser):
 class DocumentJson(StrictJson):
     """The same for bodies that hold a whole document."""
 
-    size = DOCUMENT_BODY_BYTES
+    @property
+    def size(self) -> int:
+        return settings.IMPORT_BODY_BYTES
+
+
+def read_json(text: str | bytes) -> Any:
+    """What JSON says; raises ValueError, also for a key that an object has twice, RecursionError."""
+    return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=each_key_once)
+
+
+def key_twice(text: str | bytes) -> str:
+    """What is wrong where an object has a key twice; empty for all else, JSON or not: that is for others to say."""
+    try:
+        read_json(text)
+    except KeyTwice as error:
+        return str(error)
+    except (ValueError, RecursionError):
+        pass
+    return ""
+
+
+class KeyTwice(ValueError):
+    """An object of JSON has a key twice: readers would differ on which of the two counts."""
+
+
+def each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object that JSON has with these pairs; raises KeyTwice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise KeyTwice(f"the key {twice[:KEY_SHOWN]!r} is there twice")
+    return found
 
 
 def _refuse_constant(name: str) -> None:

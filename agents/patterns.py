@@ -5,6 +5,7 @@ The language is RE2's: what needs backtracking (look-around, back-references) is
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -12,6 +13,8 @@ import re2
 
 LENGTH = 1_000
 """Characters of a pattern."""
+TIED = re.compile(r"(?:\^|\\A)([A-Za-z0-9 _/@:,=-]*)(?![A-Za-z0-9 _/@:,=*?{+-])")
+"""What every fitting text begins with: the plain characters behind `^`, where no count follows the last of them."""
 CACHED = 1_024
 """Compiled patterns kept."""
 
@@ -27,9 +30,18 @@ def _compiled(pattern: str) -> Any:
     return re2.compile(pattern, _options())
 
 
-def is_found(pattern: str, text: str) -> bool:
-    """Whether `pattern`, which has no `fault`, is found anywhere in `text`."""
-    return _compiled(pattern).search(text) is not None
+def is_found(pattern: str, text: str, any_case: bool = False) -> bool:
+    """Whether `pattern`, which has no `fault`, is found anywhere in `text`; with `any_case`, whatever the case of letters."""
+    return _compiled(f"(?i:{pattern})" if any_case else pattern).search(text) is not None
+
+
+def may_fit(pattern: str, beginning: str) -> bool:
+    """Whether `pattern` could be found in a text of which only the `beginning` is known.
+
+    Only a pattern that is tied to the beginning by `^` and goes on with plain characters can be ruled out.
+    """
+    tied = None if "|" in pattern or "(?" in pattern else TIED.match(pattern)
+    return tied is None or tied[1].startswith(beginning) or beginning.startswith(tied[1])
 
 
 def begins(pattern: str, text: str) -> bool:

@@ -14,6 +14,8 @@ class Need(NamedTuple):
 
     scope: str
     groups: frozenset[str] | None
+    other_scope: str = ""
+    """A wider one, which will do as well."""
 
 
 EVERYBODY = None
@@ -24,6 +26,7 @@ NEEDS = {
     "operate": Need("operate", frozenset({"operator", "admin"})),
     "edit": Need("edit", frozenset({"operator", "admin"})),
     "approve": Need("approve", frozenset({"operator", "admin"})),
+    "devices": Need("devices", frozenset({"devices", "admin"}), "admin"),
     "govern": Need("admin", frozenset({"admin"})),
     "tokens": Need("admin", EVERYBODY),
 }
@@ -42,8 +45,8 @@ def groups_of(user: Any) -> frozenset[str]:
 
 def refusal(user: Any, token: Token | None, need: str) -> str:
     """Why `user`, by `token` or by login, may not do what needs `need`; empty when they may."""
-    scope, groups = NEEDS[need]
-    if token is not None and scope not in token.scopes:
+    scope, groups, other_scope = NEEDS[need]
+    if token is not None and scope not in token.scopes and other_scope not in token.scopes:
         return f"the token lacks the scope {scope}"
     if groups is not EVERYBODY and not groups & groups_of(user):
         return f"this needs one of the roles {', '.join(sorted(groups))}"

@@ -6,6 +6,7 @@ from typing import Any
 
 from agents.acting.policies import DECISIONS
 from agents.errors import AgentsError
+from agents.masking import is_hidden
 from agents.models import Policy
 from agents.patterns import fault as pattern_fault
 from agents.records import door, system_stream
@@ -18,7 +19,7 @@ NOTE_LENGTH = 500
 ORDER_LIMIT = 1_000_000
 """The furthest from zero that an order may be."""
 FIELDS = {
-    "order": 100, "tool": "*", "pattern": "", "device": "*", "decision": None, "critical": False, "note": "",
+    "order": 100, "tool": "*", "pattern": "", "device": "*", "label": "*", "decision": None, "critical": False, "note": "",
 }  # fmt: skip
 """What a policy says, and what it says by default; a decision must be given."""
 
@@ -74,7 +75,7 @@ def policy_change(policy_id: int, *, by: str, request_id: str = "", **fields: An
 
 
 def policy_delete(policy_id: int, *, by: str, request_id: str = "") -> None:
-    """Calls that begin from now on are judged without it; raises NoSuchPolicy."""
+    """Calls that begin later than a second from now are judged without it; raises NoSuchPolicy."""
     with door(system_stream(), by, request_id) as opened:
         before = _said(policy_id)
         opened.turn.record("policy_deleted", delete={"policy": [policy_id]}, **before)
@@ -98,7 +99,7 @@ def check(fields: dict[str, Any]) -> None:
 def problems_of(fields: dict[str, Any]) -> list[Problem]:
     """What is wrong with a policy that says `fields`, a place each: {"key", "message"}."""
     found = [(name, "there is no such field") for name in fields if name not in FIELDS]
-    found += [(name, fault) for name in ("tool", "device") if (fault := _name_fault(fields[name]))]
+    found += [(name, fault) for name in ("tool", "device", "label") if (fault := _name_fault(fields[name]))]
     found += [("pattern", _pattern_fault(fields["pattern"])), ("note", _text_fault(fields["note"], NOTE_LENGTH))]
     found += [("order", _order_fault(fields["order"]))]
     if fields["decision"] not in DECISIONS:
@@ -108,18 +109,25 @@ def problems_of(fields: dict[str, Any]) -> list[Problem]:
     return [{"key": name, "message": fault} for name, fault in found if fault]
 
 
+HIDDEN = "holds what is shown in the place of a secret; leave it as it was, or write it anew"
+
+
 def _name_fault(name: Any) -> str:
     fault = _text_fault(name, NAME_LENGTH)
     return fault or ("" if name.strip() else "must not be empty; * stands for any")
 
 
 def _pattern_fault(pattern: Any) -> str:
-    return pattern_fault(pattern) if isinstance(pattern, str) else "must be text"
+    if not isinstance(pattern, str):
+        return "must be text"
+    return HIDDEN if is_hidden(pattern) else pattern_fault(pattern)
 
 
 def _text_fault(text: Any, longest: int) -> str:
     if not isinstance(text, str):
         return "must be text"
+    if is_hidden(text):
+        return HIDDEN
     return "" if len(text) <= longest else f"has {len(text)} characters, at most {longest} are allowed"
 
 

@@ -16,7 +16,6 @@ from django.db import connection, transaction
 from agents import ids, nudges, slots, storage
 from agents.clock import now_iso
 from agents.errors import NoSuchSession
-from agents.garbage import nothing_collected
 from agents.storage import Store, store
 from agents.tables import EVENT_COLUMNS, TABLES, TRANSITION_COLUMNS, Fields, Table
 from agents.turns import Batch, Draft, Turn
@@ -164,7 +163,7 @@ def door(stream: int, by: str, request_id: str = "") -> Iterator[Door]:
 
     Raises NoSuchSession where there is no such stream. An exception inside writes nothing.
     """
-    with storage.writing(), connection.wrap_database_errors, nothing_collected():
+    with storage.writing(), connection.wrap_database_errors:
         cursor, statements = storage.cursor(), store()
         found = statements.lock(cursor, [stream], wait=True).get(stream)
         if found is None:

@@ -10,6 +10,9 @@ from django.db import connection
 
 from agents.devices import processes
 
+ROOM_BYTES = 1 << 20
+"""Free space below which the disk counts as full: what is written next would not fit."""
+
 
 def instance() -> str:
     """A short name of this database, the same in every process that uses it."""
@@ -25,6 +28,15 @@ def runtime_dir() -> Path:
     return path
 
 
+def storage_flaw() -> str:
+    """Why nothing can be written where this installation writes, empty when it can."""
+    found = os.statvfs(settings.STATE_DIR)
+    if found.f_flag & os.ST_RDONLY:
+        return f"{settings.STATE_DIR} is read-only"
+    free = found.f_bavail * found.f_frsize
+    return f"the disk of {settings.STATE_DIR} is full" if free < ROOM_BYTES else ""
+
+
 def host() -> str:
     """This machine since its last boot: process ids mean something only there."""
     try:
@@ -32,6 +44,18 @@ def host() -> str:
     except OSError:
         boot = "unknown"
     return f"{platform.node()}/{boot}"
+
+
+def is_orphaned(pid: int) -> bool:
+    """Whether the process has outlived its parent: one of another session has adopted it. Leaders of a session never count.
+
+    Session 0 is one that cannot be seen from here, as that of a container's first process.
+    """
+    found = processes.process(pid)
+    if found is None or found.session in (0, found.pid):
+        return False
+    parent = processes.process(found.parent)
+    return parent is not None and parent.session != found.session
 
 
 def process_start(pid: int | None = None) -> int:

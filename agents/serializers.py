@@ -10,11 +10,9 @@ from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from agents.authors import names_of
-from agents.devices import recipes as cookbook
 from agents.heartbeats import STALE_S, heartbeat, is_stale
 from agents.machines import ACTOR
-from agents.models import Actor, Device, InboxItem, Session, Token, Transition
-from agents.models.access import SCOPES
+from agents.models import Actor, InboxItem, Session, Transition
 from agents.pagination import LARGEST
 
 PLAN_LENGTH = 1_000_000
@@ -22,9 +20,6 @@ REQUEST_LENGTH = 20_000
 REASON_LENGTH = 500
 IDENTITY_LENGTH = 200
 """Characters."""
-LIST_LENGTH = 100
-"""Entries of a list in a body."""
-TOKEN_DAYS = 365
 ASKED = ({"required": ["plan"]}, {"required": ["request"]})
 """What an interaction's body holds, as JSON schemas."""
 NOT_ASKED = {"not": {"anyOf": [*ASKED, {"required": ["client_id"]}]}}
@@ -35,7 +30,10 @@ GO_ON = ("agent", "identity")
 
 
 class Body(serializers.Serializer):
-    """A request's body; refuses keys it does not know. `also` is what its JSON schema says beside its fields."""
+    """A request's body; refuses keys it does not know, and turns no number into text.
+
+    `also` is what its JSON schema says beside its fields.
+    """
 
     also: Mapping[str, Any] = {"additionalProperties": False}
 
@@ -43,11 +41,20 @@ class Body(serializers.Serializer):
         if isinstance(data, Mapping) and (unknown := sorted(set(data) - set(self.fields))):
             known = ", ".join(self.fields)
             raise serializers.ValidationError({str(key): f"unknown key; known are {known}" for key in unknown})
+        if isinstance(data, Mapping) and (no_text := [name for name in data if self._is_no_text(name, data[name])]):
+            raise serializers.ValidationError(dict.fromkeys(no_text, "must be a text"))
         return super().to_internal_value(data)
+
+    def _is_no_text(self, name: str, value: Any) -> bool:
+        """Of the framework's fields of text, which would take the number 0 for "0"; `Text` does so itself. Null is theirs."""
+        known = self.fields[name]
+        return isinstance(known, serializers.CharField) and not isinstance(known, Text) and not isinstance(value, str | None)
 
 
 class Text(serializers.CharField):
     """Text and nothing that is turned into text; at least one character, unless it may be blank."""
+
+    default_error_messages = {"invalid": "must be a text"}
 
     def __init__(self, *, allow_blank: bool = False, **kwargs: Any):
         super().__init__(allow_blank=allow_blank, min_length=None if allow_blank else 1, **kwargs)
@@ -174,38 +181,6 @@ class CommandBody(Body):
         if wrong:
             raise serializers.ValidationError(dict.fromkeys(wrong, "go_on, and nothing else, names an agent and an identity"))
         return attrs
-
-
-class DeviceBody(Body):
-    name = serializers.RegexField(r"^[A-Za-z0-9._-]+\Z", max_length=80)
-    kind = serializers.ChoiceField(("local",), default="local")
-    platform = serializers.ChoiceField(("shell",), default="shell")
-    type = Text(max_length=80, allow_blank=True, default="")
-    capabilities = serializers.ListField(child=Text(max_length=80), max_length=LIST_LENGTH, default=list)
-    recipes = serializers.DictField(default=dict, help_text="Named commands with parameters.")
-    limits = serializers.DictField(
-        child=Whole(min_value=0, max_value=LARGEST), default=dict,
-        help_text="Of a command: seconds, memory_mb, output_mb, processes. When work pauses: pause_memory_percent (95), "
-        "pause_disk_percent (95), pause_cpu_percent (0: no limit), each exceeded for pause_hold_s (30).",
-    )  # fmt: skip
-    max_concurrent = Whole(min_value=1, max_value=1000, default=4)
-
-    def validate_recipes(self, recipes: dict[str, Any]) -> dict[str, Any]:
-        wrong: dict[str, list[str]] = {}
-        for each in cookbook.problems(recipes):
-            wrong.setdefault(each["key"], []).append(each["message"])
-        if wrong:
-            raise serializers.ValidationError(wrong)
-        return recipes
-
-
-class TokenBody(Body):
-    name = Text(max_length=80, allow_blank=True, default="")
-    scopes = serializers.ListField(child=serializers.ChoiceField(SCOPES), min_length=1, max_length=len(SCOPES))
-    days = Whole(min_value=1, max_value=TOKEN_DAYS, default=90, help_text="Until it expires.")
-    session = Whole(
-        min_value=1, max_value=LARGEST, required=False, help_text="It is for who works inside this one, and ends with it."
-    )  # fmt: skip
 
 
 class Accepted(serializers.Serializer):
@@ -379,36 +354,6 @@ class InteractionRow(serializers.ModelSerializer):
             "id", "session", "client_id", "by", "request", "plan", "truncated", "state", "outcome", "result", "created_at",
             "started_at", "ended_at",
         )  # fmt: skip
-
-
-class DeviceRow(serializers.ModelSerializer):
-    capabilities = serializers.ListField(child=serializers.CharField())
-    recipes = serializers.DictField()
-    limits = serializers.DictField()
-
-    class Meta:
-        model = Device
-        fields = (
-            "id", "name", "kind", "platform", "type", "capabilities", "recipes", "limits", "max_concurrent", "used",
-            "state", "created_at",
-        )  # fmt: skip
-
-
-class TokenRow(serializers.ModelSerializer):
-    id = serializers.CharField(source="token_key")
-    scopes = serializers.ListField(child=serializers.ChoiceField(SCOPES))
-    session = serializers.IntegerField(source="session_id", allow_null=True, help_text="The one it was issued for.")
-
-    class Meta:
-        model = Token
-        fields: tuple[str, ...] = ("id", "name", "scopes", "created", "expiry", "last_used", "session")
-
-
-class FreshToken(TokenRow):
-    token = serializers.CharField(help_text="Shown this once.")
-
-    class Meta(TokenRow.Meta):
-        fields = (*TokenRow.Meta.fields, "token")
 
 
 class MachineStep(serializers.Serializer):

@@ -10,16 +10,16 @@ from typing import Any
 
 from django.utils import timezone
 
-from agents import ancestry, jobs
+from agents import ancestry, jobs, lineage
 from agents.commands import waits_for_an_actor
-from agents.devices import recipes as cookbook
-from agents.devices.limits import Limits
-from agents.devices.readings import Pressure
+from agents.device_profiles import check_profile
+from agents.devices.ceilings import MAX_CONCURRENT
+from agents.engine import confining
 from agents.engine.leases import LEASE_S
 from agents.engine.registry import handler
 from agents.errors import ActorEnded, AgentsError, Conflict, InboxFull, NoSuchSession
 from agents.machines import ACTOR, DEVICE_AGENT
-from agents.models import Actor, Agent, Device, InboxItem, Lease, Runner, Session, Token
+from agents.models import Actor, Agent, Device, InboxItem, Lease, Runner, Session, Stream, Token
 from agents.records import Door, door, new_stream, system_stream
 from agents.storage import writing
 
@@ -42,10 +42,11 @@ class DeviceExists(AgentsError):
     status = 409
 
 
-class DeviceRejected(AgentsError):
-    """The device cannot be as it is described."""
+class ScopeMissing(AgentsError):
+    """A token cannot make one that may do more than itself."""
 
-    code = "device_rejected"
+    code = "scope_missing"
+    status = 403
 
 
 class TokenRejected(AgentsError):
@@ -85,12 +86,14 @@ def command_submit(
 
     A cancel or a stop tells the sessions that were started from this one to end too, in the same transaction. `checked`: the
     caller has asked `check_payload` already, outside a transaction of its own. Raises NoSuchSession, NotYourSession, InboxFull,
-    ActorEnded, Conflict where the client_id is that of another request, and for interactions PayloadRejected, TooManyOpen and
-    ParentEnded.
+    ActorEnded, Conflict where the client_id is that of another request, and for interactions PayloadRejected, TooManyOpen,
+    ParentEnded and NotConfined.
     """
     ancestry.refuse_outside(session_id, by)
     if kind == "interaction" and not checked:
         check_payload(payload)
+    if kind == "interaction" and confining.only_admins_may() and handler().runs_commands(payload):
+        confining.refuse_unconfined(session_id, by)
     client_id = client_id or secrets.token_hex(8)
     room = ancestry.room_for_request(session_id, by) if kind == "interaction" else nullcontext(lambda: None)
     with room as check_room, door(session_id, by, request_id) as opened:
@@ -185,39 +188,43 @@ def device_create(
     platform: str = "shell",
     type: str = "",
     capabilities: Iterable[str] = (),
+    labels: Iterable[str] = (),
     recipes: dict[str, Any] | None = None,
     limits: dict[str, Any] | None = None,
-    max_concurrent: int = 4,
+    max_concurrent: int = MAX_CONCURRENT,
+    may_exceed: bool = True,
 ) -> Device:
-    """Register a device; raises DeviceExists when the name is taken, DeviceRejected when numbers or recipes make no sense."""
-    _check_recipes(name, {} if recipes is None else recipes)
-    _check_limits(name, limits or {})
-    if max_concurrent < 1:
-        raise DeviceRejected(f"max_concurrent of {name} must be at least 1, not {max_concurrent}")
+    """Register a device. `may_exceed`: whether its limits may be beyond the installation's ceilings.
+
+    Raises DeviceExists when the name is taken, in whatever case, DeviceRejected when something makes no sense, BeyondCeiling.
+    """
+    said: dict[str, Any] = {
+        "kind": kind, "platform": platform, "type": type, "capabilities": list(capabilities), "labels": list(labels),
+        "recipes": {} if recipes is None else recipes, "limits": limits or {}, "max_concurrent": max_concurrent,
+    }  # fmt: skip
+    check_profile(name, said, None, may_exceed=may_exceed)
     with writing():
-        if Device.objects.filter(name=name).exists():
-            raise DeviceExists(f"there is a device called {name} already")
+        Stream.objects.select_for_update().get(pk=system_stream())  # nobody else gives out a name meanwhile
+        if taken := Device.objects.filter(name__iexact=name).values_list("name", flat=True).first():
+            raise DeviceExists(f"there is a device called {taken} already")
         stream = new_stream("device")
         with door(stream, by) as opened:
-            row = {
-                "id": stream, "name": name, "kind": kind, "platform": platform, "type": type,
-                "capabilities": list(capabilities), "recipes": recipes or {}, "limits": limits or {},
-                "max_concurrent": max_concurrent, "state": "ONLINE", "created_at": opened.turn.at,
-            }  # fmt: skip
+            row = {"id": stream, "name": name, **said, "state": "ONLINE", "created_at": opened.turn.at}
             opened.turn.record("device_created", add={"device": [row]})
     return Device.objects.get(pk=stream)
 
 
-def device_change(device_id: int, *, by: str, **fields: Any) -> Device:
-    """Change a device's profile or state; raises DeviceRejected when its recipes make no sense.
+def device_change(device_id: int, *, by: str, may_exceed: bool = True, **fields: Any) -> Device:
+    """Change a device's profile or state; its name stays. Raises NoSuchDevice, DeviceRejected, BeyondCeiling.
 
     A change of state is also told in the streams of the sessions that have work on the device.
     """
     before = Device.objects.filter(pk=device_id).first()
     if before is None:
         raise NoSuchDevice(f"there is no device {device_id}")
-    _check_recipes(before.name, fields.get("recipes", {}))
-    _check_limits(before.name, fields.get("limits", {}))
+    check_profile(before.name, fields, before, may_exceed=may_exceed)
+    if not fields:
+        return before
     with door(device_id, by) as opened:
         opened.turn.record("device_changed", set={"device": {str(device_id): fields}})
     if fields.get("state", before.state) != before.state:
@@ -234,47 +241,47 @@ def sessions_at_work_on(device_id: int) -> list[int]:
     return sorted(set(agents.values_list("session_id", flat=True)))
 
 
-def _check_recipes(name: str, recipes: Any) -> None:
-    """Raises DeviceRejected with the place of everything that is wrong with a device's recipes."""
-    problems = [{**each, "key": f"recipes.{each['key']}".rstrip(".")} for each in cookbook.problems(recipes)]
-    if problems:
-        raise DeviceRejected(f"device {name}: {problems[0]['key']}: {problems[0]['message']}", problems)
-
-
-def _check_limits(name: str, limits: Any) -> None:
-    """Raises DeviceRejected naming the limit that makes no sense: those of its commands, and those at which work pauses."""
-    try:
-        Limits.of(limits)
-        Pressure.of(limits)
-    except ValueError as error:
-        raise DeviceRejected(f"device {name}: limits.{error}") from error
-
-
 def token_create(
     user, name: str, scopes: Iterable[str], lifetime: timedelta, *, by: str, session: int | None = None
 ) -> tuple[Token, str]:  # fmt: skip
     """A new API token of `user`: (its row, its text). The text is nowhere stored and cannot be shown again.
 
-    With `session`, one that the user may see, it is for whoever works inside that session: see `agents.ancestry`. Raises
-    NoSuchSession, and TokenRejected where `by` is such a token itself.
+    One that a token makes is that token's child (`agents.lineage`): it has no other user and no more scopes, and its lifetime
+    ends with its parent's at the latest. With `session`, one that the user may see, it is for whoever works inside that
+    session: see `agents.ancestry`. Raises NoSuchSession, ScopeMissing, TokenEnded, and TokenRejected where `by` is a token of
+    a session or of somebody else.
     """
     if session is not None and not Session.objects.visible_to(user).filter(pk=session).exists():
         raise NoSuchSession(f"there is no session {session}, or it is not one that {user.get_username()} may see")
-    if key := ancestry.key_of(by):
-        issued_for = Token.objects.filter(token_key=key).values_list("session_id", flat=True).first()
-        if issued_for is not None:
-            raise TokenRejected(f"this token was issued for session {issued_for}, and such a token makes no others")
-    with door(system_stream(), by) as opened:
+    wanted, maker = sorted(set(scopes)), ancestry.key_of(by)
+    with door(system_stream(), by) as opened:  # under which tokens are revoked, too
+        parent = _parent_for(maker, user, wanted) if maker else None
         token, text = Token.objects.create(
-            user, expiry=lifetime, name=name, scopes=sorted(set(scopes)), session_id=session
+            user, expiry=lifetime, name=name, scopes=wanted, session_id=session, parent=parent
         )  # fmt: skip
+        if parent is not None and parent.expiry is not None and parent.expiry < token.expiry:
+            token.expiry = parent.expiry
+            token.save(update_fields=["expiry"])
         told = {"user_id": user.pk, "token_key": token.token_key, "name": name, "scopes": token.scopes}
         opened.turn.record("token_created", **told, session_id=session)
     return token, text
 
 
+def _parent_for(maker: str, user: Any, scopes: Iterable[str]) -> Token:
+    """The token that makes another one, if it may."""
+    parent = lineage.good_token(maker)
+    if parent.session_id is not None:
+        raise TokenRejected(f"this token was issued for session {parent.session_id}, and such a token makes no others")
+    if parent.user_id != user.pk:
+        raise TokenRejected("a token makes tokens of its own user, and of nobody else")
+    if more := sorted(set(scopes) - set(parent.scopes)):
+        raise ScopeMissing(f"this token cannot give the scopes {', '.join(more)}: it lacks them")
+    return parent
+
+
 def token_revoke(token: Token, *, by: str) -> None:
-    """The token is no good from now on."""
+    """The token is no good from now on, and neither is any that descends from it."""
     with door(system_stream(), by) as opened:
-        opened.turn.record("token_revoked", user_id=token.user_id, token_key=token.token_key, name=token.name)
-        token.delete()
+        for each in lineage.with_descendants(token):
+            opened.turn.record("token_revoked", user_id=each.user_id, token_key=each.token_key, name=each.name)
+        Token.objects.filter(digest=token.digest).delete()  # and its children with it

@@ -18,10 +18,12 @@ from channels.db import database_sync_to_async
 from channels.sessions import CookieMiddleware
 
 from agents import tail
-from agents.consumers import BEHIND_EVENTS, Closed, admit, seq_of, since_of
-from agents.logins import login_of
+from agents.consumers import BEHIND_EVENTS, seq_of, since_of
+from agents.live_views import Closed, live_views
+from agents.logins import is_foreign, login_of, token_in
 from agents.problems import MEDIA_TYPE, problem
 from agents.replay import snapshot
+from agents.secret_values import mask_json
 from agents.tail import Encoded
 
 END_BYTES = 5_000_000
@@ -32,6 +34,7 @@ RETRY_MS = 500
 """After which a client comes back when the answer has ended."""
 STATUS = {
     4400: (400, "bad_request"), 4401: (401, "not_authenticated"), 4403: (403, "permission_denied"), 4404: (404, "not_found"),
+    4429: (429, "too_many_live_views"),
 }  # fmt: skip
 """Status and code, by the code with which a websocket would be closed."""
 EVENTS_AT_ONCE = 200
@@ -61,16 +64,22 @@ class SessionStream:
             if scope["method"] not in ("GET", "HEAD"):
                 raise Closed(4400, "only GET")
             session, since = scope["session_id"], place_of(scope)
-            head = await admit(login_of(scope), session)
+            if not token_in(scope) and is_foreign(scope):
+                raise Closed(4403, "a login's cookie counts only for pages of this server")
+            login = login_of(scope)
+            user, head = await live_views().admit(login, session)
         except Closed as closed:
             await refuse(send, closed)
             return
         feed = asyncio.create_task(self._feed(send, session, head, since))
         gone = asyncio.create_task(disconnected(receive))
-        done, _ = await asyncio.wait((feed, gone), return_when=asyncio.FIRST_COMPLETED)
-        for task in (feed, gone):
-            task.cancel()
-        await asyncio.gather(feed, gone, return_exceptions=True)
+        with live_views().open(login, session, user) as view:
+            done, _ = await asyncio.wait((feed, gone, view.refused), return_when=asyncio.FIRST_COMPLETED)
+            for task in (feed, gone):
+                task.cancel()
+            await asyncio.gather(feed, gone, return_exceptions=True)
+            if view.refused in done:
+                await write(send, b"", more=False)  # whoever comes back is told why
         if feed in done:
             feed.result()
 
@@ -88,7 +97,7 @@ class SessionStream:
 
     async def _snapshot(self, send: Send, session: int) -> int:
         taken = await database_sync_to_async(snapshot)(session)
-        await write(send, frame(taken["seq"], "snapshot", orjson.dumps(taken)))
+        await write(send, frame(taken["seq"], "snapshot", mask_json(orjson.dumps(taken))))
         return taken["seq"]
 
     async def _events(self, send: Send, session: int, since: int) -> None:
@@ -137,7 +146,7 @@ async def refuse(send: Send, closed: Closed) -> None:
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await write(send, orjson.dumps(problem(status, code, str(closed))), more=False)
+    await write(send, mask_json(orjson.dumps(problem(status, code, str(closed)))), more=False)
 
 
 async def disconnected(receive) -> None:

@@ -6,17 +6,19 @@ floats, text, JSON values, times as `agents.clock` writes them. See docs/decisio
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from typing import Any
 
 import orjson
 import psycopg
 from django.db import OperationalError, connection, transaction
+
+from agents.garbage import nothing_collected
 
 Row = Sequence[Any]
 Columns = tuple[tuple[str, str], ...]
@@ -228,30 +230,33 @@ def cursor() -> Any:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """A Django transaction that is about to write. On SQLite its lock is asked for at an even pace."""
-    block = transaction.atomic()
-    if connection.vendor != "sqlite" or connection.in_atomic_block:
-        block.__enter__()
-    else:
-        _enter_patiently(block)
-    try:
+    """A Django transaction that is about to write. On SQLite its lock is asked for at an even pace.
+
+    Nobody searches for garbage from before the lock is there until it is gone. A search closes what it finds, and to close a
+    cursor whose connection waits for this very lock, in another thread, takes as long as that one waits.
+    """
+    if connection.in_atomic_block:
+        with nothing_collected(), transaction.atomic():
+            yield
+        return
+    with ExitStack() as stack:
+        _enter_patiently(stack)
         yield
-    except BaseException:
-        block.__exit__(*sys.exc_info())
-        raise
-    block.__exit__(None, None, None)
 
 
-def _enter_patiently(block: transaction.Atomic) -> None:
+def _enter_patiently(stack: ExitStack) -> None:
     until = time.monotonic() + BUSY_S
     with not_waiting():
         while True:
             try:
-                block.__enter__()
+                stack.enter_context(nothing_collected())
+                stack.enter_context(transaction.atomic())
                 return
             except OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > until:
+                stack.close()
+                if connection.vendor != "sqlite" or "locked" not in str(error) or time.monotonic() > until:
                     raise
+                traceback.clear_frames(error.__traceback__)  # it is in a circle with its frames, and they have a cursor
             time.sleep(RETRY_S)
 
 

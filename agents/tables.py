@@ -9,6 +9,7 @@ from typing import Any
 from django.db import models
 
 from agents import ids
+from agents.storage import cursor, store
 
 Fields = dict[str, Any]
 KINDS: tuple[tuple[type, str], ...] = (
@@ -81,3 +82,11 @@ TRANSITION_COLUMNS = (
     ("machine", "text"), ("subject_id", "int"), ("from_state", "text"), ("to_state", "text"),
     ("event", "text"), ("reason", "text"), ("spent", "float"),
 )  # fmt: skip
+
+
+def fold_rows(table: str, where: str, *parameters: Any) -> list[Fields]:
+    """Rows of a table that takes part in the fold, oldest first."""
+    known = TABLES[table]
+    names = [name for name, _ in known.columns]
+    found = store().select(cursor(), known.db_table, known.columns, where, parameters)
+    return [dict(zip(names, row, strict=True)) for row in found]

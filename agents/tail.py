@@ -10,20 +10,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import orjson
 from django.db import Error as DatabaseError
-from django.db import connection, connections
+from django.db import connections
 
 from agents.models import Stream
 from agents.nudges import LOOK_S, Listener
+from agents.outages import with_fresh_connection
+from agents.per_loop import one_per_loop
 from agents.replay import events_since
+from agents.secret_values import mask_jsons
+from agents.tables import Fields
 
 READ_EVENTS = 1_000
 READ_BYTES = 1_000_000
@@ -47,7 +50,7 @@ class TailEnded(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """An event as it goes over the wire: written once, sent to many."""
+    """An event as it goes over the wire, masked: written once, sent to many."""
 
     seq: int
     json: bytes
@@ -59,16 +62,27 @@ def read_events(stream: int, seq: int, events: int = READ_EVENTS, size: int = RE
     while len(found) < events:
         wanted = min(PIECE_EVENTS, events - len(found))
         piece = events_since(stream, seq, wanted)
-        for event in piece:
-            encoded = Encoded(event["seq"], orjson.dumps(event))
-            size -= len(encoded.json)
+        texts = _within(size, piece)
+        for event, text in zip(piece, mask_jsons(texts), strict=False):
+            size -= len(text)
             if size < 0 and found:
                 return found
-            found.append(encoded)
-        if len(piece) < wanted:
+            found.append(Encoded(event["seq"], text))
+        if len(texts) < wanted:
             break
         seq = found[-1].seq
     return found
+
+
+def _within(size: int, events: Iterable[Fields]) -> list[bytes]:
+    """The first of them as JSON, until they have more than `size` bytes: the rest would be written in vain."""
+    texts: list[bytes] = []
+    for event in events:
+        texts.append(orjson.dumps(event))
+        size -= len(texts[-1])
+        if size < 0:
+            break
+    return texts
 
 
 def read_heads(streams: list[int]) -> dict[int, int]:
@@ -211,7 +225,7 @@ class Tail:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, thread_name_prefix="tail")
             try:
-                return await asyncio.get_running_loop().run_in_executor(self._thread, _with_fresh_connection, read, arguments)
+                return await asyncio.get_running_loop().run_in_executor(self._thread, with_fresh_connection, read, *arguments)
             except DatabaseError as error:
                 log.warning("the tail could not read and tries again: %s", error)
                 await asyncio.sleep(RETRY_S[min(failures, len(RETRY_S) - 1)])
@@ -224,19 +238,5 @@ class Tail:
             thread.shutdown(wait=False)
 
 
-def _with_fresh_connection(read: Callable[..., T], arguments: tuple[Any, ...]) -> T:
-    """Run `read`; after an error the next one gets a new connection. Reads are in autocommit: no transaction stays open."""
-    try:
-        with connection.wrap_database_errors:  # some reads use the driver's own cursor
-            return read(*arguments)
-    except DatabaseError:
-        connection.close()
-        raise
-
-
-_TAILS: WeakKeyDictionary[asyncio.AbstractEventLoop, Tail] = WeakKeyDictionary()
-
-
-def tail() -> Tail:
-    """The tail of the running event loop."""
-    return _TAILS.setdefault(asyncio.get_running_loop(), Tail())
+tail = one_per_loop(Tail)
+"""The tail of the running event loop."""

@@ -20,6 +20,8 @@ TOOLS: dict[str, Callable[..., Any]] = {}
 """What is called, by name."""
 SCHEMAS: dict[str, Schema] = {}
 """JSON Schemas of tools' arguments, by name; a tool without one takes any."""
+PATHS: dict[str, tuple[str, ...]] = {}
+"""Arguments of tools that are paths in the workspace, by name: of these policies judge where they lead, and nothing else."""
 
 NAME_CHARACTERS = 80
 """Of a name that was written, as far as a message repeats it."""

@@ -38,6 +38,7 @@ class Docs(KnownQuery, SpectacularSwaggerSplitView):
     """The description as a page, from files of ours. Swagger's own styles are inline, which our pages do not allow."""
 
     permission_classes = [RoleAndScope]
+    http_method_names = ["get", "head"]
 
     def finalize_response(self, *args, **kwargs):
         response = super().finalize_response(*args, **kwargs)

@@ -13,6 +13,7 @@ from agents.admin import ReadOnlyAdmin, named
 from agents.admin_filters import SessionFilter, StateFilter
 from agents.models import Approval, Evidence, Loop, PhaseRecord, Policy
 from agents.permissions import groups_of
+from agents.secret_values import mask_value
 
 
 @admin.register(Loop)
@@ -67,8 +68,15 @@ class PolicyForm(forms.ModelForm):
         model = Policy
         fields = tuple(policies.FIELDS)
 
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.initial = mask_value(self.initial)  # as the page shows them: what comes back so was not changed
+
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
+        cleaned |= {
+            name: getattr(self.instance, name) for name in cleaned if self.instance.pk and name not in self.changed_data
+        }
         if self.instance.pk is None and policies.is_full():
             self.add_error(None, f"there are {policies.POLICIES} policies already; delete one first")
         if set(policies.FIELDS) <= set(cleaned):  # the others are wrong already
@@ -83,7 +91,7 @@ class PolicyAdmin(ReadOnlyAdmin):
 
     open_to_staff = True
     form = PolicyForm
-    list_display = ("id", "order", "tool", "pattern", "device", "decision", "critical", "note")
+    list_display = ("id", "order", "tool", "pattern", "device", "label", "decision", "critical", "note")
     list_filter = ("decision",)
     search_fields = ("tool__startswith", "device__startswith", "note__istartswith")
 

@@ -134,7 +134,7 @@ class CallbackBody(Body):
 class PolicyRow(serializers.ModelSerializer):
     class Meta:
         model = Policy
-        fields = ("id", "order", "tool", "pattern", "device", "decision", "critical", "note", "created_at")
+        fields = ("id", "order", "tool", "pattern", "device", "label", "decision", "critical", "note", "created_at")
 
 
 @extend_schema_serializer(many=False)
@@ -162,6 +162,10 @@ class PolicyChange(Body):
         help_text="Regular expression searched in the call's target; empty: any.",
     )  # fmt: skip
     device = Text(max_length=NAME_LENGTH, required=False, help_text="Pattern of a device's name.")
+    label = Text(
+        max_length=NAME_LENGTH, required=False,
+        help_text="Pattern of one of the labels that its owner gave the device; *: any device, also without labels.",
+    )  # fmt: skip
     decision = serializers.ChoiceField(Policy.DECISIONS, required=False)
     critical = Truth(required=False, help_text="With ask: the task's gate, refusal fails the task.")
     note = Text(max_length=NOTE_LENGTH, required=False, allow_blank=True, help_text="Why.")

@@ -160,7 +160,7 @@ class Place:
         command = [
             sys.executable,
             "-m",
-            "daphne",
+            "project.web_server",
             "-v",
             "0",
             "-b",
@@ -169,7 +169,7 @@ class Place:
             str(port),
             "benchmarks.inside.web:application",
         ]
-        server = Process(self._started(command, stdout=subprocess.DEVNULL), "daphne")
+        server = Process(self._started(command, stdout=subprocess.DEVNULL), "the web server")
         try:
             _wait_for(port)
             yield port, server.pid

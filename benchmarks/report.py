@@ -25,8 +25,10 @@ TARGETS = {
     "memory, runner": (150, 150),
     "memory, web": (110, 110),
     "cancel": (200, 200),
+    "walls": (15, 15),
     "waiting, memory": (50, 50),
     "waiting, held": (0, 0),
+    "neighbour": (1, 1),
 }
 RATES = ("/s",)
 """Units in which more is better."""

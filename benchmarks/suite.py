@@ -41,13 +41,17 @@ class Size:
     edited: int
     operations: int
     built: tuple[int, ...]
+    crowd: tuple[int, int, int]
+    """Runs, tasks of each, websockets that watch them."""
 
 
 FULL = Size(
     3, (1000, 10_000), 10_000, 200, 40, 10_000, 200, 200, 40, 200, 1000, 50, 500, 12, 2.0, (("sessions",), ("tasks",)),
-    1000, 50, (1000, 10_000),
+    1000, 50, (1000, 10_000), (20, 200, 30),
 )  # fmt: skip
-SMOKE = Size(1, (300,), 1000, 30, 5, 300, 20, 10, 4, 20, 300, 5, 12, 2, 0.2, (("sessions", "tasks"),), 200, 12, (200,))
+SMOKE = Size(
+    1, (300,), 1000, 30, 5, 300, 20, 10, 4, 20, 300, 5, 12, 2, 0.2, (("sessions", "tasks"),), 200, 12, (200,), (2, 20, 3)
+)
 
 
 class Run:
@@ -211,6 +215,18 @@ def kill(run: Run) -> Iterator[Row]:
         yield run.row(f"kill -9, {what}: finished tasks run again", found["again"], "tasks", target="kill, again")
 
 
+def masking(run: Run) -> Iterator[Row]:
+    """100 known values beside the forms of keys."""
+    with run.ground.place() as place:
+        found = place.call("masking.measure", tasks=run.size.layered[0])
+    of = f"of {found['events']:,} events, {found['bytes'] / found['events']:.0f} bytes each"
+    yield run.row("mask, a text without secrets", found["clean"], "MB/s", note=f"made ready in {found['made'] * 1000:.0f} ms")
+    yield run.row("mask, event by event", found["each"], "MB/s", note=of)
+    yield run.row("mask, a key in each event", found["planted"], "MB/s")
+    bound = {"without the mask": found["plain"]}
+    yield run.row("events read and encoded for clients", found["masked"], "events/s", limits=bound)
+
+
 def _verified(found: dict) -> str:
     return f"verify: {'; '.join(found['findings'])}" if found["findings"] else "verify finds nothing"
 
@@ -256,7 +272,10 @@ BENCHMARKS: dict[str, Callable[[Run], Iterator[Row]]] = {
     "large_edits": large_edits,
     "foreign": foreign,
     "kill": kill,
+    "masking": masking,
     "memory": memory_taken,
     "commands": alive.commands,
+    "walls": alive.walls,
     "waiting": alive.waiting,
+    "neighbours": alive.neighbours,
 }

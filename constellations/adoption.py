@@ -22,11 +22,12 @@ from constellations import editing, mending
 from constellations.drafts import normal_task
 from constellations.errors import NotForked, NotReopened
 from constellations.forms import DEPENDENCY_DEFAULTS
+from constellations.gate_keeping import watched_now
+from constellations.gates import with_gates
 from constellations.graph_reads import read_graph
 from constellations.live import LiveGraph
 from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation
-from constellations.planner import known_devices
 from constellations.replacing import ENDED_BADLY, replaced
 
 REOPEN, FORK = "reopen", "fork"
@@ -77,31 +78,31 @@ def is_about(payload: Fields) -> bool:
     return REOPEN in payload or FORK in payload
 
 
-def prepare(payload: Fields) -> Reopened | Forked:
-    """Read and check; raises NotReopened, NotForked, NotRetried, EditRefused, NoSuchConstellation."""
-    return reopened(payload[REOPEN]) if REOPEN in payload else _forked(payload[FORK])
+def prepare(payload: Fields, by: str) -> Reopened | Forked:
+    """Read and check what `by` wants; raises NotReopened, NotForked, NotRetried, EditRefused, GateKept, NoSuchConstellation."""
+    return reopened(payload[REOPEN], by) if REOPEN in payload else _forked(payload[FORK], by)
 
 
 # Reopening
 
 
-def reopened(asked: Fields) -> Reopened:
+def reopened(asked: Fields, by: str) -> Reopened:
     """Raises as `prepare` does."""
     live = read_graph(asked["constellation"])
     state, name = live.constellation["state"], _name(live.constellation)
     if state not in CLOSED:
         other = "was cancelled, and stays so; fork it" if state == "CANCELLED" else "has not ended; edit it as it is"
         raise NotReopened(f"{name} {other}")
-    wishes = _wishes(live, asked)
+    wishes = _wishes(live, asked, by)
     if not wishes.changes and not wishes.retry:
         raise NotReopened(f"{name}: nothing to do: name tasks to retry, or give operations that change something")
     return Reopened(live, wishes)
 
 
-def _wishes(live: LiveGraph, asked: Fields) -> Wishes:
+def _wishes(live: LiveGraph, asked: Fields, by: str) -> Wishes:
     operations, retry = asked.get("operations", []), asked.get("retry", [])
     based_on = asked.get("based_on")
-    changes = mending.changes_of(live, operations, retry, known_devices(), based_on=based_on)
+    changes = mending.changes_of(live, operations, retry, watched_now(), by, based_on=based_on)
     return Wishes(operations, retry, asked.get("reason", ""), based_on, changes)
 
 
@@ -112,21 +113,23 @@ def _name(constellation: Fields) -> str:
 # Forking
 
 
-def _forked(asked: Fields) -> Forked:
+def _forked(asked: Fields, by: str) -> Forked:
     key, seq = asked["constellation"], asked["seq"]
     rows = graph_at(key, seq)
-    source = rows["constellation"][key]
-    tasks = rows["task"].values()
+    source = rows["constellation"][key] | {"gates": Constellation.objects.values_list("gates", flat=True).get(pk=key)}
+    tasks, gated = rows["task"].values(), frozenset(source["gates"])
     others = replaced(tasks)
     built = editing.Changes(
-        added_tasks=[_task(row, row["task_id"] in others, f"taken over from {key} at {seq}") for row in tasks],
+        added_tasks=[
+            with_gates(_task(row, row["task_id"] in others, f"taken over from {key} at {seq}"), gated) for row in tasks
+        ],
         added_dependencies=list(_dependencies(rows)),
     )
     live = _rehearsed(source, built)
-    wishes = _wishes(live, asked)
+    wishes = _wishes(live, asked, by)
     if not (live.open or live.news or wishes.changes or wishes.retry):
         raise NotForked(f"{_name(source)} at {seq}: all its tasks had ended; name tasks to retry, or give operations")
-    fields = {"name": source["name"], "rules": source["rules"], "fired": source["fired"]}
+    fields = {"name": source["name"], "rules": source["rules"], "fired": source["fired"], "gates": source["gates"]}
     return Forked({**fields, "forked_from_id": key, "forked_at": seq}, built, wishes)
 
 

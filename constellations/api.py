@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from agents.api import HISTORY_PAGE, history_page, request_id
 from agents.filters import IdFilter, SessionFilter, one_of
-from agents.models import Output, Session
+from agents.models import Session
 from agents.pagination import LARGEST, optional, parameter
 from agents.permissions import actor_name
 from agents.replay import consistent_read
@@ -28,8 +28,9 @@ from constellations.command_api import CommandViews, cancelled, retried
 from constellations.edit_api import EditViews
 from constellations.graph_statistics import figures_of, statistics_of
 from constellations.machines import CONSTELLATION, TASK
-from constellations.models import Attempt, Constellation, Dependency, Task
+from constellations.models import Constellation, Dependency, Task
 from constellations.task_commands import Cancelled, task_cancel, task_skip
+from constellations.task_output import piece_from, tail_of
 from constellations.task_progress import progress_of, same_stream, waiting_approvals
 from constellations.versioned import IF_MATCH, Versioned, etag
 from constellations.waiting import why
@@ -37,8 +38,6 @@ from constellations.waiting import why
 GRAPH_ROWS = 20_000
 """Tasks, and dependencies, that a detail shows."""
 ATTEMPTS = 50
-OUTPUT_CHARACTERS = 64_000
-"""Of one answer."""
 
 TASK_COLUMNS = tuple(forms.GraphTask().fields)
 DEPENDENCY_COLUMNS = tuple(forms.GraphDependency().fields)
@@ -211,33 +210,3 @@ class TaskViews(mixins.ListModelMixin, Versioned):
         if attempt is None:
             raise NotFound("the task has no such attempt")
         return Response(piece_from(attempt, offset))
-
-
-def tail_of(attempt: Attempt) -> dict[str, Any]:
-    """The last OUTPUT_CHARACTERS that `attempt` printed."""
-    pieces: list[str] = []
-    end, size = 0, 0
-    rows = Output.objects.filter(attempt_id=attempt.pk).order_by("-offset").values_list("offset", "text")
-    for offset, text in rows.iterator(chunk_size=20):
-        end = end or offset + len(text)
-        pieces.append(text)
-        size += len(text)
-        if size >= OUTPUT_CHARACTERS:
-            break
-    text = "".join(reversed(pieces))[-OUTPUT_CHARACTERS:]
-    return {"attempt": attempt.pk, "offset": end - len(text), "text": text}
-
-
-def piece_from(attempt: Attempt, offset: int) -> dict[str, Any]:
-    """Up to OUTPUT_CHARACTERS of what `attempt` printed, from character `offset` on."""
-    rows = Output.objects.filter(attempt_id=attempt.pk)
-    before = rows.filter(offset__lte=offset).order_by("-offset").values_list("offset", flat=True).first()
-    found, size = [], 0
-    onward = rows.filter(offset__gte=before or 0).order_by("offset").values_list("offset", "text")
-    for start, text in onward.iterator(chunk_size=20):
-        part = text[max(0, offset - start) :]
-        found.append(part)
-        size += len(part)
-        if size >= OUTPUT_CHARACTERS:
-            break
-    return {"attempt": attempt.pk, "offset": offset, "text": "".join(found)[:OUTPUT_CHARACTERS]}

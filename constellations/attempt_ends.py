@@ -14,7 +14,7 @@ from constellations.dispatch import Start
 from constellations.error_kinds import EXIT_CODE
 from constellations.graph_rows import Node
 from constellations.live import LiveGraph, reason_that_fits
-from constellations.lost import ASKS
+from constellations.lost import ASKS, KILLED_AT_MOST, killed_too_often
 from constellations.machines import TASK
 from constellations.machines.task import OPEN, WITH_THE_RUN
 
@@ -88,8 +88,10 @@ class AttemptEnds:
 
     def _lost(self, turn: Turn, node: Node, also: Fields, outcome: Outcome) -> None:
         """Nobody knows how the attempt ended: `on_lost` decides."""
-        choice = node.row["on_lost"]
-        fields: Fields = {"error": outcome.error}
+        choice, error = node.row["on_lost"], outcome.error
+        if choice == "retry" and outcome.exit_code is not None and killed_too_often(self._work.drive, node):
+            choice, error = "fail", f"{error}; {KILLED_AT_MOST} attempts in a row have ended so"
+        fields: Fields = {"error": error}
         fields.update(self._live.end_fields(turn) if choice == "fail" else {"device_id": None})
         reason = ASKS if choice == "ask" else "lost"
         turn.transition(TASK, "task", node.row, "lost", {"on_lost": choice}, reason, also=also, **fields)

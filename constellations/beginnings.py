@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agents.clock import to_iso
@@ -9,6 +10,7 @@ from agents.errors import AgentsError
 from agents.tables import TABLES, Fields
 from agents.turns import Turn
 from constellations.adoption import Forked, Reopened, Wishes, fill
+from constellations.gates import with_gates
 from constellations.live import LiveGraph
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.mending import mend_and_retry
@@ -55,8 +57,10 @@ def _fail(work: ConstellationWork, turn: Turn, error: AgentsError) -> None:
 
 
 def _plan(work: ConstellationWork, turn: Turn, prepared: Prepared) -> None:
+    gated = frozenset(work.constellation.get("gates", ()))  # of the one that this replaces, after a restart
+    changes = replace(prepared.changes, added_tasks=[with_gates(row, gated) for row in prepared.changes.added_tasks])
     work.live = _new(work, turn, name=prepared.plan.name, rules=prepared.plan.rules)
-    work.live.build(turn, prepared.changes)
+    work.live.build(turn, changes)
     _start(work, turn)
 
 
@@ -92,7 +96,12 @@ def _new(work: ConstellationWork, turn: Turn, **fields: Any) -> LiveGraph:
         "agent_id": work.agent["id"], "created_at": turn.at, "entered_at": turn.at,
     }  # fmt: skip
     if before:
-        fields |= {"replaces_id": before["id"], "added": before["added"], "fired": _restarted_by(before)}
+        fields |= {
+            "replaces_id": before["id"],
+            "added": before["added"],
+            "fired": _restarted_by(before),
+            "gates": before["gates"],
+        }
     work.constellation = TABLES["constellation"].whole(fields)
     turn.record("constellation_created", mode=CREATION, add={"constellation": [fields]})
     return LiveGraph(work.constellation, work.wait_or_ready)

@@ -16,21 +16,22 @@ from agents import ancestry, ids, replay, services
 from agents.errors import Conflict, NoSuchSession
 from agents.models import InboxItem, Session
 from agents.records import Door, door
+from agents.tables import fold_rows
 from constellations import adoption, mending, retrying
-from constellations.drafts import Devices
 from constellations.errors import (
     ConstellationEnded,
     EditRejected,
     NoSuchConstellation,
     NotRetried,
 )
-from constellations.graph_reads import graph_opened, rows
+from constellations.gate_keeping import watched_now
+from constellations.graph_reads import graph_opened
 from constellations.limits import RESTARTS
 from constellations.live import LiveGraph
 from constellations.machines import CONSTELLATION
 from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation, Edit
-from constellations.planner import known_devices
+from constellations.watching import NOTHING, Watched
 
 TITLE_LENGTH = 200
 """Characters of a session's title."""
@@ -79,7 +80,7 @@ def _move(
 ) -> tuple[Constellation, bool]:  # fmt: skip
     ancestry.refuse_outside(ids.stream_of(constellation_id), by)
     with _door(constellation_id, by, request_id) as opened:
-        found = rows("constellation", "id = %s", constellation_id)
+        found = fold_rows("constellation", "id = %s", constellation_id)
         if not found:
             raise _unknown(constellation_id)
         _refuse_ended(found[0]["name"], constellation_id, found[0]["state"])
@@ -116,13 +117,13 @@ def constellation_retry(
     if row.state in CLOSED:
         return _retry_by_reopening(row, asked, by, client_id, request_id)
     told: Retried | None = None
-    devices = known_devices() if operations else {}
+    watched = watched_now() if operations else NOTHING
     with graph_opened(constellation_id, by, request_id) as (opened, live):
         known = services.asked_as(row.session_id, client_id)
         if known is not None:
             told = _retried_before(known, asked, by)
         elif live.constellation["state"] not in (*CLOSED, "CANCELLED"):
-            told = _retry_at_once(opened, live, asked, devices, by, client_id)
+            told = _retry_at_once(opened, live, asked, watched, by, client_id)
     if told is None:  # it ended a moment ago
         return constellation_retry(
             constellation_id, task_ids, operations=operations, by=by, reason=reason, client_id=client_id,
@@ -151,12 +152,12 @@ def _retried_before(known: InboxItem, asked: dict[str, Any], by: str) -> Retried
 
 
 def _retry_at_once(
-    opened: Door, live: LiveGraph, asked: dict[str, Any], devices: Devices, by: str, client_id: str
+    opened: Door, live: LiveGraph, asked: dict[str, Any], watched: Watched, by: str, client_id: str
 ) -> Retried:  # fmt: skip
     """In an open constellation, under its session's lock."""
     wanted = retrying.failed(live) if asked["every_failed"] else asked["retry"]
     operations, based_on = asked["operations"], asked.get(BASED_ON)
-    changes = mending.changes_of(live, operations, wanted, devices, based_on=based_on, needs_retry=True)
+    changes = mending.changes_of(live, operations, wanted, watched, by, based_on=based_on, needs_retry=True)
     begun, edit = mending.mend_and_retry(live, opened.turn, changes, operations, wanted, by, asked["reason"], based_on)
     if begun and client_id:
         came = {"tasks": begun} | ({"edit": edit["id"]} if edit else {})
@@ -178,7 +179,7 @@ def _retry_by_reopening(row: Constellation, asked: dict[str, Any], by: str, clie
     if not wanted:
         return Retried([], changed=False)
     asked = {**asked, "retry": wanted}
-    found = adoption.reopened(asked)
+    found = adoption.reopened(asked, by)
     begins = mending.all_that_begin(found.live, found.wishes.changes, wanted)
     item, created = _reopen(row, {**asked, BEGINS: begins}, by, client_id, request_id, checked=True)
     return Retried(begins, item, created)
@@ -243,9 +244,10 @@ def _reopen(
     row: Constellation, asked: dict[str, Any], by: str, client_id: str, request_id: str, *, checked: bool = False
 ) -> tuple[InboxItem, bool]:  # fmt: skip
     payload = {"request": f"Reopen {row}{_in_words(asked)}", adoption.REOPEN: asked}
-    checked = checked or services.asked_as(row.session_id, client_id) is not None
+    if not checked and services.asked_as(row.session_id, client_id) is None:
+        adoption.prepare(payload, by)
     return services.command_submit(
-        row.session_id, "interaction", client_id, payload, by=by, request_id=request_id, checked=checked
+        row.session_id, "interaction", client_id, payload, by=by, request_id=request_id, checked=True
     )
 
 
@@ -266,7 +268,7 @@ def constellation_fork(
     if (known := _forked_as(row, owner, client_id)) is not None:
         return _forked_before(known, asked, by)
     payload = {"request": f"Fork {row} at {at}{_in_words(asked)}", adoption.FORK: asked}
-    services.check_payload(payload)
+    adoption.prepare(payload, by)
     with (
         ancestry.beginning(by, parent, beside=[row.session_id]),
         _door(constellation_id, by, request_id),  # so that of two alike the second finds the first

@@ -6,6 +6,7 @@ a policy has something to say about. Every other attempt is one plain call.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +15,15 @@ from django.conf import settings
 from agents.acting import reading
 from agents.acting.crew import Crew
 from agents.acting.member import Scene
-from agents.acting.policies import Judgement, Rule, judge, target_of
-from agents.acting.script import single
+from agents.acting.permission import JUDGED
+from agents.acting.policies import Judgement, Rule, Site, concerns, judge
+from agents.acting.script import call_of, single
+from agents.engine.judging import act_on
+from agents.engine.outputs import durable
 from agents.engine.tools import Call, Outcome
 from agents.progress.settings import Settings
-from agents.storage import cursor, store
-from agents.tables import TABLES, Fields
+from agents.tables import TABLES, Fields, fold_rows
+from agents.toolbox import PATHS
 from agents.turns import Turn
 from constellations import conditions
 from constellations.dispatch import Start
@@ -30,7 +34,6 @@ if TYPE_CHECKING:
 
 RECORDS = 256
 """Of crews in one turn of a session, beyond which the others wait for the next; one crew adds to it what its own turn takes."""
-PRINTED = 'SELECT max("offset" + length(text)) FROM agents_output WHERE attempt_id = %s'
 
 
 class Crews:
@@ -61,18 +64,27 @@ class Crews:
         """Whether a task is more than one plain call."""
         if task["tool"] == STEPS or task["confirm"]:
             return True
-        rules, own = self._work.drive.policies, task["policies"]
-        return bool(rules or own) and self._judged(task, task["tool"], task["arguments"], device).decision != "allow"
+        if not (self._work.drive.policies or task["policies"]):
+            return False
+        return self._binds(task, device) or self._judged(task, task["tool"], task["arguments"], device).decision != "allow"
 
-    def _judged(self, task: Fields, tool: str, arguments: Fields, device: Fields) -> Judgement:
+    def _binds(self, task: Fields, device: Fields) -> bool:
+        """Whether a path is judged, so that the call has to be held to where it led."""
+        if task["tool"] not in PATHS:
+            return False
+        rules, site = [*self._work.drive.policies, *map(rule_of, task["policies"])], Site.of(device)
+        return any(rule.pattern and concerns(rule, task["tool"], site) for rule in rules)
+
+    def _judged(self, task: Fields, tool: str, arguments: Mapping[str, Any], device: Fields, writes: str = "") -> Judgement:
         own = [rule_of(row) for row in task["policies"]]
-        return judge(self._work.drive.policies, own, tool, target_of(tool, arguments), device["name"])
+        return judge(self._work.drive.policies, own, act_on(device, tool, arguments, writes), Site.of(device))
 
     def _is_gated(self, task: Fields, device: Fields) -> bool:
         """Whether a person is asked before anything is done: the plan says so, or a policy calls one of its calls critical."""
         if task["confirm"]:
             return True
-        judged = [self._judged(task, step["tool"], step["arguments"], device) for step in calls_of(script_of(task))]
+        steps = calls_of(script_of(task))
+        judged = [self._judged(task, *call_of(step), device, step.get("writes", "")) for step in steps]
         return any(each.decision == "ask" and each.critical for each in judged)
 
     def _scene(self, start: Start) -> Scene:
@@ -106,9 +118,8 @@ class Crews:
     def load(self, start: Start) -> None:
         """From rows, after another runner began it."""
         key, crew = start.attempt["id"], self._crew(start)
-        reading.load(crew, self._work.drive.find)
-        printed = store().execute(cursor(), PRINTED, (key,)).fetchone()[0]
-        crew.printed = printed or 0
+        reading.load(crew, fold_rows)
+        crew.printed = durable(key)
         self._crews[key] = crew, start
         if crew.body is not None:
             self._bodies[crew.body] = crew
@@ -307,13 +318,13 @@ def script_of(task: Fields) -> list[Fields]:
 
 
 def calls_of(phases: list[Fields]) -> list[Fields]:
-    """All calls of a script, also those of its detours and of agents it delegates to."""
+    """All that policies judge of a script, also its detours and what agents do that it delegates to."""
     found: list[Fields] = []
     todo = [step for phase in phases for step in phase["steps"]]
     while todo:
         step = todo.pop()
         todo += [*step.get("recover", ()), *step.get("steps", ())]
-        if step["do"] == "call":
+        if step["do"] in JUDGED:
             found.append(step)
     return found
 

@@ -17,11 +17,13 @@ from agents.turns import Turn
 from constellations import editing, edits, standing
 from constellations.editor_tools import TOOLS, EditorTool, naming_tools, unknown_tool
 from constellations.errors import EditRefused
+from constellations.gate_keeping import weigh
 from constellations.live import LiveGraph
 from constellations.models import Constellation, Edit
 from constellations.operations import in_present_words, written
 from constellations.overview import overview
 from constellations.values import SHOWN, key_text, kind_of
+from constellations.watching import Watched
 
 EXAMPLE = '{"op": "add_task", "parameters": {"task_id": "report", "command": ["make", "report"]}}'
 """What is told to somebody whose operation names no tool."""
@@ -29,11 +31,11 @@ EXAMPLE = '{"op": "add_task", "parameters": {"task_id": "report", "command": ["m
 
 @dataclass(frozen=True, slots=True)
 class InTurn:
-    """A live graph that its owner edits in a turn of its own; `devices` as the editor wants them."""
+    """A live graph that its owner edits in a turn of its own, and what watches over it."""
 
     live: LiveGraph
     turn: Turn
-    devices: Mapping[str, Fields]
+    watched: Watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def execute_commands(
 ) -> Executed:  # fmt: skip
     """Carry out commands, each {"tool": name, "parameters": {...}}, on a constellation's id or on a live graph.
 
-    Raises EditRefused, which names an unknown tool and the nearest one there is, or LimitReached, and for an id what
+    Raises EditRefused, which names an unknown tool and the nearest one there is, LimitReached or GateKept, and for an id what
     `edits.edit_apply` raises.
     `based_on`, `request_id`, `full` and `watch` are for constellations by id: a live graph is the newest there is.
     """
@@ -144,10 +146,11 @@ def _problem(number: int | None, op: str, field_name: str, message: str) -> Fiel
 def _in_turn(operations: list[Fields], target: InTurn, wanted: edits.Wanted) -> Executed:
     """On a live graph, recorded in its owner's turn."""
     live, turn = target.live, target.turn
-    changes = editing.apply(live.snapshot(), operations, target.devices)
+    changes = editing.apply(live.snapshot(), operations, target.watched.devices)
     if not changes:
         return Executed(None, "", False, live.constellation["version"], live.constellation["version"])
     live.check_room(changes)
+    weigh(live, changes, wanted.author, target.watched)
     row = edits.edit_row(live, wanted, operations, changes, {"id": turn.take(), "at": turn.at})
     live.apply(turn, changes, row)
     return Executed(row["id"], row["edit_id"], True, row["version"], row["version"], changes.diff)

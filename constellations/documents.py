@@ -16,6 +16,8 @@ from typing import Any
 
 import yaml
 
+from agents.masking import is_hidden
+
 MAX_BYTES = 1_000_000
 """Size of YAML in UTF-8: it is read event by event, about a megabyte in two seconds."""
 MAX_JSON_BYTES = 10_000_000
@@ -182,6 +184,8 @@ def _leaf_flaws(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         if "\0" in value:
             yield "text may not hold the character NUL"
+        if is_hidden(value):
+            yield "text may not hold what is shown in the place of a secret: write the name of the secret, or the text itself"
         if any("\ud800" <= character <= "\udfff" for character in value):
             yield "text may not hold half a character (a lone surrogate)"
     elif isinstance(value, int | float):

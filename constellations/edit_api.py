@@ -13,14 +13,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.api import request_id
+from agents.authors import names_of
+from agents.models import Approval
 from agents.pagination import LARGEST, optional
 from agents.permissions import actor_name
 from agents.replay import consistent_read
 from constellations import edit_serializers as forms
 from constellations import history, standing
 from constellations.edits import AUTHOR_LENGTH, edit_apply
+from constellations.errors import GateKept
 from constellations.models import Constellation, Edit
+from constellations.operations import in_full
 from constellations.previews import edit_preview
+from constellations.proposals import edit_propose
 from constellations.undoing import edit_named, edit_undo
 from constellations.values import MAX_ID
 from constellations.versioned import IF_MATCH, Versioned, etag, seen_version
@@ -56,16 +61,27 @@ class EditViews(Versioned):
         answer.headers["ETag"] = etag(constellation.version)["ETag"]
         return answer
 
-    @extend_schema(parameters=[IF_MATCH], request=forms.EditBody, responses={200: forms.EditMade, 201: forms.EditMade})
+    @extend_schema(
+        parameters=[IF_MATCH], request=forms.EditBody,
+        responses={200: forms.EditMade, 201: forms.EditMade, 202: forms.EditMade},
+    )  # fmt: skip
     @edits.mapping.post
     def edit(self, request: Request, pk: str) -> Response:
-        """Edit: all of the operations are made, as one change set, or none."""
+        """Edit: all of the operations are made, as one change set, or none.
+
+        Where they would let something be done unasked, and their author may not approve that, they are proposed (202).
+        """
         constellation, body = self.get_object(), self.body(forms.EditBody)
-        based_on = seen_version(request, body.pop("based_on", None))
-        edit, changed = edit_apply(
-            constellation.pk, **body, author=actor_name(request), request_id=request_id(request), based_on=based_on
-        )  # fmt: skip
-        return made(constellation, edit, changed, body.get("edit_id", ""), based_on)
+        based_on, author, proposal = seen_version(request, body.pop("based_on", None)), actor_name(request), None
+        said = {**body, "author": author, "request_id": request_id(request), "based_on": based_on}
+        try:
+            edit, changed = edit_apply(constellation.pk, **said)
+        except GateKept:
+            proposed = edit_propose(
+                constellation.pk, **{**said, "operations": in_full(body["operations"])}, who=names_of([author])[author]
+            )
+            edit, changed, proposal = proposed.edit, False, proposed.approval
+        return made(constellation, edit, changed, body.get("edit_id", ""), based_on, proposal)
 
     @extend_schema(parameters=[EDIT_ID], responses=forms.EditDetail, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None, url_path=f"edits/(?P<edit_id>{NAME})")
@@ -98,8 +114,13 @@ class EditViews(Versioned):
         return made(constellation, edit, changed, said["undo_id"], based_on)
 
 
-def made(constellation: Constellation, edit: Edit | None, changed: bool, edit_id: str, based_on: int | None) -> Response:
-    """201 for an edit that was made, 200 where there was nothing to do; `constellation` was read before.
+def made(
+    constellation: Constellation, edit: Edit | None, changed: bool, edit_id: str, based_on: int | None,
+    proposal: Approval | None = None,
+) -> Response:  # fmt: skip
+    """201 for an edit that was made, 202 for one that is proposed, 200 where there was nothing to do.
+
+    `constellation` was read before.
 
     The ETag is the version that the author may build on, which is not the newest where others have edited too.
     """
@@ -107,8 +128,9 @@ def made(constellation: Constellation, edit: Edit | None, changed: bool, edit_id
         constellation.pk, edit, changed, edit_id=edit_id, based_on=based_on, before=constellation.version
     )  # fmt: skip
     row = None if edit is None else forms.EditRow(history.cut(edit)).data
-    answer: dict[str, Any] = {"edit": row, "changed": changed, **asdict(stands)}
-    return Response(answer, status=201 if changed else 200, headers=etag(stands.version))
+    waits = None if proposal is None else proposal.pk
+    answer: dict[str, Any] = {"edit": row, "changed": changed, "proposal": waits, **asdict(stands)}
+    return Response(answer, status=201 if changed else 200 if proposal is None else 202, headers=etag(stands.version))
 
 
 def chosen(request: Request) -> dict[str, Any]:

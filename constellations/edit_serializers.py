@@ -67,8 +67,11 @@ class Standing(serializers.Serializer):
 
 
 class EditMade(Standing):
-    edit = EditRow(allow_null=True, help_text="null where there was nothing to change.")
+    edit = EditRow(allow_null=True, help_text="null where there was nothing to change, and while it is proposed.")
     changed = serializers.BooleanField()
+    proposal = serializers.IntegerField(
+        allow_null=True, help_text="Id of the approval that it waits for, where it would let something be done unasked."
+    )
 
 
 class Operation(serializers.JSONField):

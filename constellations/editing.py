@@ -37,6 +37,7 @@ class Changes:
     before    {"tasks": {task_id: row or None}, "dependencies": {dependency_id: row or None}} of what changed; so `after`
     diff      [{"change": "added", "task": "task_005"} (and "replaces": "task_003", "stays": {"task_003>b": "b already runs"}),
               {"change": "updated", "dependency": "a>b", "fields": {key: [old, new]}}]
+    gates     what the constellation is to remember of actions with gates (gate_keeping.weigh); None: what it does already
     """
 
     added_tasks: list[Row] = field(default_factory=list)
@@ -49,6 +50,7 @@ class Changes:
     before: dict[str, dict[str, Row | None]] = field(default_factory=lambda: {"tasks": {}, "dependencies": {}})
     after: dict[str, dict[str, Row | None]] = field(default_factory=lambda: {"tasks": {}, "dependencies": {}})
     diff: list[dict[str, Any]] = field(default_factory=list)
+    gates: list[str] | None = None
 
     def __bool__(self) -> bool:
         return bool(self.diff)

@@ -18,13 +18,15 @@ from agents.tables import Fields
 from constellations import commuting, editing
 from constellations.drafts import Devices
 from constellations.errors import EditIdTaken, EditRefused, EditRejected, StaleEdit
+from constellations.gate_keeping import watched_now, weigh
 from constellations.graph_reads import graph_opened
+from constellations.hidden_texts import refuse_hidden
 from constellations.live import LiveGraph
 from constellations.machines.constellation import CLOSED
 from constellations.models import Edit
 from constellations.operations import in_full
-from constellations.planner import known_devices
 from constellations.standing import edits_between
+from constellations.watching import Watched
 
 REASON_LENGTH = 2_000
 AUTHOR_LENGTH = 80
@@ -52,7 +54,7 @@ class Wanted:
 
     `rebased_over`: edits since `based_on` that it is compared with, REBASED_OVER where it is None; `too_old` says what its
     author, or whoever decides about it, can do where there were more. `in_words`: an import, which may bring tasks in words
-    alone.
+    alone. `approved`: a person has decided about it, gates that it takes away included.
     """
 
     compose: Callable[[LiveGraph], Sequence[Any]]
@@ -64,6 +66,7 @@ class Wanted:
     rebased_over: int | None = None
     too_old: str = "read the newest version"
     in_words: bool = False
+    approved: bool = False
     watch: Watch | None = None
 
 
@@ -75,7 +78,7 @@ def edit_apply(
 
     The same `edit_id` again is the same edit, another one under it is refused. With `based_on`, the version they were made on,
     they are rebased on newer ones where they commute with what was done since. Raises EditRefused, EditRejected, EditIdTaken,
-    StaleEdit, NoSuchConstellation, NotYourSession.
+    StaleEdit, NoSuchConstellation, NotYourSession, GateKept.
     """
     wanted = Wanted(lambda live: operations, author, reason, edit_id, based_on, watch=watch)
     return carry_out(constellation_id, wanted, request_id)
@@ -85,12 +88,12 @@ def carry_out(constellation_id: int, wanted: Wanted, request_id: str = "") -> tu
     """Make an edit under the lock of its session; see `edit_apply`."""
     check(wanted)
     ancestry.refuse_outside(ids.stream_of(constellation_id), wanted.author)
-    devices = known_devices()  # they have streams of their own: under this one's lock they could change as well
+    watched = watched_now()  # they have streams of their own: under this one's lock they could change as well
     with graph_opened(constellation_id, wanted.author, request_id) as (opened, live):
         known = find(constellation_id, wanted.edit_id) if wanted.edit_id else None
         if known is not None:
             check_same(known, wanted, () if wanted.undoes else wanted.compose(live))
-        made = None if known else make(opened, live, wanted, devices)
+        made = None if known else make(opened, live, wanted, watched)
     if made is None:
         return known, False
     wake_a_runner()
@@ -130,11 +133,12 @@ def check(wanted: Wanted) -> None:
         raise EditRejected(f"author: 1 to {AUTHOR_LENGTH} characters")
 
 
-def make(opened: Door, live: LiveGraph, wanted: Wanted, devices: Devices) -> int | None:
-    """The edit, recorded; the id of its row, or None where it changes nothing. Raises as `judge` does."""
-    operations, changes = judge(live, wanted, devices)
+def make(opened: Door, live: LiveGraph, wanted: Wanted, watched: Watched) -> int | None:
+    """The edit, recorded; the id of its row, or None where it changes nothing. Raises as `judge` does, and GateKept."""
+    operations, changes = judge(live, wanted, watched.devices)
     if not changes:
         return None
+    weigh(live, changes, wanted.author, watched, approved=wanted.approved)
     row = edit_row(live, wanted, operations, changes, {"id": opened.take(), "at": opened.turn.at})
     if wanted.watch is not None:
         wanted.watch.before(live, changes)
@@ -150,6 +154,7 @@ def judge(live: LiveGraph, wanted: Wanted, devices: Devices) -> tuple[Sequence[A
     operations = wanted.compose(live)
     if wanted.undoes and not operations:
         return operations, editing.Changes()
+    refuse_hidden(operations)
     undoes = bool(wanted.undoes)
     changes = rebased(
         live, wanted, operations,

@@ -75,6 +75,21 @@ class EditRefused(ConstellationsError):
         self.status = 409 if conflict else 400
 
 
+class GateKept(ConstellationsError):
+    """The edit lets something be done unasked that a person is asked about, and its author may not approve that.
+
+    `problems` say of each task what would be taken away.
+    """
+
+    code = "gate_kept"
+    status = 403
+
+    def __init__(self, found: Iterable[tuple[str, str]]):
+        problems = [{"key": task_id, "message": f"the edit {message}"} for task_id, message in found]
+        told = in_short([each["message"] for each in problems])
+        super().__init__(f"{told}; that takes somebody who may approve it and has no part in it", problems)
+
+
 class EditRejected(ConstellationsError):
     """What an edit says of itself - its id, its reason, its version - makes no sense."""
 

@@ -15,8 +15,7 @@ from agents.errors import NoSuchSession
 from agents.garbage import made, nothing_collected
 from agents.records import Door, door
 from agents.replay import changes_between, consistent_read, head
-from agents.storage import cursor, store
-from agents.tables import TABLES, Fields
+from agents.tables import fold_rows
 from constellations.errors import ConstellationsError, NoSuchConstellation
 from constellations.graph_rows import Node
 from constellations.live import LiveGraph
@@ -142,7 +141,7 @@ def _keep(live: LiveGraph, seen: int) -> None:
 
 def _is_of(kept: Ahead, constellation_id: int, seen: int) -> bool:
     """Whether a kept graph is of the constellation that has this id now: a database may have been put back."""
-    found = rows("constellation", "id = %s", constellation_id)
+    found = fold_rows("constellation", "id = %s", constellation_id)
     same = bool(found) and found[0]["created_at"] == kept.live.constellation["created_at"]
     return same and kept.head is not None and kept.head <= seen
 
@@ -186,23 +185,15 @@ def read_graph(constellation_id: int) -> LiveGraph:
 
     Read it inside a door to change it, inside `consistent_read` to look at it.
     """
-    found = rows("constellation", "id = %s", constellation_id)
+    found = fold_rows("constellation", "id = %s", constellation_id)
     if not found:
         raise NoSuchConstellation(f"there is no constellation {constellation_id}")
     live = LiveGraph(found[0], _tell_nobody)
     of_it = "constellation_id = %s"
     with nothing_collected():
-        live.load(rows("task", of_it, constellation_id), rows("dependency", of_it, constellation_id))
+        live.load(fold_rows("task", of_it, constellation_id), fold_rows("dependency", of_it, constellation_id))
         made(len(live.nodes))
     return live
-
-
-def rows(table: str, where: str, *parameters: int) -> list[Fields]:
-    """Rows of the fold, oldest first."""
-    known = TABLES[table]
-    names = [name for name, _ in known.columns]
-    found = store().select(cursor(), known.db_table, known.columns, where, parameters)
-    return [dict(zip(names, row, strict=True)) for row in found]
 
 
 def _tell_nobody(node: Node) -> None:

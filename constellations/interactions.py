@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from agents.models import Agent
 from agents.tables import Fields
 from constellations import adoption, planner
 from constellations.adoption import hand_down_files
+from constellations.call_forms import COMMAND
 from constellations.subjects import subjects_of
 from constellations.work import ConstellationWork
 
@@ -20,12 +22,19 @@ class ConstellationHandler:
     """Interactions become constellations."""
 
     def check(self, payload: Fields) -> None:
-        _prepare(payload)
+        _prepare(payload, "")
 
-    def prepare(self, payload: Fields) -> Any:
+    def runs_commands(self, payload: Fields) -> bool:
+        """Whatever is reopened or forked counts as running some, and so does what a rule may add."""
+        prepared = _prepare(payload, "")
+        if not isinstance(prepared, planner.Prepared):
+            return True
+        return any(COMMAND in tools_of(part) for part in (prepared.plan.tasks, prepared.plan.rules))
+
+    def prepare(self, payload: Fields, by: str) -> Any:
         """What `beginnings.begin` takes, or the error that the constellation agent fails with."""
         try:
-            prepared = _prepare(payload)
+            prepared = _prepare(payload, by)
             if isinstance(prepared, adoption.Forked):
                 hand_down_files(prepared.fields["forked_from_id"])
             return prepared
@@ -44,8 +53,20 @@ class ConstellationHandler:
         return subjects_of(agent)
 
 
-def _prepare(payload: Fields) -> Any:
-    return adoption.prepare(payload) if adoption.is_about(payload) else planner.prepare(payload)
+def tools_of(written: Any) -> Iterator[str]:
+    """Names of tools, wherever they stand in tasks, steps and rules."""
+    if isinstance(written, Mapping):
+        yield from (COMMAND for key in written if key == COMMAND)  # as plans write it
+        if isinstance(name := written.get("tool"), str):
+            yield name
+        written = list(written.values())
+    if isinstance(written, list | tuple):
+        for part in written:
+            yield from tools_of(part)
+
+
+def _prepare(payload: Fields, by: str) -> Any:
+    return adoption.prepare(payload, by) if adoption.is_about(payload) else planner.prepare(payload)
 
 
 register_handler(ConstellationHandler())

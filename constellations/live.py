@@ -193,7 +193,9 @@ class LiveGraph(GraphRows):
             "task": [self.drop_node(key).row["id"] for key in changes.removed_tasks],
         }
         tasks, dependencies = self._new_rows(turn, changes)
-        counts = {"version": self.constellation["version"] + 1}
+        counts: Fields = {"version": self.constellation["version"] + 1}
+        if changes.gates is not None:
+            counts["gates"] = changes.gates
         if tasks and not edit["undoes_id"]:  # what is brought back was counted when it was new
             counts["added"] = self.constellation["added"] + len(tasks)
         self.constellation.update(counts)

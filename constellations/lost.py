@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING
 
 from agents.acting import asking
 from agents.clock import from_iso
-from agents.tables import Fields
+from agents.tables import Fields, fold_rows
 from agents.turns import Turn
 from constellations.graph_rows import Node
 from constellations.machines import TASK
 
 if TYPE_CHECKING:
+    from agents.engine.drive import Drive
     from constellations.work import ConstellationWork
 
 ASKS = "lost: waits for a person's word"
 """Reason of such a task, which is PENDING, or WAITING_DEPENDENCY after an edit."""
 REFUSED = {"rejected": "another attempt was not allowed", "expired": "nobody said in time whether it may be tried again"}
 """What the error of a task says, by what became of its approval."""
+KILLED_AT_MOST = 4
+"""Attempts of one task in a row whose command was ended from outside while its runner lived: it may well do that to itself."""
 UNDECIDED = "session_id = %s AND kind = 'lost' AND used_at IS NULL AND state IN ('waiting', 'approved', 'rejected')"
 
 
@@ -29,7 +32,7 @@ class LostTasks:
         self._approvals: dict[int, Fields] = {}
 
     def load(self) -> None:
-        self._approvals = {row["id"]: row for row in self._work.drive.find("approval", UNDECIDED, self._work.drive.stream)}
+        self._approvals = {row["id"]: row for row in fold_rows("approval", UNDECIDED, self._work.drive.stream)}
 
     def ask(self, turn: Turn, node: Node) -> None:
         """Nobody knows how the attempt ended: may there be another?"""
@@ -89,3 +92,15 @@ class LostTasks:
                 TASK, "task", node.row, approval["state"], reason="lost", by=by, error=error, **live.end_fields(turn)
             )
             live.ended(turn, node)
+
+
+def killed_too_often(drive: Drive, node: Node) -> bool:
+    """Whether a command that has just been ended from outside is not tried again: the attempts before it ended so, too.
+
+    Those that were lost with their runner have no exit code; they are as many as runners die.
+    """
+    row = node.row
+    first = max(row["attempts_before"], row["attempt"] - KILLED_AT_MOST)
+    before = fold_rows("attempt", "task_id = %s AND number > %s AND number < %s", row["id"], first, row["attempt"])
+    killed = [attempt for attempt in before if attempt["outcome"] == "lost" and attempt["exit_code"] is not None]
+    return len(killed) == KILLED_AT_MOST - 1

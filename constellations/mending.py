@@ -13,22 +13,24 @@ from typing import Any
 from agents.tables import Fields
 from agents.turns import Turn
 from constellations import editing, retrying
-from constellations.drafts import Devices, Overlay
+from constellations.drafts import Overlay
 from constellations.edits import Wanted, edit_row, rebased
 from constellations.errors import NotRetried
+from constellations.gate_keeping import weigh
 from constellations.live import LiveGraph
+from constellations.watching import Watched
 
 NOTHING_FAILED = "nothing has FAILED, so nothing begins again; name tasks to retry, or send the operations as an edit"
 
 
 def changes_of(
-    live: LiveGraph, operations: Sequence[Any], retry: Sequence[str], devices: Devices, *, based_on: int | None = None,
-    needs_retry: bool = False,
+    live: LiveGraph, operations: Sequence[Any], retry: Sequence[str], watched: Watched, author: str, *,
+    based_on: int | None = None, needs_retry: bool = False,
 ) -> editing.Changes | None:  # fmt: skip
     """What `operations` change where the tasks named in `retry` begin again, None without operations; nothing is done yet.
 
     With `based_on` they are rebased, as those of an edit are. Raises NotRetried, EditRefused, EditRejected, StaleEdit,
-    LimitReached. `needs_retry`: operations alone are refused, too.
+    LimitReached, GateKept where `author` may not take a gate away. `needs_retry`: operations alone are refused, too.
     """
     retrying.check(live, retry)
     if not operations:
@@ -39,11 +41,12 @@ def changes_of(
     begun = {key: {**live.nodes[key].row, "state": "WAITING_DEPENDENCY"} for key in retry}
     mended = replace(snapshot, tasks=Overlay(begun, snapshot.tasks))
     wanted = Wanted(lambda graph: operations, "", "", "", based_on)
-    changes = rebased(live, wanted, operations, lambda: editing.apply(mended, operations, devices))
+    changes = rebased(live, wanted, operations, lambda: editing.apply(mended, operations, watched.devices))
     if gone := sorted(begun.keys() & set(changes.removed_tasks)):
         message = f"{gone[0]} is to begin again, and the operations remove it; do one of the two"
         raise NotRetried(message, [{"key": "tasks", "message": message}])
     live.check_room(changes)
+    weigh(live, changes, author, watched)
     return changes
 
 

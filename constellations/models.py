@@ -35,6 +35,9 @@ class Constellation(models.Model):
     rules = models.JSONField(default=list, help_text="Replan rules, as in the plan file.")
     fired = models.JSONField(default=dict, help_text="How often each replan rule has fired.")
     added = models.PositiveIntegerField(default=0, help_text="Tasks that edits have added, in this interaction.")
+    gates = models.JSONField(
+        default=list, help_text="Digests of actions whose gates edits have made, or taken away unasked: they stay gated."
+    )
     forked_from = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="forks")
     forked_at = models.BigIntegerField(null=True, help_text="The seq in that one's stream at which it was forked.")
     result = models.JSONField(null=True)

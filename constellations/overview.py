@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
+from agents.masked_search import visibly_fitting
 from agents.tables import Fields
 from constellations.addresses import cut, json_text, leave_out, of_constellation, of_task, shorten, with_cuts
 from constellations.forms import PRIORITIES
@@ -80,6 +81,8 @@ def _fitting(tasks: QuerySet[Task], part: Part) -> QuerySet[Task]:
         tasks = tasks.filter(state=part.state)
     if part.name:
         tasks = tasks.filter(Q(task_id__icontains=part.name) | Q(name__icontains=part.name))
+        word = part.name.lower()
+        tasks = visibly_fitting(tasks, ("task_id", "name"), lambda shown: any(word in text.lower() for text in shown))
     return tasks
 
 

@@ -64,7 +64,7 @@ def _plan(payload: Fields, devices: Devices) -> plans.Plan:
 
 def known_devices() -> dict[str, Fields]:
     """Devices by name, as the editor wants them."""
-    fields = ("name", "type", "capabilities", "state", "kind")
+    fields = ("name", "type", "capabilities", "labels", "state", "kind")
     return {row["name"]: row for row in Device.objects.values(*fields)}
 
 

@@ -7,12 +7,10 @@ from dataclasses import asdict
 from itertools import count
 from typing import Any
 
-from agents.acting.policies import Rule, judge, target_of
+from agents.acting.policies import Act, Rule, Site, judge
+from agents.acting.script import call_of
 from agents.clock import now_iso
-from agents.engine import surroundings
 from agents.garbage import nothing_collected
-from agents.models import Policy
-from agents.policies import POLICIES
 from agents.replay import consistent_read
 from agents.tables import Fields
 from agents.turns import Turn
@@ -20,6 +18,7 @@ from constellations import analysis, editing, edits, standing
 from constellations.crews import calls_of, rule_of, script_of
 from constellations.edits import Wanted, edit_row
 from constellations.fitting import fits
+from constellations.gate_keeping import known_rules
 from constellations.graph_reads import graph_copied
 from constellations.live import LiveGraph
 from constellations.machines.task import ENDED
@@ -46,11 +45,6 @@ def edit_preview(constellation_id: int, operations: Sequence[Any], based_on: int
             return {**stands, **preview(live, operations, devices, rules, based_on)}
         finally:
             live.take_apart()
-
-
-def known_rules() -> list[Rule]:
-    """The policies, in their order."""
-    return [surroundings.rule_of(dict(row)) for row in Policy.objects.order_by("order", "id").values()[:POLICIES]]
 
 
 class Watch:
@@ -158,9 +152,9 @@ def _approvals(
 def asks(task: Fields, devices: Mapping[str, Fields], rules: Sequence[Rule]) -> bool:
     """Whether a task waits for a person: by its gate, a step's, or a policy about one of its calls on a device it may get."""
     calls = calls_of(script_of(task))
-    if task["confirm"] or any(call["confirm"] for call in calls):
+    if task["confirm"] or any(call.get("confirm") for call in calls):
         return True
     own = [rule_of(row) for row in task["policies"]]
-    names = [name for name, row in devices.items() if fits(name, row, task)]
-    found = ((call["tool"], target_of(call["tool"], call["arguments"])) for call in calls)
-    return any(judge(rules, own, tool, target, name).decision == "ask" for tool, target in found for name in names)
+    sites = [Site.of(row) for name, row in devices.items() if fits(name, row, task)]
+    acts = [Act(*call_of(call), writes=call.get("writes", "")) for call in calls]
+    return any(judge(rules, own, act, site).decision == "ask" for act in acts for site in sites)

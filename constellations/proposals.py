@@ -20,16 +20,16 @@ from agents.clock import from_iso
 from agents.errors import NoSuchSession
 from agents.models import Approval
 from agents.records import Door, door
-from agents.tables import Fields
+from agents.tables import Fields, fold_rows
 from agents.turns import Turn
 from constellations.edits import Wanted, check, check_open, check_same, find, judge, make, taken
 from constellations.errors import ConstellationsError, EditIdTaken, EditRejected, NoSuchConstellation
+from constellations.gate_keeping import taken_away, watched_now
 from constellations.graph_reads import Ahead, newest, read_ahead
 from constellations.live import LiveGraph
 from constellations.models import Edit
 from constellations.operations import in_full, in_present_words
 from constellations.overview import within
-from constellations.planner import known_devices
 from constellations.previews import edit_preview
 from constellations.task_progress import same_stream
 
@@ -50,6 +50,8 @@ DIFF_BYTES = 100_000
 """and their bytes as JSON."""
 TASKS_SHOWN = 50
 """Of each list of task_ids that follows from it."""
+GATES_SHOWN = 20
+"""Of what it would let be done unasked."""
 NAMED = 3
 """Operations that a title names."""
 REBASED_OVER = 2_000
@@ -100,7 +102,7 @@ def edit_propose(
     }  # fmt: skip
     if (size := len(orjson.dumps(action))) > ACTION_BYTES:
         raise EditRejected(f"the edit has {size:,} bytes; a proposal has at most {ACTION_BYTES:,}")
-    title = title_of(who, observed.pop("name"), operations, reason)
+    title = title_of(who, observed.pop("name"), operations, reason, observed["gates"])
     with door(ids.stream_of(constellation_id), author, request_id) as opened:
         known, asked = known_as(constellation_id, replace(wanted, edit_id=edit_id), operations), 0
         if known is None:
@@ -138,7 +140,8 @@ def _read(constellation_id: int) -> Ahead:
 
 def _judged(live: LiveGraph, wanted: Wanted) -> Fields:
     """What the edit would do, in as many words as a proposal keeps, nothing for nothing; raises as `edit_apply` does."""
-    operations, changes = judge(live, wanted, known_devices())
+    watched = watched_now()
+    operations, changes = judge(live, wanted, watched.devices)
     if not changes:
         return {}
     name = live.constellation["name"] or f"constellation {live.constellation['id']}"
@@ -147,16 +150,18 @@ def _judged(live: LiveGraph, wanted: Wanted) -> Fields:
     shown, _, _ = within(found["diff"], DIFF_SHOWN, DIFF_BYTES)
     return {
         "name": name, "version": found["version"], "diff": shown, "diff_total": len(found["diff"]),
+        "gates": taken_away(live, changes, watched)[:GATES_SHOWN],
         "consequences": consequences,
         "consequences_total": {key: len(value) for key, value in found["consequences"].items()},
     }  # fmt: skip
 
 
-def title_of(who: str, name: str, operations: Sequence[Fields], reason: str) -> str:
-    """One sentence: who wants what, and why."""
+def title_of(who: str, name: str, operations: Sequence[Fields], reason: str, taken: Sequence[str] = ()) -> str:
+    """One sentence: who wants what, which gate that takes away, and why."""
     named = ", ".join(_named(each) for each in operations[:NAMED])
     more = f" and {len(operations) - NAMED} more" if len(operations) > NAMED else ""
-    return f"{who} wants to change {name}: {named}{more}" + (f". {reason}" if reason else "")
+    gate = f", which {taken[0]}" if taken else ""
+    return f"{who} wants to change {name}: {named}{more}{gate}" + (f". {reason}" if reason else "")
 
 
 def _named(operation: Fields) -> str:
@@ -187,7 +192,7 @@ def prepare(row: Approval) -> approvals.Effect:
     operations = in_present_words(action["operations"])
     wanted = Wanted(
         lambda live: operations, action["author"], action["reason"], action["edit_id"], action["based_on"],
-        rebased_over=REBASED_OVER, too_old=TOO_OLD,
+        rebased_over=REBASED_OVER, too_old=TOO_OLD, approved=True,
     )  # fmt: skip
     ahead = _read(action["constellation_id"])
 
@@ -197,7 +202,7 @@ def prepare(row: Approval) -> approvals.Effect:
             check_same(made_before, replace(wanted, author=made_before.author), action["operations"])
             return
         decider, opened.turn.by = opened.turn.by, action["author"]
-        make(opened, newest(opened, ahead), wanted, known_devices())
+        make(opened, newest(opened, ahead), wanted, watched_now())
         opened.turn.by = decider
 
     return carry_out
@@ -218,7 +223,7 @@ class Proposals:
 
     def load(self) -> None:
         drive = self._work.drive
-        found = drive.find("approval", UNDECIDED, drive.stream, self._work.constellation["id"])
+        found = fold_rows("approval", UNDECIDED, drive.stream, self._work.constellation["id"])
         self._waiting = {row["id"]: row for row in found}
 
     def absorb(self, data: Fields) -> None:

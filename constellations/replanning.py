@@ -17,6 +17,7 @@ from constellations.errors import LimitReached
 from constellations.graph_rows import Node
 from constellations.limits import EDITING_SESSIONS
 from constellations.machines import CONSTELLATION_AGENT
+from constellations.watching import Watched
 
 if TYPE_CHECKING:
     from constellations.work import ConstellationWork
@@ -81,7 +82,8 @@ class Replanning:
         work = self._work
         assert work.live is not None
         count = self._count(proposal)
-        target = InTurn(work.live, turn, {row["name"]: row for row in work.drive.devices.values()})
+        devices = {row["name"]: row for row in work.drive.devices.values()}
+        target = InTurn(work.live, turn, Watched(devices, work.drive.policies))
         commands, edit_id = commands_of(proposal.operations), f"{PLANNERS}{proposal.rule}:{count}"
         try:
             done = execute_commands(commands, target, author=planner.AUTHOR, reason=proposal.reason, edit_id=edit_id)

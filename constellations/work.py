@@ -11,7 +11,7 @@ from agents.engine.surroundings import READ_S
 from agents.engine.tools import Call
 from agents.garbage import made, nothing_collected
 from agents.storage import cursor, store
-from agents.tables import Fields
+from agents.tables import Fields, fold_rows
 from agents.turns import Batch, Turn
 from constellations import adoption, planner
 from constellations.attempt_ends import AttemptEnds
@@ -134,7 +134,7 @@ class ConstellationWork:
 
     def _load_attempts(self, read) -> None:
         assert self.live is not None
-        loops = {row["agent_id"]: row for row in self.drive.find("loop", OPEN_LOOPS, self.constellation["id"])}
+        loops = {row["agent_id"]: row for row in fold_rows("loop", OPEN_LOOPS, self.constellation["id"])}
         for row in read("attempt", OPEN_ATTEMPTS, self.constellation["id"]):
             agent = read("agent", "id = %s", row["agent_id"])[0]
             start = Start(self.live.ids[row["task_id"]], agent, row, loops.get(row["agent_id"]))

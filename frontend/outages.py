@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import escape
 
+from agents.errors import AgentsError
 from agents.outages import refusal_of
 from agents.problems import RETRY_AFTER_S
 
@@ -27,8 +28,11 @@ class DatabaseOutage:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         refused = refusal_of(error)
-        if refused is None:
-            return None
-        said = str(refused)
-        page = PAGE.format(said=escape(f"{said[0].upper()}{said[1:]}."))
-        return HttpResponse(page, status=refused.status, headers={"Retry-After": str(RETRY_AFTER_S)})
+        return None if refused is None else outage_page(refused)
+
+
+def outage_page(refused: AgentsError) -> HttpResponse:
+    """The page that says so."""
+    said = str(refused)
+    page = PAGE.format(said=escape(f"{said[0].upper()}{said[1:]}."))
+    return HttpResponse(page, status=refused.status, headers={"Retry-After": str(RETRY_AFTER_S)})

@@ -4,7 +4,6 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
 from frontend import agent_views, approval_views, machine_views, views
-from frontend.login_limits import LoginForm
 
 app_name = "frontend"
 urlpatterns = [
@@ -18,7 +17,7 @@ urlpatterns = [
     path("machines/<str:name>/", machine_views.machine, name="machine"),
     path(
         "login/",
-        LoginView.as_view(template_name="frontend/login.html", authentication_form=LoginForm, redirect_authenticated_user=True),
+        LoginView.as_view(template_name="frontend/login.html", redirect_authenticated_user=True),
         name="login",
     ),
     path("logout/", LogoutView.as_view(), name="logout"),

@@ -13,6 +13,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from agents.engine import confining
 from agents.heartbeats import heartbeat, is_stale
 from agents.machines import ACTOR
 from agents.models import Device, InboxItem, Session
@@ -25,7 +26,7 @@ from frontend.login_links import redeem
 
 SESSIONS_PAGE = 50
 DEVICES_SHOWN = 200
-DEVICE_FIELDS = ("id", "name", "kind", "platform", "type", "max_concurrent", "used", "state")
+DEVICE_FIELDS = ("id", "name", "kind", "platform", "type", "labels", "max_concurrent", "used", "state")
 LARGEST_ID = (1 << 63) - 1
 
 
@@ -90,8 +91,13 @@ def _session_config(found: Session, may_operate: bool) -> dict[str, Any]:
         "admin": reverse("admin:constellations_constellation_change", args=[0]),
         "defaults": {table.name: table.defaults for table in TABLES.values()},
         "actor_choices": {state: ACTOR.choices(state) for state in ACTOR.states},
-        "devices": list(Device.objects.values(*DEVICE_FIELDS)[:DEVICES_SHOWN]),
+        "devices": _devices(),
     }
+
+
+def _devices() -> list[dict[str, Any]]:
+    confinement = confining.shown()
+    return [{**row, "confinement": confinement} for row in Device.objects.values(*DEVICE_FIELDS)[:DEVICES_SHOWN]]
 
 
 def _may_operate(user) -> bool:

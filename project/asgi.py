@@ -5,30 +5,37 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from channels.routing import ProtocolTypeRouter, URLRouter
 from django.core.asgi import get_asgi_application
+from django.core.exceptions import ImproperlyConfigured
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
-pages = get_asgi_application()
+try:
+    pages = get_asgi_application()
+except ImproperlyConfigured as error:  # its sentence is for whoever has set the setting; a traceback would hide it
+    sys.exit(str(error))
 
 # Only now: what follows needs Django to be set up.
-from channels.security.websocket import WebsocketDenier  # noqa: E402
-from django.conf import settings  # noqa: E402
-from django.contrib.staticfiles import finders  # noqa: E402
-from django.core.exceptions import SuspiciousFileOperation  # noqa: E402
-from django.db import connections  # noqa: E402
-from django.urls import re_path  # noqa: E402
-from starlette.applications import Starlette  # noqa: E402
-from starlette.routing import Mount  # noqa: E402
-from starlette.staticfiles import StaticFiles  # noqa: E402
+from channels.security.websocket import WebsocketDenier
+from django.conf import settings
+from django.contrib.staticfiles import finders
+from django.core.exceptions import SuspiciousFileOperation
+from django.db import connections
+from django.urls import re_path
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
 
-from agents import sse  # noqa: E402
-from agents.consumers import SessionConsumer  # noqa: E402
-from agents.logins import own_origin  # noqa: E402
+from agents import sse
+from agents.consumers import SessionConsumer
+from agents.logins import own_origin
+from project.admission import Admission
+from project.token_attempts import TokenAttempts
 
 REQUEST_THREADS = 8
 """Threads that answer requests, each with a database connection that stays open."""
@@ -125,4 +132,5 @@ async def lifespan(scope, receive, send) -> None:
             return
 
 
-application = ProtocolTypeRouter({"http": http, "websocket": live, "lifespan": lifespan})
+entrances = ProtocolTypeRouter({"http": http, "websocket": live, "lifespan": lifespan})
+application = Admission(TokenAttempts(entrances))

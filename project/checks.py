@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from math import ceil
 from typing import Any
@@ -11,6 +12,10 @@ from django.conf import settings
 from django.core.cache import caches
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.utils.module_loading import import_string
+
+from agents.masking import refusal_of
+from agents.secret_values import FILES, SecretMissing, read_file
+from project.open_servers import open_postgresql, open_redis
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]", "::1", "testserver"}
 SECRET_LENGTH = 32
@@ -130,14 +135,59 @@ def redis(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
 
     place = urlsplit(settings.REDIS_URL)
     try:
-        caches["default"].get("check")
+        caches["default"].has_key("check")
     except ValueError as error:
         hint = "Set REDIS_URL to an address such as redis://127.0.0.1:6379/0, or unset it."
         return [Error(f"REDIS_URL is no address of a Redis: {error}", hint=hint, id="orrery.E021")]
     except RedisError as error:
-        hint = "Start Redis there, or unset REDIS_URL: until then attempts to log in are not counted."
+        hint = "Start Redis there, or unset REDIS_URL: until then wrong tokens are not counted."
         return [Warning(f"the Redis at {place.hostname} does not answer: {error}", hint=hint, id="orrery.W022")]
     return []
+
+
+SAYING = {"check", "demo", "up"}
+"""Commands of `manage.py` by which somebody looks after an installation."""
+
+
+@register(Tags.security)
+def open_servers(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """A command with the network reaches what this host reaches: tried and said by those of SAYING, not by every other."""
+    if not settings.COMMANDS_NETWORK or not SAYING & set(sys.argv[1:2]):
+        return []
+    told = "takes connections without a password, and commands reach it"
+    hint = 'Give it a password (docs/confinement.md, "What each does not hold"), or set ORRERY_COMMANDS_NETWORK=0.'
+    found: list[CheckMessage] = []
+    if place := open_postgresql(settings.DATABASES["default"]):
+        found.append(Warning(f"the PostgreSQL at {place} {told}", hint=hint, id="orrery.W026"))
+    if place := open_redis(settings.REDIS_URL):
+        found.append(Warning(f"the Redis at {place} {told}", hint=hint, id="orrery.W027"))
+    return found
+
+
+@register(Tags.security)
+def secrets(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """A secret that cannot be used is told at once, not only to the first task that needs it."""
+    folder = settings.SECRETS_DIR
+    if folder is None:
+        return []
+    if not folder.is_dir():
+        hint = "Make it (mkdir -m 700), or unset ORRERY_SECRETS_DIR."
+        return [Error(f"ORRERY_SECRETS_DIR is no folder: {folder}", hint=hint, id="orrery.E023")]
+    found: list[CheckMessage] = []
+    paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    if len(paths) > FILES:
+        hint = f"Keep what belongs together in one file, or elsewhere: of more than {FILES} not all are masked."
+        found.append(Error(f"ORRERY_SECRETS_DIR has {len(paths)} files", hint=hint, id="orrery.E025"))
+    for path in paths:
+        try:
+            if flaw := refusal_of(read_file(path)):
+                found.append(Warning(f"the secret {path.name} cannot be used: {flaw}", hint=LONGER, id="orrery.W024"))
+        except SecretMissing as error:
+            found.append(Warning(str(error), hint="Nothing can use it, and it is not masked.", id="orrery.W024"))
+    return found
+
+
+LONGER = "Make it longer, or take it out of the folder: it is not masked."
 
 
 @register()

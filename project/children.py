@@ -4,22 +4,24 @@ import os
 import shutil
 import subprocess
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 from django.conf import settings
 
-from project.processes import Identity, Look, end, in_session, is_alive, with_descendants
+from agents.runtime import is_orphaned
+from project.processes import Identity, Look, end, in_session, is_alive, look, with_descendants
+from project.retired import Retired
 from project.watchdog import Probe
 
 LOG_BYTES = 10_000_000
 """A log that has grown beyond this begins again; the one before it is kept."""
 TAIL_LINES = 15
-FIRST_DELAY_S = 0.5
+FIRST_DELAY_S = 0.1
 LONGEST_DELAY_S = 30.0
 """Between an end and the next start; doubles from the first to the longest."""
-STEADY_S = 60.0
-"""Work without a fall after which the delay begins again with the first."""
+STEADY_S = 10.0
+"""After a start that lasted for so long the delay begins again with the first."""
 TRIES = 3
 """Falls in a row of a child that never got ready, after which it is broken rather than unlucky."""
 
@@ -32,6 +34,7 @@ class Child:
         self.log, self.probe, self.stop_s = log, probe, stop_s
         self.process: subprocess.Popen | None = None
         self.known: set[Identity] = set()
+        self.retired: list[Retired] = []
         self.was_ready = self.is_announced = False
         self.start_at = 0.0
         self.started_at = 0.0
@@ -65,6 +68,10 @@ class Child:
         """The main process and what it forked, without the commands that run for tasks: those have sessions of their own."""
         return in_session(self.process.pid, seen) if self.process is not None else set()
 
+    def has_orphans(self, seen: Look) -> bool:
+        """Whether processes of it have outlived their parent, as a cluster's workers do when their sentinel dies."""
+        return any(is_orphaned(identity.pid) for identity in self.cluster(seen))
+
     def remember(self, seen: Look) -> set[Identity]:
         """All living processes of this child, also those whose parents have died since the last look."""
         alive = {identity for identity in self.known if is_alive(identity)}
@@ -75,13 +82,25 @@ class Child:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
 
-    def kill(self) -> None:
-        """End every process of it; the main one is reaped."""
-        end(self.remember)
+    def look_at_retired(self, now: float, successors_work: bool) -> None:
+        """Runners of an earlier fall go on, or are told to end where there are others."""
+        self.retired = [retired for retired in self.retired if retired.look(now, successors_work)]
+
+    def retired_runners(self) -> set[Identity]:
+        return set[Identity]().union(*(retired.runners for retired in self.retired))
+
+    def kill(self, but: Set[Identity] = frozenset()) -> None:
+        """End its processes and then what these carry, or its processes `but` some that go on; the main one is reaped.
+
+        A runner must not see the end of its commands before its own: it would record that as theirs.
+        """
+        self.remember(look())
+        end(lambda seen: (self.cluster(seen) | self.retired_runners()) - but)
+        if not but:
+            end(self.remember)
         if self.process is not None:
             self.process.wait()
             self.process = None
-        self.known = set()
 
     def fell(self, now: float) -> float:
         """Plan the next start; returns the seconds until then."""
@@ -91,6 +110,11 @@ class Child:
         self.falls += 1
         self.start_at = now + delay
         return delay
+
+    def excused(self, now: float) -> None:
+        """What it could not do was not its fault: where it has fallen, it starts at once."""
+        self.falls, self.start_at = 0, min(self.start_at, now)
+        self.probe.excused(now)
 
     @property
     def is_broken(self) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 from agents.models import Device
 from agents.replay import apply, events_since
+from agents.secret_values import mask_value
 
 Event = dict[str, Any]
 Row = dict[str, Any]
@@ -20,7 +21,7 @@ SUBJECTS = {
 
 
 class Following:
-    """Reads behind a cursor and folds; what is read is exactly what the database holds at `seq`."""
+    """Reads behind a cursor and folds; what is read is what the database holds at `seq`, masked: it is for a terminal."""
 
     def __init__(self, session_id: int):
         self.session_id, self.seq = session_id, 0
@@ -29,7 +30,7 @@ class Following:
 
     def news(self) -> Iterator[Event]:
         """The events since the last call, at most one page. Each is folded when it is handed out, and not those after it."""
-        for event in events_since(self.session_id, self.seq):
+        for event in map(mask_value, events_since(self.session_id, self.seq)):
             apply(event["data"], self.rows)
             self.seq = event["seq"]
             yield event

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agents.runtime import host
-from project.processes import END_S, Identity, Look, end, is_alive, marked, send, with_descendants
+from project.processes import END_S, Identity, Look, end, is_alive, look, marked, send, with_descendants
 
 REPLACE_S = 45.0
 """Seconds the `up` that is to be replaced may take to stop by itself."""
@@ -107,8 +107,10 @@ class Instance:
     def end_leftovers(self) -> set[Identity]:
         """Kill what an earlier `up` has left: the recorded processes, those with its mark, and their descendants."""
         known = self.record()
-        remembered: Iterable[Identity] = known.processes if known else ()
-        return end(lambda seen: self._left(remembered, seen))
+        left = self._left(known.processes if known else (), look())
+        # First who carries the mark: a runner must not see the end of its commands before its own.
+        ended = end(lambda seen: marked(self.mark, seen))
+        return ended | end(lambda seen: self._left(left, seen))
 
     def _left(self, remembered: Iterable[Identity], seen: Look) -> set[Identity]:
         alive = {identity for identity in remembered if is_alive(identity)}

@@ -1,6 +1,5 @@
 """Settings. Everything an installation may want to change is an environment variable, listed in docs/settings.md."""
 
-import json
 import os
 import secrets
 from datetime import timedelta
@@ -9,15 +8,15 @@ from pathlib import Path
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
-from constellations import guard_forms
-from constellations.values import Misfit, key_text
+from agents.devices.confinement import MECHANISMS, NONE
+from project.environment import ceilings_of, choice_of, networks_of, paths_of, progress_of, seconds_of, whole_of
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-VERSION = "4.0"
+VERSION = "5.0"
 """Of Orrery: what the OpenAPI document and MCP clients are told."""
 STATE_DIR = Path(os.environ.get("ORRERY_STATE_DIR", BASE_DIR / "var")).resolve()
 """Everything an installation writes: database, workspaces, runtime files, collected static files."""
-STATE_DIR.mkdir(parents=True, exist_ok=True)
+os.umask(0o077)  # what this process and all that it starts will write is nobody else's to read
 
 
 def _secret_key() -> str:
@@ -37,7 +36,17 @@ def _secret_key() -> str:
     return path.read_text().strip()
 
 
-SECRET_KEY = _secret_key()
+try:
+    STATE_DIR.mkdir(parents=True, exist_ok=True)
+    SECRET_KEY = _secret_key()
+except OSError as error:
+    raise ImproperlyConfigured(f"the state folder {STATE_DIR} (ORRERY_STATE_DIR) cannot be used: {error.strerror}") from error
+SECRET_PREFIXES = [prefix for prefix in os.environ.get("ORRERY_SECRET_PREFIXES", "").split(",") if prefix] or [
+    "ORRERY_SECRET_", "ORRERY_KEY_",
+]  # fmt: skip
+"""Variables of the server's environment that begin so hold secrets, by the rest of their names."""
+SECRETS_DIR = Path(os.environ["ORRERY_SECRETS_DIR"]).absolute() if os.environ.get("ORRERY_SECRETS_DIR") else None
+"""A folder with a file for each further secret; each readable by this user only."""
 DEBUG = os.environ.get("ORRERY_DEBUG") == "1"
 ALLOWED_HOSTS = os.environ.get("ORRERY_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
 CSRF_TRUSTED_ORIGINS = [origin for origin in os.environ.get("ORRERY_TRUSTED_ORIGINS", "").split(",") if origin]
@@ -57,13 +66,18 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "knox",
     "django_q",
+    "axes",
     "agents",
     "constellations",
     "frontend",
     "project",
 ]
+if "Q_CLUSTER_NAME" in os.environ:  # no pages: what these two import takes a third of a cluster's start
+    INSTALLED_APPS.remove("daphne")
+    INSTALLED_APPS[INSTALLED_APPS.index("django.contrib.admin")] = "django.contrib.admin.apps.SimpleAdminConfig"
 
 MIDDLEWARE = [
+    "agents.masked_doors.MaskedAnswers",
     "django.middleware.security.SecurityMiddleware",
     "frontend.security.ContentSecurityPolicy",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -73,6 +87,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "frontend.outages.DatabaseOutage",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "project.urls"
@@ -92,43 +107,43 @@ TEMPLATES = [
 ]
 
 
-def _seconds(name: str, default: float) -> float:
-    """A span of time from the environment."""
-    text = os.environ.get(name, "") or str(default)
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < LONGEST_S:
-        raise ImproperlyConfigured(f"{name} must be a number of seconds above 0, such as {default:g}, not {text!r}")
-    return seconds
+BODY_BYTES = whole_of("ORRERY_BODY_BYTES", 2_000_000)
+IMPORT_BODY_BYTES = whole_of("ORRERY_IMPORT_BODY_BYTES", 20_000_000)
+"""Of a request's body over REST and MCP, and of one that holds a document: as text in JSON it has many quotes to escape."""
+CONNECTIONS_PER_ADDRESS = whole_of("ORRERY_CONNECTIONS_PER_ADDRESS", 200)
+LIVE_VIEWS_PER_USER = whole_of("ORRERY_LIVE_VIEWS_PER_USER", 100)
+"""Websockets and event streams that one user has at once, at one web server."""
+TRUSTED_PROXIES = networks_of("ORRERY_TRUSTED_PROXIES")
+"""Proxies whose X-Forwarded-For counts; nobody else's does."""
 
 
-def _progress(text: str) -> dict:
-    """What an installation's agents have instead of the defaults of `agents.progress.settings`, as tasks have it in plans."""
-    try:
-        return guard_forms.progress(json.loads(text or "{}"))
-    except json.JSONDecodeError as error:
-        flaw = str(error)
-    except Misfit as error:
-        key = key_text(error.path)
-        flaw = str(error) if str(error).startswith(key) else f"{key}: {error}"
-    raise ImproperlyConfigured(f'ORRERY_PROGRESS must be JSON such as {{"stuck_threshold": 5}}: {flaw}')
+CONFINEMENT = choice_of("ORRERY_CONFINEMENT", ("auto", *MECHANISMS, NONE))
+"""The walls around commands (docs/confinement.md); auto is the best that this machine has."""
+UNCONFINED_COMMANDS = os.environ.get("ORRERY_UNCONFINED_COMMANDS") == "1"
+"""Where there are no walls: whether others than admins may run commands."""
+COMMANDS_NETWORK = os.environ.get("ORRERY_COMMANDS_NETWORK", "1") != "0"
+READABLE, WRITABLE = paths_of("ORRERY_READABLE"), paths_of("ORRERY_WRITABLE")
+"""What commands may read and write besides."""
 
 
-LONGEST_S = 10 * 365 * 86_400.0
-IDLE_S = _seconds("ORRERY_IDLE_S", 600)
+IDLE_S = seconds_of("ORRERY_IDLE_S", 600)
 """Inactivity after which an idle actor completes."""
-PAUSED_S = _seconds("ORRERY_PAUSED_S", 24 * 3600)
+PAUSED_S = seconds_of("ORRERY_PAUSED_S", 24 * 3600)
 """The same for a paused one."""
-PROGRESS = _progress(os.environ.get("ORRERY_PROGRESS", ""))
+PROGRESS = progress_of("ORRERY_PROGRESS")
 """Settings of progress and of being stuck; a task's own come first."""
+DEVICE_CEILINGS = ceilings_of("ORRERY_DEVICE_CEILINGS")
+"""Limits of devices beyond which only admins go."""
 
 DATABASE_URL = os.environ.get("DATABASE_URL", f"sqlite:///{STATE_DIR / 'orrery.sqlite3'}")
 POWER_SAFE = os.environ.get("ORRERY_POWER_SAFE") == "1"
 """Commits survive a loss of power, not only a killed process."""
 IDLE_IN_TRANSACTION_S = 10
 """PostgreSQL ends the session of a process that has stopped in the middle of a transaction, so that its locks come free."""
+POSTGRES_PATIENCE = {
+    "connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 1, "keepalives_count": 3, "tcp_user_timeout": 5_000,
+}  # fmt: skip
+"""A server that is gone without a word is noticed within seconds (tcp_user_timeout: milliseconds). DATABASE_URL comes first."""
 
 
 def _database(url: str) -> dict:
@@ -146,7 +161,10 @@ def _database(url: str) -> dict:
     else:
         synchronous = "on" if POWER_SAFE else "off"
         idle = f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_S}s"
-        database["OPTIONS"] = {"options": f"-c synchronous_commit={synchronous} {idle}"}
+        given = database.get("OPTIONS", {})
+        options = f"{given.get('options', '')} -c synchronous_commit={synchronous} {idle}".strip()
+        database["OPTIONS"] = {**POSTGRES_PATIENCE, **given, "options": options}
+        database["CONN_HEALTH_CHECKS"] = True
     database["CONN_MAX_AGE"] = None
     return database
 
@@ -162,11 +180,27 @@ if REDIS_URL:
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "orrery",
-        "OPTIONS": {"socket_connect_timeout": REDIS_PATIENCE_S, "socket_timeout": REDIS_PATIENCE_S},
+        "OPTIONS": {
+            "serializer": "django.core.signing.JSONSerializer",  # Django's own would unpickle whatever somebody has put there
+            "socket_connect_timeout": REDIS_PATIENCE_S,
+            "socket_timeout": REDIS_PATIENCE_S,
+        },
     }
 
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AXES_HANDLER = "frontend.login_limits.LoginAttempts"
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+"""Since the last wrong password that was looked at; what comes while somebody is locked out does not prolong it."""
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_USERNAME_CALLABLE = "frontend.login_limits.name_of"
+AXES_LOCKOUT_CALLABLE = "frontend.login_limits.locked_out"
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
 LOGIN_URL = "/login/"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/login/"
@@ -182,6 +216,10 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000
 
 STATIC_URL = "/static/"
 STATIC_ROOT = STATE_DIR / "static"
+FILE_UPLOAD_PERMISSIONS = 0o600
+"""Of collected static files, too: this server alone reads them."""
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
+"""Not in a cookie: what the admin says of a row is masked when a page shows it."""
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -190,6 +228,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["agents.permissions.RoleAndScope"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_METADATA_CLASS": "agents.options.Address",
     "DEFAULT_PAGINATION_CLASS": "agents.pagination.ById",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "EXCEPTION_HANDLER": "agents.problems.handler",
@@ -230,6 +269,7 @@ Q_CLUSTER = {
     # django-q2 carries out a schedule that names no cluster only where the cluster's name is this one.
     "name": "jobs",
     "orm": "default",
+    "broker_class": "agents.broker.PatientBroker",
     "workers": JOB_WORKERS,
     "queue_limit": JOB_WORKERS,
     "timeout": JOB_TIMEOUT_S,
@@ -259,6 +299,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"masked": {"()": "agents.masked_doors.MaskedLogs"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["masked"]}},
     "root": {"handlers": ["stderr"], "level": os.environ.get("ORRERY_LOG_LEVEL", "WARNING")},
 }

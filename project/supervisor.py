@@ -13,13 +13,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import connection
 
 from agents.engine.runner import DRAIN_S
 from agents.runtime import process_start, runtime_dir
+from agents.secret_values import mask
 from project.children import Child
+from project.hindrances import DATABASE_ERRORS, Hindrances
 from project.instance import Instance, Record
-from project.processes import MARK, Identity, Look, end, look, marked, with_descendants
+from project.private_files import close_to_others
+from project.processes import MARK, Identity, Look, end, is_alive, look, marked, with_descendants
+from project.retired import Retired
 from project.watchdog import Canary, Runners, Web
 
 TICK_S = 0.1
@@ -29,8 +33,6 @@ STOP_WEB_S = 5.0
 STOP_JOBS_S = 10.0
 STOP_RUNNERS_S = DRAIN_S + 5.0
 """A runner gives its running steps DRAIN_S, and then records how they ended."""
-REPAIR_DRAIN_S = 5.0
-"""Seconds the healthy runners of a sick cluster get to record what they do."""
 DATABASE_WAIT_S = 5
 """An `up` that waits longer for SQLite's lock would be late for everything else."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -46,13 +48,12 @@ class Supervisor:
     """Runs `children` under the lock that `instance` holds; `say` gets one line for each thing a person should know."""
 
     def __init__(self, instance: Instance, children: Sequence[Child], say: Say, address: str = ""):
-        self.instance, self.children, self._say, self.address = instance, list(children), say, address
+        self.instance, self.children, self._say, self.address = instance, list(children), lambda line: say(mask(line)), address
         self._me = Identity(os.getpid(), process_start())
         self._seen: Look = {}
         self._look_at = 0.0
-        self._drains: dict[str, float] = {}
         self._signals = 0
-        self._database_lost = False
+        self._hindrances = Hindrances(say)
 
     @property
     def is_ready(self) -> bool:
@@ -64,9 +65,13 @@ class Supervisor:
             try:
                 self.start()
                 while not self._signals:
-                    self.tick(time.monotonic())
-                    if (code := each()) is not None:
-                        return code
+                    now = time.monotonic()
+                    self.tick(now)
+                    try:
+                        if (code := each()) is not None:
+                            return code
+                    except (*DATABASE_ERRORS, OSError) as error:
+                        self._hindrances.met(error, now)
                     time.sleep(TICK_S)
                 return 0
             finally:
@@ -92,79 +97,73 @@ class Supervisor:
         """One look at everything."""
         if now >= self._look_at:
             self._look_at = now + LOOK_S
-            self._look()
+            self._look(now)
         for child in self.children:
+            child.look_at_retired(now, child.process is not None and child.probe.ready)
             if child.process is None:
                 self._start_when_due(child, now)
-            elif child.name in self._drains:
-                self._end_when_drained(child, now)
             elif trouble := self._trouble(child, now):
-                self._begin_repair(child, trouble, now)
+                self._repair(child, trouble, now)
             elif child.probe.ready and not child.is_announced:
                 child.was_ready = child.is_announced = True
                 self._say(f"{child.name:<8} ready")
 
-    def _look(self) -> None:
+    def _look(self, now: float) -> None:
         self._seen = look()
         processes = set[Identity]().union(*(child.remember(self._seen) for child in self.children))
-        self.instance.write(Record(self._me, self.address, processes))
-        for child in self.children:
-            child.bound_log()
+        try:
+            self.instance.write(Record(self._me, self.address, processes))
+            for child in self.children:
+                child.bound_log()
+        except OSError as error:
+            self._hindrances.met(error, now)
+            return
+        if self._hindrances.look(now):
+            for child in self.children:
+                child.excused(now)
 
     def _start_when_due(self, child: Child, now: float) -> None:
         if now >= child.start_at:
-            child.start(now)
+            try:
+                child.start(now)
+            except OSError as error:
+                self._hindrances.met(error, now)
+                child.start_at = now + LOOK_S
             self._look_at = now  # into the record at once
 
     def _trouble(self, child: Child, now: float) -> str:
-        code = child.exit_code()
+        code, trouble = child.exit_code(), ""
         if code is not None:
             return f"ended with signal {-code}" if code < 0 else f"ended with code {code}"
+        if child.has_orphans(self._seen):
+            return "some of its processes have outlived their parent"
         try:
             trouble = child.probe.look(now, child.cluster(self._seen))
-        except (DatabaseError, InterfaceError) as error:
-            self._lost_database(child, now, error)
-            return ""
-        return trouble
+        except DATABASE_ERRORS as error:
+            self._hindrances.met(error, now)
+        # Whether a child works cannot be known without the database, or room, so nobody is judged until it is back.
+        return "" if self._hindrances else trouble
 
-    def _lost_database(self, child: Child, now: float, error: Exception) -> None:
-        """Whether a child works cannot be known without the database, so nobody is judged until it is back."""
-        if not self._database_lost:
-            self._say(f"the database does not answer: {str(error).strip()}")
-        self._database_lost = True
-        connection.close()
-        child.probe.started(now)
-
-    def _begin_repair(self, child: Child, trouble: str, now: float) -> None:
+    def _repair(self, child: Child, trouble: str, now: float) -> None:
+        """End what does not work. What does goes on until the child that is started next can take its place."""
         self._say(f"{child.name}: {trouble}; it will be started again")
         for line in child.last_lines():
             self._say(f"  | {line}")
-        self._farewell(child)
-        self._drains[child.name] = now + REPAIR_DRAIN_S
+        working = {one for one in child.probe.at_work(child.cluster(look())) if is_alive(one)}
+        child.kill(but=working | child.retired_runners())
+        if working:
+            child.retired.append(Retired(working, now))
+        delay = child.fell(now)
+        if child.is_broken and not self._hindrances:
+            raise ChildBroken(f"{child.name} does not start; its output is in {child.log}")
+        self._say(f"{child.name}: next start in {delay:g} s")
 
     def _farewell(self, child: Child) -> None:
         """Tell those of it that work to come to an end."""
         try:
             child.probe.farewell(child.cluster(look()))
-        except (DatabaseError, InterfaceError):
+        except DATABASE_ERRORS:
             connection.close()  # what cannot be told ends by its own time limit
-
-    def _is_draining(self, child: Child, now: float) -> bool:
-        try:
-            return now < self._drains[child.name] and child.probe.is_busy(now, child.cluster(look()))
-        except (DatabaseError, InterfaceError):
-            connection.close()
-            return False
-
-    def _end_when_drained(self, child: Child, now: float) -> None:
-        if self._is_draining(child, now):
-            return
-        del self._drains[child.name]
-        child.kill()
-        delay = child.fell(now)
-        if child.is_broken:
-            raise ChildBroken(f"{child.name} does not start; its output is in {child.log}")
-        self._say(f"{child.name}: next start in {delay:g} s")
 
     def stop(self) -> None:
         """End everything: first asked, then killed; a second signal cuts the asking short."""
@@ -180,6 +179,8 @@ class Supervisor:
         self._say(f"Stopped after {time.monotonic() - began:.1f} s.")
 
     def _still_stopping(self, waited_s: float) -> bool:
+        for child in self.children:
+            child.look_at_retired(time.monotonic(), True)
         seen = look()
         return any([waited_s < child.stop_s and child.is_running(seen) for child in self.children])
 
@@ -193,8 +194,8 @@ def children_of(instance: Instance, bind: str, port: int, runners: int) -> list[
     """The web server and the two clusters."""
     logs = settings.STATE_DIR / "logs"
     env = {MARK: instance.mark, "PYTHONUNBUFFERED": "1", "ORRERY_RUNNERS": str(runners)}
-    web = [sys.executable, "-m", "daphne", "-v", "0", "-b", bind, "-p", str(port), "project.asgi:application"]
-    cluster = [sys.executable, "manage.py", "qcluster"]
+    web = [sys.executable, "-m", "project.web_server", "-v", "0", "-b", bind, "-p", str(port), "project.asgi:application"]
+    cluster = [sys.executable, "manage.py", "qcluster", "--skip-checks"]  # `up` itself has just made them
     return [
         Child("web", web, env, logs / "web.log", Web(bind, port), STOP_WEB_S),
         Child("jobs", cluster, {**env, "Q_CLUSTER_NAME": "jobs"}, logs / "jobs.log", Canary(), STOP_JOBS_S),
@@ -205,6 +206,8 @@ def children_of(instance: Instance, bind: str, port: int, runners: int) -> list[
 @contextmanager
 def supervised(bind: str, port: int, runners: int, say: Say, *, replace: bool = False) -> Iterator[Supervisor]:
     """A supervisor for this installation, not yet started. Raises AlreadyUp, PortTaken."""
+    if closed := close_to_others():
+        say(f"Closed {len(closed)} files and folders that others could read, such as {closed[0]}.")
     instance = Instance(runtime_dir())
     instance.take(replace=replace)
     try:

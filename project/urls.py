@@ -1,17 +1,19 @@
 """All addresses of the installation."""
 
+import sys
+
 from django.contrib import admin
 from django.templatetags.static import static
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
-from agents.problems import not_found, server_error
-from frontend.login_limits import AdminLoginForm
+from agents.outages import refusal_of
+from agents.problems import answer, not_found, problem, server_error
+from frontend.outages import outage_page
 from project.health import health
 
 admin.site.site_header = admin.site.site_title = "Orrery"
 admin.site.index_title = "Everything there is"
-admin.site.login_form = AdminLoginForm
 
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("frontend/orrery.svg"))),
@@ -25,7 +27,11 @@ urlpatterns = [
 
 
 def handler500(request):
-    """A program gets a problem, a person Django's page."""
+    """A program gets a problem, a person a page. An outage met outside of any view, as where a login is stored, is told too."""
     from django.views.defaults import server_error as page
 
-    return server_error(request) if request.path.startswith("/api/") else page(request)
+    error = sys.exc_info()[1]
+    refused = refusal_of(error) if error is not None else None
+    if request.path.startswith("/api/"):
+        return server_error(request) if refused is None else answer(problem(refused.status, refused.code, str(refused)))
+    return page(request) if refused is None else outage_page(refused)

@@ -47,11 +47,14 @@ class Probe(Protocol):
     def look(self, now: float, cluster: set[Identity]) -> str:
         """What is wrong, for people; empty when nothing is, or nothing is known yet. May raise a database's errors."""
 
+    def excused(self, now: float) -> None:
+        """It could not work, without its fault: what it owes is counted from now on."""
+
     def farewell(self, cluster: set[Identity]) -> None:
         """The child will be asked to stop now."""
 
-    def is_busy(self, now: float, cluster: set[Identity]) -> bool:
-        """Whether somebody in it still records work, after the farewell."""
+    def at_work(self, cluster: set[Identity]) -> set[Identity]:
+        """Those in it that work on although the child has fallen."""
 
 
 class Living:
@@ -65,11 +68,14 @@ class Living:
     def look(self, now: float, cluster: set[Identity]) -> str:
         return ""
 
+    def excused(self, now: float) -> None:
+        """Nothing is owed."""
+
     def farewell(self, cluster: set[Identity]) -> None:
         """Nobody has to be told."""
 
-    def is_busy(self, now: float, cluster: set[Identity]) -> bool:
-        return False
+    def at_work(self, cluster: set[Identity]) -> set[Identity]:
+        return set()
 
 
 class Canary(Living):
@@ -97,6 +103,9 @@ class Canary(Living):
         elif now - self._sent_at > self._limit_s:
             return f"no job came back within {self._limit_s:g} s"
         return ""
+
+    def excused(self, now: float) -> None:
+        self._job, self._send_at, self._limit_s = "", now, SHAKEN_S if self.ready else START_S
 
     def _send(self, now: float) -> None:
         if now >= self._send_at:
@@ -134,6 +143,11 @@ class Runners(Living):
             return f"{len(self.working)} of {self._wanted} runners for {self._limit_s:g} s"
         return ""
 
+    def excused(self, now: float) -> None:
+        self._whole_at = self._look_at = now
+        self._limit_s = SHAKEN_S if self.ready else START_S
+        self._renewals = {runner: (renewed_at, now) for runner, (renewed_at, _) in self._renewals.items()}
+
     def _fresh(self, now: float, cluster: set[Identity]) -> set[Identity]:
         """The cluster's runners that have renewed within FRESH_S of our own clock, whatever the clocks of others say."""
         renewals = {}
@@ -157,8 +171,8 @@ class Runners(Living):
         pids = [identity.pid for identity in cluster - told]
         Runner.objects.filter(host=host(), pid__in=pids).exclude(state="ENDED").update(stop_wanted=True)
 
-    def is_busy(self, now: float, cluster: set[Identity]) -> bool:
-        return bool(self._fresh(now, cluster))
+    def at_work(self, cluster: set[Identity]) -> set[Identity]:
+        return self.working & cluster
 
 
 class Web(Living):
@@ -181,6 +195,9 @@ class Web(Living):
         self._ask_at = now + (WEB_EVERY_S if self.ready else WEB_STARTING_S)
         limit_s = WEB_SILENT_S if self.ready else START_S
         return f"no answer for {limit_s:g} s" if now - self._answered_at > limit_s else ""
+
+    def excused(self, now: float) -> None:
+        self._answered_at = now
 
     def _answers(self) -> bool:
         connection = http.client.HTTPConnection(self._bind, self._port, timeout=WEB_ANSWER_S)

@@ -17,6 +17,27 @@ from agents.engine.tools import TOOLS, Outcome
 from agents.verification import verify
 from constellations.models import Constellation
 
+DATABASES = {"db", "transactional_db", "django_db_setup", "live_server"}
+"""Fixtures by which a test touches the database, beside the marker."""
+
+
+def pytest_addoption(parser):
+    parser.addoption("--with-a-database", action="store_true", help="Leave out what is the same on every database.")
+
+
+def pytest_collection_modifyitems(config, items):
+    """On another database only what can be different there is run again: it touches one, or starts processes that do."""
+    if not config.getoption("with_a_database"):
+        return
+    kept, left = [], []
+    for item in items:
+        touches = item.get_closest_marker("django_db") or DATABASES & set(item.fixturenames)
+        outside = any(map(item.get_closest_marker, ("kill", "live", "services")))
+        (kept if touches or outside else left).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=left)
+
+
 PATIENCE_S = 30.0
 """After this a test's engine gives up waiting: the test has failed."""
 
@@ -39,6 +60,7 @@ def _flushed_without_permissions():
 def state_dir(settings, tmp_path):
     """Everything a test writes beside its database goes to a folder of its own."""
     settings.STATE_DIR = tmp_path
+    settings.CONFINEMENT, settings.UNCONFINED_COMMANDS = "none", True  # tests/attacks and whole installations have walls
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     return tmp_path
 

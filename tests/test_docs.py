@@ -9,12 +9,14 @@ from textwrap import indent
 import pytest
 import yaml
 
+from agents.devices.local import environment
 from constellations import dialects, operations, plans
 from constellations.guard_forms import SETTING_READERS
 from constellations.step_keys import DEFAULTS
 
 ROOT = Path(__file__).resolve().parent.parent
 PLANS = (ROOT / "docs" / "plans.md").read_text()
+COMMANDS = (ROOT / "agents" / "engine" / "commands.py").read_text()
 PRODUCT = ("agents", "constellations", "frontend", "project")
 CODE = [*PRODUCT, "tests", "benchmarks", "examples"]
 SOURCES = [path for room in CODE for kind in ("py", "js", "css", "html") for path in (ROOT / room).rglob(f"*.{kind}")]
@@ -157,3 +159,10 @@ def test_every_library_that_is_asked_for_is_used():
     used = {library.lower().replace("_", "-") for module in named for library in provided.get(module, ())}
     assert len(wanted) > 15
     assert sorted(wanted - used) == []
+
+
+def test_every_variable_that_a_command_sees_is_on_the_page_and_no_other(tmp_path):
+    names = set(environment(tmp_path, 1, "instance", "/bin", {})) | set(re.findall(r'"(ORRERY_[A-Z]+)"', COMMANDS))
+    section = PLANS.split("### What a command sees")[1].split("\n| dependency")[0]
+    assert names == set(re.findall(r"(?m)^\| `([A-Z_]+)` \|", section))
+    assert len(names) >= 10

@@ -12,13 +12,13 @@ APPS = ("agents", "constellations", "frontend", "project")
 """From the innermost to the composition root: a room may import those before it."""
 PURE = {
     "agents": (
-        "machines", "progress", "devices/recipes", "ids", "errors", "transient", "patterns", "command_lines", "toolbox",
-        "acting/policies", "acting/script", "acting/recovery",
+        "machines", "progress", "devices/recipes", "ids", "errors", "masking", "transient", "patterns", "command_lines",
+        "toolbox", "devices/names", "devices/ceilings", "shell_reading", "acting/policies", "acting/script", "acting/recovery",
     ),
     "constellations": (
         "machines", "graph", "conditions", "editing", "rules", "plans", "errors", "operations", "steps", "drafts", "forms",
         "documents", "values", "clauses", "plain_text", "call_forms", "step_keys", "step_forms", "guard_forms",
-        "dialects", "commuting", "inverses", "limits", "editor_tools", "fitting", "error_kinds", "telling",
+        "dialects", "commuting", "hidden_texts", "inverses", "limits", "editor_tools", "fitting", "error_kinds", "telling",
         "replacing",
     ),
 }  # fmt: skip
@@ -37,8 +37,8 @@ IMPURE = {
     "pathlib",
 }
 OUTER = {
-    "admin", "admin_filters", "api", "command_api", "consumers", "dialect_api", "edit_api", "management", "mcp", "sse",
-    "urls", "versioned", "views", "working_admin", "working_api",
+    "admin", "admin_filters", "api", "command_api", "consumers", "dialect_api", "edit_api", "management", "masked_doors", "mcp",
+    "queue_admin", "sse", "urls", "versioned", "views", "working_admin", "working_api",
 }  # fmt: skip
 """The edge of an app: nothing further in imports it."""
 TOP_LEVEL = {"manage.py", "project", "agents", "constellations", "frontend", "tests", "requirements.txt", "README.md"}

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from agents.acting.member import Member
 from agents.acting.memory import message_row
+from agents.acting.permission import JUDGED
 from agents.acting.script import Position, Step
 from agents.machines.tool_loop import WORKING
 from agents.turns import Turn
@@ -56,7 +57,7 @@ def answer(member: Member, turn: Turn, now: float) -> bool:
         member.move(turn, "said", at, reason=at.error)
         return True
     member.at = at
-    return step["do"] == "call" or DO[step["do"]](member, turn, step)
+    return step["do"] in JUDGED or DO[step["do"]](member, turn, step)
 
 
 def _next_step(member: Member) -> tuple[Position, Step | None]:
@@ -76,11 +77,6 @@ def _ask(member: Member, turn: Turn, step: Step) -> bool:
     return False
 
 
-def _observe(member: Member, turn: Turn, step: Step) -> bool:
-    member.observe(turn)
-    return False
-
-
 def _wait(member: Member, turn: Turn, step: Step) -> bool:
     if step["seconds"] is not None:
         member.wait(turn, "time", step["seconds"], f"waits {step['seconds']:g} s")
@@ -96,6 +92,6 @@ def _delegate(member: Member, turn: Turn, step: Step) -> bool:
 
 
 DO: dict[str, Callable[[Member, Turn, Step], bool]] = {
-    "say": _say, "ask": _ask, "observe": _observe, "wait": _wait, "delegate": _delegate,
+    "say": _say, "ask": _ask, "wait": _wait, "delegate": _delegate,
 }  # fmt: skip
-"""What an agent does besides calling tools."""
+"""What an agent does besides calling tools and looking, which are judged first."""

@@ -73,8 +73,9 @@ def _again(member: Member, turn: Turn, before: Position, at: Position) -> bool:
         member.wait(turn, "time", step["every"], f"looks again in {step['every']:g} s", at=at)
         return False
     member.at = at
-    if before.detour < 0 and is_free(member, member.action()):
-        member.perform(turn, "next_call", member.action(), at)
+    act = member.act()
+    if before.detour < 0 and is_free(member, act):
+        member.perform(turn, "next_call", act, at)
     else:
         member.move(turn, "progress", at)
     return True

@@ -15,8 +15,9 @@ import orjson
 from agents.acting import asking
 from agents.acting.checking import remember
 from agents.acting.member import Member, Scene
+from agents.acting.policies import Act
 from agents.acting.recovery import ENDINGS
-from agents.acting.script import DELEGATIONS, Script, Step, single
+from agents.acting.script import DELEGATIONS, Script, Step, call_of, single
 from agents.acting.states import STATES
 from agents.engine.tools import Call, Outcome
 from agents.errors import AgentsError
@@ -54,8 +55,10 @@ class Crew:
         self.wants_slot = False
         self.more = False
         self._open = not scene.gate
+        self._led_to: str | None = None
 
-    # `returned`: how the child ended that the host waits for; `_open`: a person has let the task through.
+    # `returned`: how the child ended that the host waits for; `_open`: a person has let the task through, whose path led to
+    # `_led_to`, if elsewhere than it reads.
 
     @property
     def host(self) -> Member:
@@ -205,20 +208,23 @@ class Crew:
         """What a person is asked about: the one call, or all steps."""
         if not self.scene.plain:
             return {"phases": list(self.scene.script)}
-        step = self.scene.script[0]["steps"][0]
-        return {"tool": step["tool"], "arguments": step["arguments"]}
+        return self.host.act_of(*call_of(self.scene.script[0]["steps"][0])).action
 
     def open_gate(self, member: Member, approval: Fields) -> None:
         """From now on exactly what was approved is done; an approver may have changed it."""
-        self._open = True
+        self._open, self._led_to = True, approval["action"].get("leads_to")
         if approval["edited"]:
             action, old = approval["action"], self.scene.script[0]["steps"][0]
             phases = single(action["tool"], action["arguments"], old["timeout"])
             member.script = Script(phases, self.scene.holds, plain=True)
 
-    def covers(self, critical: bool) -> bool:
-        """Whether a policy's `ask` has been answered at the task's gate: for the one call, and for what is critical."""
-        return self.scene.gate and self._open and (self.scene.plain or critical)
+    def covers(self, critical: bool, act: Act) -> bool:
+        """Whether a policy's `ask` has been answered at the task's gate: for the one call, and for what is critical.
+
+        Not for a path that leads elsewhere than was said there.
+        """
+        is_same = act.action.get("leads_to") == self._led_to
+        return self.scene.gate and self._open and (self.scene.plain or critical) and is_same
 
     # --- delegation and the blackboard
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from agents.acting import asking
 from agents.acting.memory import Memory, call_row, ended_fields, verdict_json
 from agents.acting.phases import Phases
-from agents.acting.policies import Judgement, Rule, judge, target_of
-from agents.acting.script import Holds, Position, Script, Step
+from agents.acting.policies import Act, Judgement, Rule, Site, judge
+from agents.acting.script import Holds, Position, Script, Step, call_of
 from agents.clock import from_iso
+from agents.engine.judging import act_on
 from agents.engine.tools import SECONDS, Call, Outcome
 from agents.machines import DEVICE_AGENT, TOOL_LOOP
 from agents.progress.settings import Settings
@@ -155,36 +156,41 @@ class Member:
 
     # --- calls
 
-    def action(self) -> Fields:
+    def act(self) -> Act:
         """The call in turn, as policies and approvals see it."""
         step = self.step
         assert step is not None
-        return {"tool": step["tool"], "arguments": step["arguments"]}
+        return self.act_of(*call_of(step))
 
-    def judged(self, action: Mapping[str, Any]) -> Judgement:
+    def act_of(self, tool: str, arguments: Mapping[str, Any]) -> Act:
+        """A call in the place of the one in turn."""
+        writes = self.step.get("writes", "") if self.step is not None else ""
+        return act_on(self.crew.scene.device, tool, arguments, writes)
+
+    def judged(self, act: Act) -> Judgement:
         scene = self.crew.scene
-        target = target_of(action["tool"], action["arguments"])
-        return judge(scene.rules(), scene.own, action["tool"], target, scene.device["name"])
+        return judge(scene.rules(), scene.own, act, Site.of(scene.device))
 
-    def perform(self, turn: Turn, event: str, action: Mapping[str, Any], at: Position | None = None) -> None:
+    def perform(self, turn: Turn, event: str, act: Act, at: Position | None = None) -> None:
         """The record that a call begins; the call itself begins when that is durable."""
         step = self.step
         assert step is not None
-        known = call_row(action["tool"], action["arguments"], step["kind"], self.memory.settings, step["writes"])
+        known = call_row(act.tool, act.arguments, step.get("kind", ""), self.memory.settings, step.get("writes", ""))
         row = self.evidence(turn, **known)
         self.row = TABLES["evidence"].whole(row)
         self.outcome = None
         self.move(turn, event, at, add={"evidence": [row]})
-        self.call = self._call(row["id"], action, step)
+        self.call = self._call(row["id"], act, step)
         self.crew.calls.append(self.call)
 
-    def _call(self, key: int, action: Mapping[str, Any], step: Step) -> Call:
+    def _call(self, key: int, act: Act, step: Step) -> Call:
         scene = self.crew.scene
-        seconds = step["timeout"] or SECONDS.get(action["tool"])
+        seconds = step.get("timeout") or SECONDS.get(act.tool)
         return Call(
-            attempt=self.crew.attempt["id"], session=scene.stream, tool=action["tool"], arguments=action["arguments"],
+            attempt=self.crew.attempt["id"], session=scene.stream, tool=act.tool, arguments=act.arguments,
             device=scene.device, timeout=seconds * self.at.stretch if seconds else seconds, scope=scene.scope,
-            inherits=scene.inherits, key=key, writes=step["writes"], blackboard=self.crew.blackboard, printed=self.crew.printed,
+            inherits=scene.inherits, key=key, writes=step.get("writes", ""), blackboard=self.crew.blackboard,
+            printed=self.crew.printed, place=act.place,
         )  # fmt: skip
 
     def observe(self, turn: Turn) -> None:

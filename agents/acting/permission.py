@@ -7,33 +7,38 @@ from dataclasses import replace
 from agents.acting import asking
 from agents.acting.member import Member
 from agents.acting.memory import call_row, ended_fields
+from agents.acting.policies import Act
 from agents.acting.script import Step
 from agents.engine.tools import Outcome
-from agents.tables import Fields
 from agents.turns import Turn
+
+JUDGED = ("call", "observe")
+"""What steps do that policies have a say in."""
 
 
 def permit(member: Member, turn: Turn, now: float) -> bool:
     """Policies decide about the call in turn; a person about what they leave open."""
     if member.state == "AwaitingPermission":
         _decided(member, turn)
-    elif member.state == "StreamingResponse" and member.at.met is None and (step := member.step) and step["do"] == "call":
+    elif member.state == "StreamingResponse" and member.at.met is None and (step := member.step) and step["do"] in JUDGED:
         _judge(member, turn, step)
     return member.agent["state"] == "CONTINUE"
 
 
 def _judge(member: Member, turn: Turn, step: Step) -> None:
-    action = member.action()
-    judgement = member.judged(action)
+    act = member.act()
+    judgement = member.judged(act)
     if judgement.decision == "deny":
-        _refused(member, turn, "tool_denied", action, f"denied by policy: {judgement.note or action['tool']}")
-    elif (judgement.decision == "ask" and not member.crew.covers(judgement.critical)) or step["confirm"]:
-        title = f"{member.crew.scene.title}: {judgement.note or 'may it call ' + action['tool'] + '?'}"
+        _refused(member, turn, "tool_denied", act, f"denied by policy: {judgement.note or act.tool}")
+    elif (judgement.decision == "ask" and not member.crew.covers(judgement.critical, act)) or step.get("confirm"):
+        title = f"{member.crew.scene.title}: {judgement.note or 'may it call ' + act.tool + '?'}"
         member.move(turn, "tool_asks", reason=judgement.note)
-        member.ask(turn, "tool", title, asking.APPROVAL_S, action=action)
+        member.ask(turn, "tool", title, asking.APPROVAL_S, action=act.action)
         member.wait(turn, "approval", asking.APPROVAL_S, "waits for permission")
+    elif step["do"] == "observe":
+        member.observe(turn)
     else:
-        member.perform(turn, "tool_allowed", action)
+        member.perform(turn, "tool_allowed", act)
 
 
 def _decided(member: Member, turn: Turn) -> None:
@@ -41,18 +46,21 @@ def _decided(member: Member, turn: Turn) -> None:
     approval, member.approval = member.approval, None
     assert approval is not None
     action = approval["action"]
+    act = member.act_of(action["tool"], action["arguments"])
     if approval["state"] != "approved":
         said = f"refused by {approval['decided_by']}" + (f": {approval['reason']}" if approval["reason"] else "")
-        _refused(member, turn, "denied", action, said)
-    elif not asking.intact(approval) or member.judged(action).decision == "deny":
-        _refused(member, turn, "denied", action, "what was approved is not what may be done")
+        _refused(member, turn, "denied", act, said)
+    elif not asking.intact(approval) or member.judged(act).decision == "deny":
+        _refused(member, turn, "denied", act, "what was approved is not what may be done")
+    elif not approval["edited"] and act.action != action:
+        _refused(member, turn, "denied", act, f"what was approved is not what would be done: the path leads to {act.place} now")
     else:
-        member.perform(turn, "approved", action)
+        member.perform(turn, "approved", act)
 
 
-def _refused(member: Member, turn: Turn, event: str, action: Fields, why: str) -> None:
+def _refused(member: Member, turn: Turn, event: str, act: Act, why: str) -> None:
     """A call that must not be made is a failed action, and goes back to whoever wanted it."""
-    known = call_row(action["tool"], action["arguments"], "", member.memory.settings)
+    known = call_row(act.tool, act.arguments, "", member.memory.settings)
     ended = ended_fields({**known, "error": ""}, Outcome("failed", error_kind="denied"), why, turn.at)
     row = member.note(turn, **{**known, **ended})
     if member.script.plain:  # the same call again would be refused again
@@ -66,7 +74,7 @@ def perform(member: Member, turn: Turn, now: float) -> bool:
     return member.state != "ExecutingTool" or member.outcome is not None
 
 
-def is_free(member: Member, action: Fields) -> bool:
+def is_free(member: Member, act: Act) -> bool:
     """Whether a call needs nobody's leave."""
     step = member.step
-    return member.judged(action).decision == "allow" and step is not None and not step["confirm"]
+    return member.judged(act).decision == "allow" and step is not None and not step.get("confirm")

@@ -61,8 +61,9 @@ def _retry(member: Member, turn: Turn, stretch: float = 1.0) -> bool:
     """The same call again. What was allowed by a person was allowed once, and is asked for anew."""
     member.memory.verdict = None
     at = replace(member.at, met=None, fault="", waits="", stretch=member.at.stretch * stretch)
-    if is_free(member, member.action()):
-        member.perform(turn, "retry", member.action(), at)
+    act = member.act()
+    if is_free(member, act):
+        member.perform(turn, "retry", act, at)
     else:
         member.move(turn, "steer", at, reason="asks again")
     return True

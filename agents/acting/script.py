@@ -151,6 +151,11 @@ def _ending(expect: Mapping[str, Any], outcome: Any) -> str:
     return "" if outcome.outcome == "completed" else outcome.error or outcome.outcome
 
 
+def call_of(step: Step) -> tuple[str, Mapping[str, Any]]:
+    """The tool and the arguments of a step that policies judge: a call, or a look."""
+    return ("observe", {}) if step["do"] == "observe" else (step["tool"], step["arguments"])
+
+
 def single(tool: str, arguments: Mapping[str, Any], timeout: float | None) -> list[dict[str, Any]]:
     """The script of a plain task: its one call."""
     step: dict[str, Any] = {

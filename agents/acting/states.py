@@ -47,11 +47,11 @@ def _has_made_a_step(member: Member, turn: Turn, now: float) -> bool:
 
 def _ask_for_the_task(member: Member, turn: Turn) -> None:
     """Look first, so that whoever is asked sees what it is about."""
-    if member.said is None:
+    if member.said is None and member.judged(member.act_of("observe", {})).decision == "allow":
         member.observe(turn)
         return
-    crew = member.crew
-    member.ask(turn, "task", crew.scene.title, asking.APPROVAL_S, action=crew.whole_action(), observed=member.said.result)
+    crew, observed = member.crew, None if member.said is None else member.said.result
+    member.ask(turn, "task", crew.scene.title, asking.APPROVAL_S, action=crew.whole_action(), observed=observed)
     member.become(turn, "ask", reason="waits for a person")
 
 

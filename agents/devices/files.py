@@ -1,7 +1,8 @@
 """Text files of a workspace: read, written and edited by relative paths that never lead out of it.
 
-A path may go through symbolic links as long as they end inside. A file is opened in its folder's handle, and where that handle
-really is decides: a link that a command swaps meanwhile is no way out. Blocking; call it in a thread. No Django here.
+A path may go through symbolic links as long as they end inside. Where it leads is looked up first; then each folder on that way
+is opened in the one before, following no link: one that a command swaps meanwhile is no way out. Blocking; call it in a thread.
+No Django here.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ DIGEST_BYTES = 64 * MB
 PIECE_BYTES = MB
 READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Not blocking, as a named pipe would wait for a writer."""
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FileRefused(AgentsError):
@@ -113,17 +115,17 @@ def content_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:DIGEST_LENGTH]
 
 
-def read(workspace: Path, path: str, offset: int = 0, limit: int = READ_CHARACTERS) -> Content:
+def read(workspace: Path, path: str, offset: int = 0, limit: int = READ_CHARACTERS, *, judged: str | None = None) -> Content:
     """At most `limit` characters, and READ_CHARACTERS, from `offset` on. Raises FileRefused."""
-    with _in_its_folder(workspace, path) as (folder, name):
+    with _in_its_folder(workspace, path, judged) as (folder, name):
         text = _text(path, _content(folder, name, path))
     return Content(text[offset : offset + min(limit, READ_CHARACTERS)], offset, len(text))
 
 
-def write(workspace: Path, path: str, content: str, leave: Leave | None = None) -> Change:
+def write(workspace: Path, path: str, content: str, leave: Leave | None = None, *, judged: str | None = None) -> Change:
     """Make the file, or replace all it holds, at once; folders that are missing are made. Raises FileRefused."""
     encoded = _encoded(path, content)
-    with _in_its_folder(workspace, path, make=True) as (folder, name):
+    with _in_its_folder(workspace, path, judged, make=True) as (folder, name):
         before = _state(folder, name, path)
         if before == UNKNOWN:
             raise FileRefused(f"{path} is not a file")
@@ -131,9 +133,11 @@ def write(workspace: Path, path: str, content: str, leave: Leave | None = None) 
     return Change(before, content_digest(encoded), len(content))
 
 
-def edit(workspace: Path, path: str, old: str, new: str, count: int = 1, leave: Leave | None = None) -> Change:
+def edit(
+    workspace: Path, path: str, old: str, new: str, count: int = 1, leave: Leave | None = None, *, judged: str | None = None
+) -> Change:
     """Replace `old`, wherever it stands, by `new`. Raises FileRefused, also when it stands in more than `count` places."""
-    with _in_its_folder(workspace, path) as (folder, name):
+    with _in_its_folder(workspace, path, judged) as (folder, name):
         content = _content(folder, name, path)
         text = _text(path, content)
         found = text.count(old)
@@ -160,20 +164,44 @@ def state(workspace: Path, path: str) -> str:
 
 
 @contextlib.contextmanager
-def _in_its_folder(workspace: Path, path: str, make: bool = False) -> Iterator[tuple[int, str]]:
-    """A handle of the folder that the file is in, and its name there; both after all links. OSError becomes FileRefused."""
+def _in_its_folder(workspace: Path, path: str, judged: str | None = None, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """A handle of the folder that the file is in, and its name there; both after all links. OSError becomes FileRefused.
+
+    `judged` is where the path led when it was judged: if it leads elsewhere by now, it is refused.
+    """
     with _refusals(path):
         top, place = _resolved(workspace, path)
+        if judged is not None and place != top / judged:
+            raise PathRefused(f"{path} led to {judged} when it was judged, and leads elsewhere now")
         if make:
             top.mkdir(mode=0o700, parents=True, exist_ok=True)
-            place.parent.mkdir(parents=True, exist_ok=True)
-        folder = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        folder = _opened_folder(top, place.parent, make, path)
         try:
-            if not Path(os.readlink(f"/proc/self/fd/{folder}")).is_relative_to(top):
-                raise _outside(path)
             yield folder, place.name
         finally:
             os.close(folder)
+
+
+def _opened_folder(top: Path, place: Path, make: bool, path: str) -> int:
+    """A handle of the folder `place`, from the workspace `top` down step by step: a link that is put there meanwhile leads
+    nowhere, neither when a folder is opened nor when it is made.
+    """
+    folder = os.open(top, FOLDER_FLAGS)
+    for part in place.relative_to(top).parts:
+        try:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=folder)
+                    os.chown(part, *_owner(folder), dir_fd=folder, follow_symlinks=False)
+            below = os.open(part, FOLDER_FLAGS, dir_fd=folder)
+        except NotADirectoryError:
+            if stat.S_ISLNK(os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode):
+                raise _outside(path) from None
+            raise
+        finally:
+            os.close(folder)
+        folder = below
+    return folder
 
 
 def _resolved(workspace: Path, path: str) -> tuple[Path, Path]:
@@ -291,6 +319,7 @@ def _replace(folder: int, name: str, content: bytes, leave: Leave) -> None:
     file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
     try:
         with open(file, "wb") as opened:
+            os.fchown(file, *_owner(folder))
             _keep_mode(folder, name, file)
             opened.write(content)
         with leave.change(name):
@@ -298,6 +327,15 @@ def _replace(folder: int, name: str, content: bytes, leave: Leave) -> None:
     except BaseException:
         os.unlink(temporary, dir_fd=folder)
         raise
+
+
+def _owner(folder: int) -> tuple[int, int]:
+    """Whose the folder is, user and group: so is what is made in it, also where commands are other users (mechanism `uid`).
+
+    Who is not root gives nothing away: -1 leaves it as it is.
+    """
+    found = os.fstat(folder)
+    return (found.st_uid, found.st_gid) if os.geteuid() == 0 else (-1, -1)
 
 
 def _keep_mode(folder: int, name: str, file: int) -> None:

@@ -7,12 +7,12 @@ does nothing for root, and a limit for each process is none for the group).
 
 import asyncio
 import time
-import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from agents.devices.processes import UNREADABLE_LOOKS, Mark, Process, is_unsure, mark, pids, process, shared_out_bytes
+from agents.per_loop import one_per_loop
 
 SAMPLE_S = 0.1
 STALE_S = 1.0
@@ -28,18 +28,22 @@ LARGEST = 1e12
 
 @dataclass(frozen=True)
 class Limits:
-    """Of one command with all its processes. `seconds` is wall time; output is what it prints on both streams."""
+    """Of one command with all its processes. `seconds` is wall time; output is what it prints on both streams.
+
+    Without `network` it reaches nothing but itself (agents.devices.confinement).
+    """
 
     seconds: float = DEFAULT_SECONDS
     memory_bytes: int = int(DEFAULT_MEMORY_MB * MB)
     output_bytes: int = int(DEFAULT_OUTPUT_MB * MB)
     processes: int = DEFAULT_PROCESSES
+    network: bool = True
 
     @classmethod
     def of(cls, wanted: Mapping[str, Any]) -> "Limits":
-        """From a device's limits: seconds, memory_mb, output_mb, processes, each optional; other keys are not limits.
+        """From a device's limits: seconds, memory_mb, output_mb, processes, network, each optional; other keys are not limits.
 
-        Raises ValueError naming the key whose value is not a positive number.
+        Raises ValueError naming the key whose value is not a positive number, or for `network` neither true nor false.
         """
         for key in ("seconds", "memory_mb", "output_mb", "processes"):
             value = wanted.get(key, 1)
@@ -47,24 +51,39 @@ class Limits:
                 raise ValueError(f"{key} must be a positive number, not {value!r}")
             if key == "processes" and value != int(value):
                 raise ValueError(f"processes must be a whole number, not {value!r}")
+        if not isinstance(network := wanted.get("network", True), bool):
+            raise ValueError(f"network must be true or false, not {network!r}")
         return cls(
             seconds=float(wanted.get("seconds", DEFAULT_SECONDS)),
             memory_bytes=int(wanted.get("memory_mb", DEFAULT_MEMORY_MB) * MB),
             output_bytes=int(wanted.get("output_mb", DEFAULT_OUTPUT_MB) * MB),
             processes=int(wanted.get("processes", DEFAULT_PROCESSES)),
+            network=network,
         )
 
 
 @dataclass(eq=False)
 class Watched:
-    """A command that runs. `stop` is called with the reason when a limit is exceeded; `members` are its processes' starts."""
+    """A command that runs. `stop` is called with the reason when a limit is exceeded; `members` are its processes' starts.
+
+    The first `frame` generations of its processes are those of its walls: `pid`, and where it is 2 the child of that.
+    """
 
     pid: int
     start: int
     mark: Mark
     limits: Limits
     stop: Callable[[str], None]
+    frame: int = 0
     members: dict[int, int] = field(default_factory=dict)
+
+
+def own(watched: Watched, members: list[Process]) -> list[Process]:
+    """Those that the command itself has started: what holds it up does not count against its limits."""
+    return [
+        member for member in members
+        if not (watched.frame >= 1 and member.pid == watched.pid) and not (watched.frame >= 2 and member.parent == watched.pid)
+    ]  # fmt: skip
 
 
 def excess(limits: Limits, members: list[Process]) -> str | None:
@@ -115,11 +134,10 @@ class Sampler:
         self.unsure = {pid: looks for pid, looks in self.unsure.items() if pid in present}
         oldest = min((watched.start for watched in self._by_session.values()), default=0)
         found: dict[Watched, list[Process]] = {watched: [] for watched in self._by_session.values()}
-        for pid in sorted(present - self._foreign):
-            if (seen := process(pid)) is None:
-                continue
+        new = [seen for pid in present - self._foreign if (seen := process(pid)) is not None]
+        for seen in sorted(new, key=lambda one: (one.start, one.pid)):  # parents before their children, also past the last pid
             if owner := self._owner(seen, oldest):
-                owner.members[pid] = seen.start
+                owner.members[seen.pid] = seen.start
                 found[owner].append(seen)
         for watched, members in found.items():
             watched.members = {member.pid: member.start for member in members}
@@ -147,16 +165,9 @@ class Sampler:
     def _sample(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(SAMPLE_S, self._sample)
         for watched, members in self.look().items():
-            if reason := excess(watched.limits, members):
+            if reason := excess(watched.limits, own(watched, members)):
                 watched.stop(reason)
 
 
-_samplers: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Sampler]" = weakref.WeakKeyDictionary()
-
-
-def sampler() -> Sampler:
-    """The running loop's."""
-    loop = asyncio.get_running_loop()
-    if loop not in _samplers:
-        _samplers[loop] = Sampler()
-    return _samplers[loop]
+sampler = one_per_loop(Sampler)
+"""The running loop's."""

@@ -4,6 +4,7 @@ Pure asyncio. A child is awaited by its pidfd on the running loop: there is no t
 """
 
 import asyncio
+import contextlib
 import functools
 import logging
 import os
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from agents.devices.confinement import UID, Walls, confined, hand_over
 from agents.devices.limits import MB, Limits, Watched, sampler
 from agents.devices.output import Output
 from agents.devices.processes import ATTEMPT, INSTANCE, Mark, Process, kill, kill_group, pauses, process
@@ -23,9 +25,14 @@ from agents.transient import kind_of
 READ_BYTES = 1 << 16
 DRAIN_READS = 64
 """Of a stream after the command's end: a pipe holds at most 1 MB, more would come from a process that cannot be ended."""
+STATUS_BYTES = 1 << 10
 KILL_WAIT_S = 5.0
 """A process that SIGKILL has not ended by then hangs in the kernel."""
 TEMPORARY = ".tmp"
+FROM_OUTSIDE = frozenset((signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT))
+"""Signals that end programs which are not at fault: docs/engine.md, "What ended a command". Others are a program's own."""
+BROKEN_WALLS = range(1, 128)
+"""Exit codes of a frame that could not be put up. One whose processes are killed has 128 and more, or is killed itself."""
 DEFAULT_PATH = os.pathsep.join((str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"))
 
 log = logging.getLogger(__name__)
@@ -35,11 +42,12 @@ log = logging.getLogger(__name__)
 class CommandOutcome:
     """How a command ended.
 
-    `outcome` is completed (exit code 0), failed, timeout or limit. `result` is the JSON value on the last line of standard
-    output, None when there is none. `error` says what went wrong, empty when nothing did. `exit_code` is None when the command
-    never started, negative for a signal. `survivors` are pids that could not be ended: the attempt still runs. `text` is the
-    last of what it printed, `fingerprint` stands for all of that, None when it never started. `error_kind` is empty for a
-    command that ended by itself; else "timeout", "bad_arguments", or why it could not be started (agents.transient).
+    `outcome` is completed (exit code 0), failed, timeout, limit, or lost: neither itself nor its runner has ended it. `result`
+    is the JSON value on the last line of standard output, None when there is none. `error` says what went wrong, empty when
+    nothing did. `exit_code` is None when the command never started, negative for a signal. `survivors` are pids that could not
+    be ended: the attempt still runs. `text` is the last of what it printed, `fingerprint` stands for all of that, None when it
+    never started. `error_kind` is empty for a command that ended by itself; else "timeout", "bad_arguments", or why it could
+    not be started (agents.transient).
     """
 
     outcome: str
@@ -86,57 +94,86 @@ def _refused(error: Exception, argv: Sequence[str]) -> CommandOutcome:
     )
 
 
-def _prepared(workspace: Path) -> Path:
-    """The workspace as an absolute path, with its folder for temporary files; both exist now."""
+def _prepared(workspace: Path, walls: Walls | None) -> Path:
+    """The workspace as an absolute path, with its folder for temporary files; both exist now, for whom the command will be."""
     workspace.parent.mkdir(parents=True, exist_ok=True)
     workspace.mkdir(mode=0o700, exist_ok=True)
     (workspace / TEMPORARY).mkdir(mode=0o700, exist_ok=True)
-    return workspace.absolute()
+    home = workspace.absolute()
+    if walls is not None and walls.mechanism == UID:
+        hand_over(home, walls)
+        found = home.stat()
+        os.chown(home / TEMPORARY, found.st_uid, found.st_gid, follow_symlinks=False)  # it may have been made just now
+    return home
 
 
 class Child(NamedTuple):
-    """A child that has just been started: its streams, when it began, and the handle that tells its end."""
+    """A child that has just been started: its streams, when it began, and the handle that tells its end.
+
+    Behind walls it is the first of their frame; `told` is then where the launcher tells how the command itself ended, else -1.
+    """
 
     popen: subprocess.Popen
     start: int
     pidfd: int
+    told: int
 
 
-def _spawn(argv: Sequence[str], workspace: Path, seen: Mapping[str, str]) -> Child:
+def _spawn(argv: Sequence[str], workspace: Path, seen: Mapping[str, str], walls: Walls | None, memory_bytes: int) -> Child:
     """The child, leader of a session of its own. Raises OSError, ValueError or TypeError; then nothing runs."""
-    child = subprocess.Popen(
-        list(argv),
-        cwd=workspace,
-        env=seen,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        start_new_session=True,
-    )
+    told, status = os.pipe() if walls else (-1, -1)
+    try:
+        child = subprocess.Popen(
+            confined(argv, walls, workspace, memory_bytes, status) if walls else list(argv),
+            cwd=workspace,
+            env=seen,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+            pass_fds=(status,) if walls else (),
+        )
+    except BaseException:
+        _close(told)
+        raise
+    finally:
+        _close(status)
     try:
         began = process(child.pid)  # a zombie at the least, as nobody has reaped it
-        return Child(child, began.start if began else 0, os.pidfd_open(child.pid))
+        return Child(child, began.start if began else 0, os.pidfd_open(child.pid), told)
     except OSError:  # no file handle left: what nobody watches must not run
         kill_group(child.pid)
         child.communicate()
+        _close(told)
         raise
+
+
+def _close(handle: int) -> None:
+    if handle >= 0:
+        os.close(handle)
 
 
 class Running:
     """A command between its start and its end."""
 
-    def __init__(self, child: Child, mark: Mark, limits: Limits, on_output: Callable[[str], None]):
+    def __init__(
+        self, argv: Sequence[str], child: Child, mark: Mark, limits: Limits, on_output: Callable[[str], None], frame: int
+    ):
         self._loop = asyncio.get_running_loop()
+        self._argv = argv
         self._child = child.popen
         self._pidfd = child.pidfd
+        self._told = child.told
+        self._refusal: OSError | None = None
         self._exit_code: int | None = None
         self._output = Output(on_output, limits.output_bytes)
         self._limits = limits
         self._stopped: tuple[str, str] | None = None
         self._fault: Exception | None = None
         self._streams: dict[str, Any] = {"stdout": child.popen.stdout, "stderr": child.popen.stderr}
-        self._watched = Watched(child.popen.pid, child.start, mark, limits, functools.partial(self.stop, "limit"))
+        stop = functools.partial(self.stop, "limit")
+        self._watched = Watched(child.popen.pid, child.start, mark, limits, stop, frame)
         self._patience: asyncio.TimerHandle | None = None
         self.exited: asyncio.Future[None] = self._loop.create_future()
 
@@ -151,12 +188,16 @@ class Running:
     def stop(self, outcome: str, error: str) -> None:
         """Kill the group; the first reason given is the outcome. What has left the group is ended by `end`."""
         self._stopped = self._stopped or (outcome, error)
-        self._patience = self._patience or self._loop.call_later(KILL_WAIT_S, self._on_exit)
         self._kill_group()
+        self._patience = self._patience or self._loop.call_later(KILL_WAIT_S, self._on_exit)
 
     def _kill_group(self) -> None:
         # Its leader is reaped last, so until then the id cannot be another group's.
-        if self._pidfd >= 0:
+        if self._pidfd < 0:
+            return
+        if self._watched.frame == 1 and self._patience is None:  # a launcher outside all namespaces ends them all, if asked
+            kill_group(self._child.pid, signal.SIGTERM)
+        else:
             kill_group(self._child.pid)
 
     def _on_exit(self) -> None:
@@ -173,7 +214,7 @@ class Running:
         try:
             if not piece:
                 self._close(name)
-            elif not self._output.put(name, piece):
+            elif self._fault is None and not self._output.put(name, piece):
                 self.stop("limit", f"output {self._limits.output_bytes / MB:g} MB exceeded")
                 self._close(name)
         except Exception as error:  # the caller's on_output: raised to the caller by `end`
@@ -192,6 +233,8 @@ class Running:
     async def end(self) -> CommandOutcome:
         """End everything the command started, take the last of its output and say how it ended. May be called again."""
         try:
+            if self._stopped and self._watched.frame == 1:
+                await self.exited  # the launcher ends all others before itself
             survivors = await self._end_processes()
             self._drain()
         finally:
@@ -234,6 +277,7 @@ class Running:
         os.close(self._pidfd)
         self._pidfd = -1
         self._reap()
+        self._hear()
 
     def _reap(self) -> None:
         try:
@@ -244,11 +288,34 @@ class Running:
         if pid:
             self._exit_code = self._child.returncode = os.waitstatus_to_exitcode(status)
 
+    def _hear(self) -> None:
+        """What the launcher told. Of a silent one only BROKEN_WALLS says anything: else its end was that of the command, and
+        nobody knows how, unless both were killed here.
+        """
+        if self._told < 0:
+            return
+        if self._exit_code not in BROKEN_WALLS:
+            self._exit_code = -signal.SIGKILL if self._stopped else None
+        os.set_blocking(self._told, False)
+        with contextlib.suppress(BlockingIOError):
+            for line in os.read(self._told, STATUS_BYTES).splitlines():
+                kind, number = line.split()
+                if kind == b"errno":
+                    self._refusal = OSError(int(number), os.strerror(int(number)), self._argv[0])
+                else:
+                    self._exit_code = os.waitstatus_to_exitcode(int(number))
+        _close(self._told)
+        self._told = -1
+
     def _outcome(self, survivors: tuple[int, ...]) -> CommandOutcome:
+        if self._refusal is not None and not self._stopped:
+            return _refused(self._refusal, self._argv)
         code = self._exit_code
         result = self._output.result()
         if self._stopped:
             outcome, error = self._stopped
+        elif code is None or -code in FROM_OUTSIDE:
+            outcome, error = "lost", self._failure(code)
         else:
             outcome, error = ("completed", "") if code == 0 else ("failed", self._failure(code))
         return CommandOutcome(
@@ -260,7 +327,7 @@ class Running:
         if code is None:
             what = "its exit code is not known"
         elif code < 0:
-            what = f"killed by {_signal_name(-code)}"
+            what = f"killed by {_signal_name(-code)}" + (" from outside" if -code in FROM_OUTSIDE else "")
         else:
             what = f"exit code {code}"
         excerpt = self._output.excerpt()
@@ -295,21 +362,24 @@ async def run_command(
     on_output: Callable[[str], None],
     env: Mapping[str, str] | None = None,
     path: str = DEFAULT_PATH,
+    walls: Walls | None = None,
 ) -> CommandOutcome:
     """Run `argv` in `workspace` (made if it is missing, for this user only) to its end and the end of all it started.
 
     `timeout` is in seconds and at most `limits.seconds`. `on_output` gets both streams' text while it runs, on this loop; what
     it raises ends the command and is raised here. `path` finds the programs. `env` comes on top of the clean environment, but
-    not of its attempt and instance. What is wrong with a command is an outcome, never raised. A cancel kills, then propagates.
+    not of its attempt and instance. `walls` are what it may touch; None is all that this process may. What is wrong with a
+    command is an outcome, never raised. A cancel kills, then propagates.
     """
     if mistake := _mistake(argv):
         return CommandOutcome("failed", error=mistake, error_kind="bad_arguments")
     try:
-        home = _prepared(workspace)
-        child = _spawn(argv, home, environment(home, attempt_id, instance, path, env or {}))
+        home = _prepared(workspace, walls)
+        seen = environment(home, attempt_id, instance, path, env or {})
+        child = _spawn(argv, home, seen, walls, limits.memory_bytes)
     except (OSError, ValueError, TypeError) as error:
         return _refused(error, argv)
-    running = Running(child, Mark(instance, attempt_id), limits, on_output)
+    running = Running(argv, child, Mark(instance, attempt_id), limits, on_output, walls.frame if walls else 0)
     running.watch()
     return await _to_its_end(running, limits.seconds if timeout is None else min(timeout, limits.seconds))
 
@@ -317,7 +387,7 @@ async def run_command(
 async def _to_its_end(running: Running, seconds: float) -> CommandOutcome:
     clock = asyncio.get_running_loop().call_later(seconds, running.stop, "timeout", f"stopped after {seconds:g} s")
     try:
-        await running.exited
+        await asyncio.shield(running.exited)
         clock.cancel()
         return await running.end()
     except asyncio.CancelledError:

@@ -72,29 +72,38 @@ def _told(workspace: Path, file: Found) -> dict[str, Any]:
 
 def _walk(workspace: Path) -> Iterator[Found]:
     """The files of the workspace, those of a folder before those below it."""
-    left = ENTRIES
-    folders = deque([(workspace, 1)])
+    left, top = ENTRIES, workspace.resolve()
+    folders = deque([(top, 1)])
     while folders and left > 0:
         folder, depth = folders.popleft()
-        entries = _entries(folder, left)
+        entries = _entries(top, folder, left)
         left -= len(entries)
-        for entry in entries:
-            found = _stat(entry)
-            if found is None or (depth == 1 and entry.name == TEMPORARY):
+        for name, found in entries:
+            if found is None or (depth == 1 and name == TEMPORARY):
                 continue
+            path = folder / name
             if stat.S_ISREG(found.st_mode):
-                yield Found(os.path.relpath(entry.path, workspace), found.st_size, min(max(found.st_mtime, 0), LAST_S))
+                yield Found(os.path.relpath(path, top), found.st_size, min(max(found.st_mtime, 0), LAST_S))
             elif stat.S_ISDIR(found.st_mode) and depth < DEPTH:
-                folders.append((Path(entry.path), depth + 1))
+                folders.append((path, depth + 1))
 
 
-def _entries(folder: Path, most: int) -> list[os.DirEntry[str]]:
-    """By name; none of a folder that is gone meanwhile."""
+def _entries(top: Path, folder: Path, most: int) -> list[tuple[str, os.stat_result | None]]:
+    """By name; none of a folder that is gone meanwhile, or has become a link that leads out."""
     try:
-        with os.scandir(folder) as entries:
-            return sorted(islice(entries, most), key=lambda entry: entry.name)
+        handle = os.open(folder, files.FOLDER_FLAGS)
     except OSError:
         return []
+    try:
+        if not Path(os.readlink(f"/proc/self/fd/{handle}")).is_relative_to(top):
+            return []
+        with os.scandir(handle) as entries:
+            found = sorted(islice(entries, most), key=lambda entry: entry.name)
+            return [(entry.name, _stat(entry)) for entry in found]
+    except OSError:
+        return []
+    finally:
+        os.close(handle)
 
 
 def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:

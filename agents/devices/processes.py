@@ -124,10 +124,10 @@ def kill(found: Process) -> None:
         pass
 
 
-def kill_group(group: int) -> None:
-    """SIGKILL to all of a process group at once; one with nobody in it is fine."""
+def kill_group(group: int, signum: int = signal.SIGKILL) -> None:
+    """A signal to all of a process group at once; one with nobody in it is fine."""
     try:
-        os.killpg(group, signal.SIGKILL)
+        os.killpg(group, signum)
     except ProcessLookupError:
         pass
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.command_lines import NotPlain, is_quoted, split, through_a_shell
+from agents.masking import is_hidden
 
 MAX_RECIPES = 100
 MAX_PARAMETERS = 50
@@ -273,6 +274,8 @@ def _text_problems(key: str, value: Any) -> Found:
         yield key, f"has {len(value)} characters; {MAX_TEXT} are allowed"
     elif "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
         yield key, "may hold neither the character NUL nor half a character"
+    elif is_hidden(value):
+        yield key, "holds what is shown in the place of a secret; write the text itself"
 
 
 def _strange_keys(key: str, written: Mapping[Any, Any], known: tuple[str, ...]) -> Found:

@@ -11,21 +11,35 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 
 from agents import runtime
 from agents.devices import files
 from agents.devices.limits import Limits
 from agents.devices.local import DEFAULT_PATH, CommandOutcome, run_command
+from agents.devices.names import name_fault
+from agents.engine import confining
 from agents.engine.tools import Call, Outcome, check_arguments, tool
+from agents.errors import AgentsError
 from agents.progress.digests import digest
+from agents.secret_values import resolved
 
 BLACKBOARD = "ORRERY_BLACKBOARD"
 BLACKBOARD_CHARACTERS = 64_000
 """A process can be given no text beyond 128 KiB."""
 
 
+class NoWorkspace(AgentsError):
+    """The name of a device, or of what constellations share, is no name of a folder."""
+
+    code = "no_workspace"
+    error_kind = ""
+
+
 def workspace(device: str) -> Path:
-    """Where commands of a local device run."""
+    """Where commands of a local device run. Raises NoWorkspace for a name that leads elsewhere."""
+    if fault := name_fault(device):
+        raise NoWorkspace(f"the device {device!r} has no workspace, because its name {fault}; make one with another name")
     return settings.STATE_DIR / "workspaces" / device
 
 
@@ -34,6 +48,8 @@ def artifacts(scope: str, inherits: str = "") -> Path:
 
     A fork's folder begins as a copy of that of the constellation it `inherits` from, as it is when it is first needed.
     """
+    if not scope.isdecimal() or not (inherits or "0").isdecimal():
+        raise NoWorkspace(f"constellations have numbers, and {scope!r} with {inherits!r} is none")
     path = settings.STATE_DIR / "artifacts" / scope
     if not path.exists():
         source = path.with_name(inherits) if inherits else None
@@ -76,6 +92,8 @@ async def command(call: Call) -> Outcome:
 
 async def _run(call: Call) -> CommandOutcome:
     limits = call.device["limits"]
+    if not confining.is_open_to_all():
+        await asyncio.to_thread(_refuse_unconfined, call.session)
     shared = await asyncio.to_thread(artifacts, call.scope, call.inherits) if call.inherits else artifacts(call.scope)
     return await run_command(
         list(call.arguments["argv"]),
@@ -88,11 +106,20 @@ async def _run(call: Call) -> CommandOutcome:
             "ORRERY_ARTIFACTS": str(shared),
             "ORRERY_HOME": str(settings.BASE_DIR),
             **blackboard(call.blackboard),
-            **limits.get("env", {}),
+            **resolved(limits.get("env", {})),
         },
         on_output=call.on_output,
         path=limits.get("path", DEFAULT_PATH),
+        walls=confining.walls(limits, shared),
     )
+
+
+def _refuse_unconfined(session: int) -> None:
+    """In a thread, which has a connection of its own."""
+    try:
+        confining.refuse_unconfined(session)
+    finally:
+        connection.close()
 
 
 async def _run_watching(call: Call, place: Path) -> Outcome:

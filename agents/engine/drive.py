@@ -19,7 +19,7 @@ from agents.engine.registry import Work, handler
 from agents.engine.tools import Call, Outcome
 from agents.replay import consistent_read, events_since
 from agents.storage import cursor, store
-from agents.tables import TABLES, Fields
+from agents.tables import TABLES, Fields, fold_rows
 from agents.turns import Batch, Draft, Turn, Want
 
 if TYPE_CHECKING:
@@ -107,16 +107,9 @@ class Drive:
 
     def read(self, table: str, where: str, *parameters: Any) -> list[Fields]:
         """Read rows of the fold into `rows`; returns them."""
-        fresh = self.find(table, where, *parameters)
+        fresh = fold_rows(table, where, *parameters)
         self.rows[table].update((str(row["id"]), row) for row in fresh)
         return fresh
-
-    def find(self, table: str, where: str, *parameters: Any) -> list[Fields]:
-        """Rows of the fold, oldest first."""
-        known = TABLES[table]
-        names = [name for name, _ in known.columns]
-        found = store().select(cursor(), known.db_table, known.columns, where, parameters)
-        return [dict(zip(names, row, strict=True)) for row in found]
 
     def interaction(self) -> Fields | None:
         """The interaction being worked on."""
@@ -187,6 +180,10 @@ class Drive:
         """End a call's body once the decision to do so is durable."""
         self._interrupts.append(key)
 
+    def interrupting(self) -> list[int]:
+        """Keys of the calls that end once the batch under way is durable."""
+        return self._interrupts
+
     def decides_of_all(self) -> None:
         """What this turn decides is about everything there is: it does not hold where others have recorded more meanwhile."""
         self._of_all = True
@@ -218,6 +215,17 @@ class Drive:
         calls = self.work.settled(batch) if self.work is not None else []
         self.actor.settled()
         return calls, interrupts
+
+    def has_recorded(self, batch: Batch) -> bool:
+        """Whether a batch is written of which the connection was lost before the answer came; its last record shows it."""
+        if batch.starts.keys() - batch.admitted.keys() or not (drafts := batch.written()):
+            return False
+        token = store().execute(cursor(), "SELECT token FROM agents_stream WHERE id = %s", (self.stream,)).fetchone()
+        if token != (self.token,):
+            return False
+        events = events_since(self.stream, batch.head + len(drafts) - 1, 1)
+        last = drafts[-1]
+        return bool(events) and (events[0]["type"], events[0]["by"], events[0]["at"]) == (last.type, last.by, last.at)
 
     def forget(self) -> None:
         """What is in memory is worth nothing any more: everything is to be read anew."""

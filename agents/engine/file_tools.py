@@ -11,12 +11,12 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from agents.devices import files, observation
 from agents.devices.output import TEXT_CHARACTERS
 from agents.engine.commands import workspace
 from agents.engine.tools import Call, Outcome, check_arguments, tool
+from agents.per_loop import one_per_loop
 from agents.progress.digests import digest
 
 SECONDS = 60.0
@@ -27,7 +27,7 @@ LOOK_S = 0.05
 """Between two looks at a change that is being made just when it is to be given up."""
 THREADS = 32
 """Calls that one loop has under way at once; the others wait."""
-_places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+places = one_per_loop(lambda: asyncio.Semaphore(THREADS))
 
 PATH = {"type": "string", "minLength": 1, "maxLength": 4096, "description": "Relative to the workspace."}
 
@@ -63,7 +63,7 @@ async def in_thread(work: Callable[[Call], Outcome], call: Call, leave: files.Le
         with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(settle, outcome, error)
 
-    async with _places.setdefault(loop, asyncio.Semaphore(THREADS)):
+    async with places():
         threading.Thread(target=run, name=f"{call.tool} {call.key}", daemon=True).start()
         try:
             return await asyncio.shield(ended)
@@ -95,7 +95,7 @@ READ = schema(
 )
 
 
-@tool("read_file", READ, seconds=SECONDS)
+@tool("read_file", READ, seconds=SECONDS, paths=("path",))
 async def read_file(call: Call) -> Outcome:
     """What a text file holds: {"path", "content", "offset", "size"}; offset and size are in characters."""
     return await in_thread(_read, call)
@@ -104,7 +104,7 @@ async def read_file(call: Call) -> Outcome:
 def _read(call: Call) -> Outcome:
     path = call.arguments["path"]
     part = {name: int(call.arguments[name]) for name in ("offset", "limit") if name in call.arguments}
-    found = files.read(workspace(call.device["name"]), path, **part)
+    found = files.read(workspace(call.device["name"]), path, **part, judged=call.place)
     result = {"path": path, "content": found.text, "offset": found.offset, "size": found.size}
     return Outcome("completed", result=result, said=digest(found.text), text=found.text[-TEXT_CHARACTERS:])
 
@@ -112,7 +112,7 @@ def _read(call: Call) -> Outcome:
 WRITE = schema(["path", "content"], path=PATH, content={"type": "string", "maxLength": files.FILE_BYTES})
 
 
-@tool("write_file", WRITE, seconds=SECONDS)
+@tool("write_file", WRITE, seconds=SECONDS, paths=("path",))
 async def write_file(call: Call) -> Outcome:
     """Make a text file or replace all it holds: {"path", "size"}."""
     leave = files.Leave()
@@ -121,7 +121,7 @@ async def write_file(call: Call) -> Outcome:
 
 def _write(leave: files.Leave, call: Call) -> Outcome:
     path, content = call.arguments["path"], call.arguments["content"]
-    change = files.write(workspace(call.device["name"]), path, content, leave)
+    change = files.write(workspace(call.device["name"]), path, content, leave, judged=call.place)
     return Outcome("completed", result={"path": path, "size": change.size}, said=change.after, before=change.before)
 
 
@@ -134,7 +134,7 @@ EDIT = schema(
 )
 
 
-@tool("edit_file", EDIT, seconds=SECONDS)
+@tool("edit_file", EDIT, seconds=SECONDS, paths=("path",))
 async def edit_file(call: Call) -> Outcome:
     """Replace a text in a file, everywhere it stands: {"path", "size", "replaced"}."""
     leave = files.Leave()
@@ -143,7 +143,8 @@ async def edit_file(call: Call) -> Outcome:
 
 def _edit(leave: files.Leave, call: Call) -> Outcome:
     path, old, new = (call.arguments[name] for name in ("path", "old", "new"))
-    change = files.edit(workspace(call.device["name"]), path, old, new, int(call.arguments.get("count", 1)), leave)
+    count = int(call.arguments.get("count", 1))
+    change = files.edit(workspace(call.device["name"]), path, old, new, count, leave, judged=call.place)
     result = {"path": path, "size": change.size, "replaced": change.replaced}
     return Outcome("completed", result=result, said=change.after, before=change.before)
 

@@ -20,6 +20,7 @@ from django.utils.module_loading import import_string
 
 from agents.errors import AgentsError
 from agents.records import door
+from agents.secret_values import mask_value
 from agents.tables import Fields
 from agents.turns import Batch, Draft
 
@@ -79,7 +80,7 @@ class Hooks:
         while (call := self._calls.get()) is not None:
             session, name, told = call
             try:
-                self._hooks[name](session, told)
+                self._hooks[name](session, mask_value(told))
             except Exception as error:  # whatever it is, it is the installation's own code
                 self._record(session, name, f"{type(error).__name__}: {error}")
             for slow in self._left_out - recorded:

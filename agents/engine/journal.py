@@ -10,11 +10,11 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any, NamedTuple
 
 import psycopg
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 from agents import nudges
 from agents.clock import now_iso
@@ -27,16 +27,21 @@ RETRY_S = 0.0005
 """Between two attempts to begin while another process writes: SQLite's own back-off is unfair to short waits.
 
 Nothing is left idle between two commits of ours: the time a turn takes to decide is gap enough for other writers."""
-RECORDS_A_COMMIT = 1000
+RECORDS_A_COMMIT = 250
+"""More come with the next commit: whoever comes meanwhile waits for this one."""
 HELD_S = 0.2
 """A row that somebody else has locked is waited for so long on PostgreSQL: its owner may have stopped while it held it."""
-FATAL = (sqlite3.OperationalError, psycopg.OperationalError)
-"""The database itself is in trouble: no session is to blame, and the runner ends."""
+FATAL = (sqlite3.OperationalError, psycopg.OperationalError, psycopg.InterfaceError)
+"""The database itself is in trouble: no session is to blame. The runner outlasts an outage, and ends for anything else."""
+END_OLD = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %s AND backend_start = %s"
 PREPARE_AFTER = 3
 """Uses of a statement after which PostgreSQL keeps its plan."""
 
 Again = Callable[[Batch], Batch | None]
 """Decides anew what a refused batch was about; None: there is nothing to record now."""
+
+Also = Callable[[Any, list[Batch]], None]
+"""Writes on a cursor what belongs into the same transaction as these batches."""
 
 
 class Committed(NamedTuple):
@@ -55,16 +60,37 @@ class Journal:
     """The one writer of a runner."""
 
     def __init__(self) -> None:
-        connection.ensure_connection()
         self._store = store()
-        self._raw = connection.connection
-        own(self._raw)
+        self._connection = connections[DEFAULT_DB_ALIAS]
+        self._connection.inc_thread_sharing()  # a lost one is replaced in another thread, as that may take its time
+        self._backend: tuple[Any, ...] = ()
         self.commits = 0
+        self.open()
+        self.use()
+
+    def open(self) -> None:
+        """Connect, again where a connection was lost; in any thread. Raises the database's errors.
+
+        What the server still believes of the lost one is ended: it may hold rows and locks. SQLite's is never lost.
+        """
+        if self._backend and self._raw.closed:
+            self._connection.close()
+        self._connection.ensure_connection()
+        raw = self._connection.connection
         if connection.vendor == "sqlite":
-            self._raw.execute("PRAGMA busy_timeout = 0")
-        else:
-            self._raw.prepare_threshold = PREPARE_AFTER
-            self._raw.execute(f"SET lock_timeout = {int(HELD_S * 1000)}")
+            raw.execute("PRAGMA busy_timeout = 0")
+            return
+        if self._backend and self._backend[0] != raw.info.backend_pid:
+            raw.execute(END_OLD, self._backend)
+        raw.prepare_threshold = PREPARE_AFTER
+        raw.execute(f"SET lock_timeout = {int(HELD_S * 1000)}")
+        started = "SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+        self._backend = raw.execute(started).fetchone()
+
+    def use(self) -> None:
+        """From now on this thread's statements go over the connection that was opened."""
+        self._raw = self._connection.connection
+        own(self._raw)
 
     @asynccontextmanager
     async def transaction(self, *, pipelined: bool = False) -> AsyncIterator[Any]:
@@ -80,7 +106,8 @@ class Journal:
                     yield own_cursor
                     own_cursor.execute("COMMIT")
         except BaseException as error:  # what the last statements of a pipeline met is known at its end only
-            self._raw.rollback()
+            with suppress(*FATAL):  # a lost connection has nothing to undo; the error that said so is the one to tell
+                self._raw.rollback()
             if isinstance(error, psycopg.errors.LockNotAvailable):
                 raise Held(str(error)) from error
             raise
@@ -108,10 +135,11 @@ class Journal:
     def close(self) -> None:
         """Give the connection back to Django."""
         own(None)
-        connection.close()
+        self._connection.close()
+        self._connection.dec_thread_sharing()
 
-    async def commit(self, batches: list[Batch], again: Again | None = None) -> Committed:
-        """Record `batches`. What is written is durable when this returns.
+    async def commit(self, batches: list[Batch], again: Again | None = None, also: Also | None = None) -> Committed:
+        """Record `batches`, and what `also` writes with them. What is written is durable when this returns.
 
         A single batch that is refused is decided `again`, if that is given, under the lock that it has by then: whoever
         writes all the time cannot come first twice.
@@ -124,6 +152,8 @@ class Journal:
                     fresh = again(refused[0])
                     asked = [fresh] if fresh is not None else []
                     written, refused = write(self._store, own_cursor, asked)
+                if also is not None and written:
+                    also(own_cursor, written)
                 woken = {session for batch in written for session in batch.woken}
                 for session in sorted(woken):  # in order, as everybody locks leases
                     self._store.execute(own_cursor, WAKE, (self._store.time(now_iso()), session))

@@ -9,10 +9,11 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from django.db import connection
 
@@ -27,6 +28,10 @@ FENCE_S = 6.0
 """A runner that has not renewed for so long starts nothing and interrupts what runs."""
 LEASE_S = 10.0
 """A runner elsewhere that has not renewed for so long has lost its leases."""
+ALONE_S = 1.0
+"""A runner that has lost its connection, and so its advisory lock, goes on so long where runners of other hosts live..."""
+LOCK_FREE_S = 2.0
+"""...and those believe it dead when its lock has been free for so long, if they have lived for LEASE_S themselves."""
 ROWS_AHEAD = 64
 """Row numbers that come with a lease."""
 ADVISORY = 0x0E77E7
@@ -45,15 +50,30 @@ class Leased:
     rows_to: int
 
 
+class Returned(NamedTuple):
+    """A session to be given back: where its owner has seen it, its fence, row numbers not used, when it wants a look."""
+
+    stream: int
+    head: int
+    token: int
+    unused: tuple[int, int]
+    wake_at: float | None
+
+
 class Locked:
     """The lock that a living runner holds; the kernel, or the database server, frees it when the runner dies."""
 
     def __init__(self, folder: Path, runner: int):
         self.path = lock_path(folder, runner)
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._runner = runner
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self.hold()
+
+    def hold(self) -> None:
+        """Hold the database's lock too; it goes with the connection, and is taken again over another one."""
         if connection.vendor == "postgresql":
-            cursor().execute("SELECT pg_advisory_lock(%s, %s)", (ADVISORY, runner))
+            cursor().execute("SELECT pg_advisory_lock(%s, %s)", (ADVISORY, self._runner))
 
     def close(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -65,13 +85,13 @@ def lock_path(folder: Path, runner: int) -> Path:
 
 
 def is_dead(runner: int, host: str, folder: str, renewed_ago_s: float) -> bool:
-    """Whether a runner can no longer be at work."""
+    """Whether a runner can no longer be at work, as its host or its renewals show (see also `Leases.dead`)."""
     if host == runtime.host():
         return _is_free(lock_path(Path(folder), runner))
-    return renewed_ago_s > LEASE_S or (connection.vendor == "postgresql" and _session_is_gone(runner))
+    return renewed_ago_s > LEASE_S
 
 
-def _session_is_gone(runner: int) -> bool:
+def session_is_gone(runner: int) -> bool:
     """Whether the database session that held the runner's advisory lock has ended."""
     gone = cursor().execute("SELECT pg_try_advisory_lock(%s, %s)", (ADVISORY, runner)).fetchone()[0]
     if gone:
@@ -98,6 +118,14 @@ class Leases:
 
     def __init__(self, journal: Journal, runner: int):
         self._journal, self._runner, self._store = journal, runner, store()
+        self._renewed = self._began = time.monotonic()
+        self._free_since: dict[int, float] = {}
+        self.has_company = False
+
+    # `_free_since`: runners of other hosts whose advisory lock was seen free; `has_company`: there are runners of other hosts.
+
+    def hold(self) -> None:
+        """Others can see that this runner lives although it cannot renew."""
         self._renewed = time.monotonic()
 
     @property
@@ -173,30 +201,33 @@ class Leases:
         token, rows = cursor.fetchone()
         return Leased(stream, token, rows - ROWS_AHEAD, rows)
 
-    async def give_back(self, stream: int, head: int, token: int, unused: tuple[int, int], wake_at: float | None) -> bool:
-        """Return a lease, unless somebody is writing to the stream or it has moved beyond what its owner has seen.
+    async def give_back(self, sessions: Sequence[Returned]) -> set[int]:
+        """Return leases; says which: none where somebody writes to the stream, or it has moved beyond what its owner has seen.
 
         A look that somebody has asked for meanwhile stays asked for: a granted slot moves no stream.
         """
         try:
             async with self._journal.transaction() as cursor:
-                found = self._store.lock(cursor, [stream], wait=False).get(stream)
-                if found is None or found[0] != head or found[2] != token:
-                    return False
-                first, beyond = unused
-                self._store.execute(
-                    cursor, "UPDATE agents_stream SET rows = %s WHERE id = %s AND rows = %s", (first, stream, beyond)
-                )
-                wake = None if wake_at is None else self._store.time(to_iso(wake_at))
-                self._store.execute(
-                    cursor,
-                    "UPDATE agents_lease SET runner_id = NULL, wake_at = COALESCE(wake_at, %s)"
-                    " WHERE stream_id = %s AND runner_id = %s",
-                    (wake, stream, self._runner),
-                )
+                found = self._store.lock(cursor, [session.stream for session in sessions], wait=False)
+                given = {s.stream for s in sessions if found.get(s.stream, ())[::2] == (s.head, s.token)}
+                for session in sorted(sessions, key=lambda s: s.stream):
+                    if session.stream in given:
+                        self._return(cursor, session)
         except Held:
-            return False
-        return True
+            return set()
+        return given
+
+    def _return(self, cursor, session: Returned) -> None:
+        first, beyond = session.unused
+        self._store.execute(
+            cursor, "UPDATE agents_stream SET rows = %s WHERE id = %s AND rows = %s", (first, session.stream, beyond)
+        )
+        wake = None if session.wake_at is None else self._store.time(to_iso(session.wake_at))
+        self._store.execute(
+            cursor,
+            "UPDATE agents_lease SET runner_id = NULL, wake_at = COALESCE(wake_at, %s) WHERE stream_id = %s AND runner_id = %s",
+            (wake, session.stream, self._runner),
+        )
 
     async def release(self) -> bool:
         """Let go of all leases at once; whoever looks first takes the sessions up. False where somebody holds one."""
@@ -233,7 +264,19 @@ class Leases:
             " WHERE state <> 'ENDED' AND id <> %s",
             (self._runner,),
         )
-        return {row[0]: self._sessions_of(row[0]) for row in found.fetchall() if is_dead(*row)}
+        rows = found.fetchall()
+        self.has_company = any(row[1] != runtime.host() for row in rows)
+        return {row[0]: self._sessions_of(row[0]) for row in rows if is_dead(*row) or self._has_lost_its_lock(row[0], row[1])}
+
+    def _has_lost_its_lock(self, runner: int, host: str) -> bool:
+        """Whether a runner elsewhere is without its advisory lock for LOCK_FREE_S: it may only have lost its connection."""
+        now = time.monotonic()
+        if connection.vendor != "postgresql" or host == runtime.host() or now - self._began < LEASE_S:
+            return False
+        if not session_is_gone(runner):
+            self._free_since.pop(runner, None)
+            return False
+        return now - self._free_since.setdefault(runner, now) >= LOCK_FREE_S
 
     def _sessions_of(self, runner: int) -> set[int]:
         statement = "SELECT stream_id FROM agents_lease WHERE runner_id = %s"

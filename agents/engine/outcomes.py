@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from agents import runtime
+from agents.devices.processes import end_attempts
+from agents.engine.outputs import durable
 from agents.engine.tools import Outcome
+from agents.outages import NO_ROOM
 
 ROTATE_BYTES = 4_000_000
 """Beyond this the file is begun anew as soon as everything in it is durable."""
@@ -33,17 +38,29 @@ class OutcomeFile:
         try:
             line = orjson.dumps({"key": key, **outcome.as_json()})
         except TypeError as error:
-            outcome = Outcome("failed", error=f"its result cannot be stored: {error}", exit_code=outcome.exit_code)
+            outcome = replace(
+                outcome, outcome="failed", result=None, error=f"its result cannot be stored: {error}", error_kind=""
+            )
             line = orjson.dumps({"key": key, **outcome.as_json()})
         self._pending.append(line)
         return outcome
 
     def flush(self) -> None:
-        """Write what was added; after it, a killed process no longer loses it."""
-        if self._pending:
-            text = b"\n".join(self._pending) + b"\n"
-            self._size += os.write(self._file, text)
-            self._pending.clear()
+        """Write what was added; after it, a killed process no longer loses it. Without room it is left for the next time."""
+        if not self._pending:
+            return
+        text = b"\n".join(self._pending) + b"\n"
+        try:
+            written = os.write(self._file, text)
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            return
+        if written < len(text):  # a line that was cut off would spoil the next one
+            os.ftruncate(self._file, os.fstat(self._file).st_size - written)
+            return
+        self._size += written
+        self._pending.clear()
 
     def settled(self) -> None:
         """Everything written so far is durable in the database."""
@@ -71,4 +88,25 @@ def read(path: Path) -> dict[int, Outcome]:
             entry: dict[str, Any] = orjson.loads(line)
             key = entry.pop("key")
             found[key] = Outcome(**entry)
+    return found
+
+
+def ends_of_orphans(folder: Path, orphans: dict[int, int]) -> dict[int, Outcome]:
+    """How attempts without an owner have ended, by their calls; `orphans` are attempts by calls.
+
+    Their processes are ended first; then what they left in an outcome file counts, and the others are lost.
+    """
+    end_attempts(runtime.instance(), set(orphans.values()))
+    left: dict[int, Outcome] = {}
+    for path in folder.glob("outcomes-*.jsonl"):
+        left.update(read(path))
+    found: dict[int, Outcome] = {}
+    for key, attempt in orphans.items():
+        outcome = left.get(key) or Outcome("lost", error="its runner ended before it did")
+        outcome.attempt = attempt
+        if outcome.unwritten is not None:
+            begins, text = outcome.unwritten
+            known = max(durable(attempt), begins)
+            outcome.unwritten = known, text[known - begins :]
+        found[key] = outcome
     return found

@@ -93,8 +93,12 @@ class Handler(Protocol):
     def check(self, payload: Fields) -> None:
         """Refuse a payload that cannot begin; raises PayloadRejected or a subclass of AgentsError."""
 
-    def prepare(self, payload: Fields) -> Any:
-        """Read and validate the payload; runs in a thread because it may be large."""
+    def runs_commands(self, payload: Fields) -> bool:
+        """Whether a payload that can begin would run commands, as far as can be known."""
+        ...
+
+    def prepare(self, payload: Fields, by: str) -> Any:
+        """Read and validate the payload that `by` has sent; runs in a thread because it may be large."""
 
     def open(self, drive: Drive, interaction: Fields) -> Work:
         """Work on an interaction that is about to begin."""

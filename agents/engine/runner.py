@@ -1,18 +1,22 @@
 """The runner: one loop that owns many sessions, decides for them in turns and records their decisions in groups.
 
-It is the body of a django-q2 job (see agents.jobs) and lives until it is told to end: by its row, SIGTERM, or the death
-of its parent. Then it takes no new session, lets what runs end for DRAIN_S, interrupts the rest and gives everything back.
+It is the body of a django-q2 job (see agents.jobs) and lives until it is told to end: by its row, by SIGTERM, or ORPHAN_S
+after its parent's death. Then it takes no new session, lets what runs end for DRAIN_S, interrupts the rest and gives
+everything back.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
+import math
 import os
 import signal
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from django.db import transaction
@@ -20,16 +24,21 @@ from django.utils import timezone
 
 from agents import ids, nudges, runtime
 from agents.devices.processes import attempts_at_work, end_attempts
-from agents.engine import commands, file_tools
+from agents.engine import commands, confining, file_tools
 from agents.engine.drive import Drive
 from agents.engine.journal import Journal
-from agents.engine.leases import RENEW_S, Leases, Locked
+from agents.engine.leases import RENEW_S, Leases, Locked, Returned
+from agents.engine.outlasting import Outlasting
 from agents.engine.sessions import Sessions
+from agents.errors import StorageFull
 from agents.models import Lease
 from agents.models import Runner as RunnerRow
+from agents.runtime import storage_flaw
 
 DRAIN_S = float(os.environ.get("ORRERY_DRAIN_S", "30"))
 """Running steps may end for so long once the runner is told to stop."""
+ORPHAN_S = 15.0
+"""A runner whose cluster has died works on for so long: whoever starts a new cluster ends it when that one works."""
 LOOK_S = nudges.LOOK_S
 BURY_S = 0.25
 """Between two looks for dead runners."""
@@ -37,6 +46,12 @@ DEVICES_S = 1.0
 """Between two readings of all devices and policies."""
 LINGER_S = 1.0
 """A session with nothing to do is kept so long before it is given back."""
+PASSES = 4
+"""Of asyncio's loop between two turns: what a thread has read needs so many until the next reading begins beside a commit."""
+SWITCH_S = 0.0005
+"""Python's own 5 ms would be waited, while a thread reads a plan, after each statement that the loop sends to the database."""
+RETURNED_AT_ONCE = 100
+"""Sessions given back in one transaction."""
 SESSIONS = 5000
 """Sessions one runner owns at most."""
 OUTCOME_FILES_S = 3600.0
@@ -53,16 +68,19 @@ class Runner:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._folder = runtime.runtime_dir()
-        self._parent = os.getppid()
+        self._parent, self._orphan_at = os.getppid(), math.inf
+        confinement = confining.told()
         with transaction.atomic():  # nobody sees the row before its lock is held, or it would be taken for dead
             self.row = RunnerRow.objects.create(
                 host=runtime.host(), pid=os.getpid(), pid_start=runtime.process_start(), files=str(self._folder),
-                started_at=timezone.now(), renewed_at=timezone.now(),
+                started_at=timezone.now(), renewed_at=timezone.now(), confinement=confinement,
             )  # fmt: skip
             self._locked = Locked(self._folder, self.row.pk)
         self.journal = Journal()
         self._leases = Leases(self.journal, self.row.pk)
         self.sessions = self.sessions_type(self.journal, self._folder, self.row.pk, self._wake_up, clock)
+        who = f"runner {self.row.pk} (process {self.row.pid})"
+        self._outlasting = Outlasting(who, self.journal, self._leases, self._locked, self.sessions)
         self._stop_at: float | None = None
         self._next = dict.fromkeys(("look", "bury", "renew", "devices"), 0.0)
 
@@ -70,15 +88,18 @@ class Runner:
         """Until told to stop."""
         forget_old_outcomes(self._folder)
         try:
-            asyncio.run(self._main())
-            self.sessions.forget_outcomes()
+            with _short_waits():
+                asyncio.run(self._main())
+            self.sessions.reports.forget_outcomes()
         finally:
-            self.sessions.close()
-            self.journal.close()
-            with transaction.atomic():  # whoever looks for the leases of the dead does not look at one that has ended
-                Lease.objects.filter(runner=self.row).update(runner=None, wake_at=timezone.now())
-                RunnerRow.objects.filter(pk=self.row.pk).update(state="ENDED", renewed_at=timezone.now())
-            self._locked.close()
+            try:
+                self.sessions.close()
+                self.journal.close()
+                with transaction.atomic():  # whoever looks for the leases of the dead does not look at one that has ended
+                    Lease.objects.filter(runner=self.row).update(runner=None, wake_at=timezone.now())
+                    RunnerRow.objects.filter(pk=self.row.pk).update(state="ENDED", renewed_at=timezone.now())
+            finally:
+                self._locked.close()  # what cannot be written is seen by this
 
     # --- the loop
 
@@ -91,7 +112,10 @@ class Runner:
         await listener.start()
         try:
             while not self._done():
-                await self._cycle()
+                try:
+                    await self._cycle()
+                except Exception as error:
+                    await self._outlasting.outlast(error, self._is_over)
             await self._end()
         finally:
             listener.stop()
@@ -106,7 +130,8 @@ class Runner:
             return
         await self._chores()
         await self.sessions.turn()
-        await asyncio.sleep(0)  # bodies get their turn, however much there is to record
+        for _ in range(PASSES if self.sessions.reading else 1):  # bodies and readings go on, however much there is to record
+            await asyncio.sleep(0)
 
     async def _sleep(self) -> None:
         """Until something wakes the loop, or the next chore or timer is due."""
@@ -140,15 +165,17 @@ class Runner:
         if now >= self._next["renew"]:
             self._next["renew"] = now + RENEW_S
             told = await self._leases.renew()
-            if self._stop_at is None and (told or os.getppid() != self._parent):
+            if self._stop_at is None and (told or self._is_orphaned(now)):
                 self.stop()
         if now >= self._next["devices"]:
             self._next["devices"] = now + DEVICES_S
             self.sessions.look_around()
         if now >= self._next["look"]:
             self._next["look"] = now + LOOK_S
+            if storage_flaw():  # also where the database is elsewhere: workspaces and the outcome file are here
+                raise StorageFull
             await self._look()
-        await self.sessions.flush_outputs(now)
+        await self.sessions.reports.flush_outputs(now)
         self.sessions.fire_timers()
 
     async def _look(self) -> None:
@@ -171,18 +198,23 @@ class Runner:
         if nobodys and self._stop_at is None and len(self.sessions.drives) < SESSIONS:
             for leased in await self._leases.take(nobodys):
                 self.sessions.take_up(leased, draining=False)
-        await self._give_back_idle()
+            await asyncio.sleep(0)  # their reading begins now, beside the next commit
+        idle = self.sessions.idle(0.0 if self._stop_at is not None else LINGER_S)
+        for at in range(0, len(idle), RETURNED_AT_ONCE):
+            await self._give_back(idle[at : at + RETURNED_AT_ONCE])
 
-    async def _give_back_idle(self) -> None:
-        for drive in self.sessions.idle(0.0 if self._stop_at is not None else LINGER_S):
-            await self._give_back(drive)
-
-    async def _give_back(self, drive: Drive) -> None:
-        wake = time.time() if drive.draining else drive.wake_at()
-        if await self._leases.give_back(drive.stream, drive.head, drive.token, drive.unused(), wake):
-            self.sessions.forget(drive)
-        else:
-            await self.sessions.follow(drive)
+    async def _give_back(self, drives: list[Drive]) -> None:
+        """In one transaction: it waits for the database once."""
+        returned = [
+            Returned(drive.stream, drive.head, drive.token, drive.unused(), time.time() if drive.draining else drive.wake_at())
+            for drive in drives
+        ]
+        given = await self._leases.give_back(returned)
+        for drive in drives:
+            if drive.stream in given:
+                self.sessions.forget(drive)
+            else:
+                await self.sessions.follow(drive)
 
     # --- ending
 
@@ -201,12 +233,25 @@ class Runner:
             return False
         return not self.sessions.drives or time.monotonic() > self._stop_at
 
+    def _is_over(self) -> bool:
+        """An outage is not waited for any longer."""
+        now = time.monotonic()
+        return (self._stop_at is not None and now > self._stop_at) or self._is_orphaned(now)
+
+    def _is_orphaned(self, now: float) -> bool:
+        """Its parent has been dead for long enough."""
+        if os.getppid() != self._parent:
+            self._orphan_at = min(self._orphan_at, now)
+        return now - self._orphan_at > ORPHAN_S
+
     async def _end(self) -> None:
         """Interrupt what still runs, record how it ended, give everything back."""
         await self.sessions.wind_up()
-        for drive in list(self.sessions.drives.values()):
+        drives = list(self.sessions.drives.values())
+        for drive in drives:
             drive.draining = True
-            await self._give_back(drive)
+        for at in range(0, len(drives), RETURNED_AT_ONCE):
+            await self._give_back(drives[at : at + RETURNED_AT_ONCE])
 
     async def _fenced(self) -> None:
         """Not renewed for too long: others may take over, so nothing here may go on."""
@@ -214,6 +259,19 @@ class Runner:
         await self.sessions.drop_all()
         if await self._leases.release():
             await self._leases.renew()
+
+
+@contextlib.contextmanager
+def _short_waits() -> Iterator[None]:
+    """The loop waits for no thread for long, and not for searches for garbage among what is imported."""
+    switch_s = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_S)
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        sys.setswitchinterval(switch_s)
 
 
 def end_sessions(sessions: set[int]) -> None:

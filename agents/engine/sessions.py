@@ -1,4 +1,4 @@
-"""The sessions that one runner owns: their turns and commits, their bodies, what is read for them in a thread.
+"""The sessions that one runner owns: their turns and commits, what breaks in them, what is read for them in a thread.
 
 Everything here happens on the runner's loop, but for `Drive.hydrate`, preparations and the ending of orphans, which run in one
 reading thread. A session that is being read gets no turn; what is recorded meanwhile is followed afterwards.
@@ -8,36 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import count
+from dataclasses import replace
 from pathlib import Path
 
 from django.db import connections
 
-from agents import runtime
-from agents.devices.processes import end_attempts
-from agents.engine import outcomes
 from agents.engine.drive import Drive
 from agents.engine.hooks import Hooks
 from agents.engine.journal import FATAL, RECORDS_A_COMMIT, Journal
 from agents.engine.leases import Leased
-from agents.engine.outputs import FLUSH_S, Outputs
-from agents.engine.registry import handler
+from agents.engine.outcomes import ends_of_orphans
+from agents.engine.plan_readers import PlanReaders
+from agents.engine.preparing import OUTAGE_RETRY_S, RETRIES, RETRY_LONGEST_S, RETRY_S, prepared
+from agents.engine.reports import Reports
 from agents.engine.resting import Resting
+from agents.engine.shares import Shares
 from agents.engine.surroundings import Surroundings
-from agents.engine.tools import Bodies, Call, Outcome
-from agents.errors import AgentsError
+from agents.outages import refusal_of, with_fresh_connection
 from agents.tables import Fields
 from agents.transient import is_transient, pause
 from agents.turns import Batch
 
-RETRIES = 5
-"""Transient faults of a session, and of the preparation of a request, that are tried again..."""
-RETRY_S, RETRY_LONGEST_S = 0.1, 5.0
-"""...after pauses that double from the first to the longest."""
+TURN_S = 0.01
+"""Seconds of deciding after which what there is goes into a commit: whoever is not in it comes in the next."""
 
 log = logging.getLogger(__name__)
 
@@ -54,19 +49,20 @@ class Sessions:
         self.reading: set[Drive] = set()
         self._clock = clock
         self._resting = Resting(clock)
+        self._shares = Shares()
         self._left: list[int] = []
         self._contested: set[int] = set()
-        self._bodies = Bodies(self._body_ended)
-        self._outcomes = outcomes.OutcomeFile(folder, runner)
-        self._outputs = Outputs(journal)
+        self.reports = Reports(journal, folder, runner, self.drives, self.ready, wake)
         self._hooks = Hooks()
-        self._flush_at = 0.0
-        self._flush_wanted = False
         self._tasks: set[asyncio.Task] = set()
+        self._deciding: dict[int, Batch] = {}
+        self._trouble: Exception | None = None
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="reader")
+        self._plan_readers = PlanReaders()
 
     # `ready`: sessions with something to decide, first come first; `_left`: those that broke and are driven by nobody until
-    # they move; `_contested`: those that came second and are now committed alone.
+    # they move; `_contested`: those that came second and are now committed alone. `_deciding`: batches of which it is not
+    # known here whether they are written; `_trouble`: an outage that a task has met, for the runner's loop to raise.
 
     def begin(self) -> None:
         """On the loop, before anything else."""
@@ -80,15 +76,19 @@ class Sessions:
     def close(self) -> None:
         self._reader.submit(connections.close_all).result()
         self._reader.shutdown()
+        self._plan_readers.close()
         self._hooks.close()
-        self._outcomes.close()
+        self.reports.close()
 
     # --- turns
 
     async def turn(self) -> bool:
         """One turn of every session that has something to decide, and one commit for all; False when none had."""
+        trouble, self._trouble = self._trouble, None
+        if trouble is not None:
+            raise trouble
         batches = self._turns()
-        self._flush_outcomes()
+        self.reports.flush_outcomes()
         alone = [batch for batch in batches if batch.stream in self._contested]
         for batch in alone:
             await self._commit([batch])
@@ -98,19 +98,18 @@ class Sessions:
 
     async def wind_up(self) -> None:
         """Interrupt what still runs and record how it ended."""
-        await self._bodies.interrupt_all()
+        await self.reports.bodies.interrupt_all()
         for drive in self.drives.values():
             for key, outcome in drive.outcomes.items():
                 if outcome.outcome == "cancelled":
-                    drive.outcomes[key] = Outcome("lost", error="its runner was told to stop", printed=outcome.printed)
+                    drive.outcomes[key] = replace(outcome, outcome="lost", error="its runner was told to stop")
         for _ in range(len(self.drives) + 10):
             if await self.turn():
                 continue
             if not self.reading:
                 break
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
-        if self._outputs:
-            await self._outputs.flush()
+        await self.reports.outputs.flush()
 
     def drain(self) -> None:
         """Nothing more starts."""
@@ -119,18 +118,22 @@ class Sessions:
             self.ready[drive.stream] = None
 
     def _turns(self) -> list[Batch]:
-        """Batches of the sessions that are ready, up to a commit's size; the others stay ready, first in line."""
+        """Batches of the sessions that are ready, up to a commit's size; the others stay ready.
+
+        Who has had the least time comes first, so that a short request does not wait for large ones.
+        """
         batches: list[Batch] = []
-        now, records = self._clock(), 0
-        for stream in list(self.ready):
-            if records >= RECORDS_A_COMMIT:
+        now, records, began = self._clock(), 0, self._loop.time()
+        for stream in self._shares.in_order(self.ready):
+            if records >= RECORDS_A_COMMIT or self._loop.time() - began > TURN_S:
                 break
             del self.ready[stream]
             drive = self.drives.get(stream)
             if drive is None or drive.busy or drive in self.reading or not self._prepared(drive):
                 continue
             try:
-                batch, more = drive.turn(now)
+                with self._shares.taking(stream):
+                    batch, more = drive.turn(now)
             except Exception as error:  # a bug in one session must not end the others
                 self._broke(drive, error)
                 continue
@@ -140,17 +143,20 @@ class Sessions:
                 self._rest(drive)
             else:
                 batches.append(batch)
+                self._deciding[stream] = batch
                 records += len(batch.drafts) + sum(map(len, batch.starts.values()))
         return batches
 
     async def _commit(self, batches: list[Batch]) -> None:
         try:
-            done = await self._journal.commit(batches, self._again)
+            done = await self._journal.commit(batches, self._again, self.reports.last_words)
         except FATAL:
             raise
         except Exception as error:  # what one session wants recorded cannot be: the others must not suffer for it
             await self._commit_apart(batches, error)
             return
+        if done.written:
+            self.reports.outputs.wrote()
         for batch in done.refused:
             # Where a lock is held for long the next turn does not wait for it: the other sessions go on in between.
             (self._contested.discard if done.held else self._contested.add)(batch.stream)
@@ -159,27 +165,31 @@ class Sessions:
             self._contested.discard(batch.stream)
             self._written(batch)
             self._hooks.after(batch)
-        if not self._unrecorded():
-            self._outcomes.settled()
+        self.reports.recorded()
 
     def _again(self, batch: Batch) -> Batch | None:
         """Somebody came first: what the session decides now that nobody else can."""
+        del self._deciding[batch.stream]
         drive = self.drives[batch.stream]
         drive.refused(batch)
         self._after_follow(drive)
         if drive.lost or drive.stale or not self._prepared(drive):
             return None
         fresh, _ = drive.turn(self._clock(), locked=True)
+        if fresh is not None:
+            self._deciding[batch.stream] = fresh
         return fresh
 
     async def _commit_apart(self, batches: list[Batch], error: Exception) -> None:
         if len(batches) == 1:
+            self._deciding.pop(batches[0].stream, None)
             self._broke(self.drives[batches[0].stream], error)
         else:
             for batch in batches:
                 await self._commit([batch])
 
     def _written(self, batch: Batch) -> None:
+        self._deciding.pop(batch.stream, None)
         drive = self.drives[batch.stream]
         try:
             calls, interrupts = drive.written(batch)
@@ -189,64 +199,43 @@ class Sessions:
         for device in batch.free:
             self.devices[device]["used"] = self.devices[device]["max_concurrent"] - batch.free[device]
         for call in calls:
-            call.on_output = partial(self._printed, call)
-            self._bodies.start(call)
+            self.reports.begin(call)
         for key in interrupts:
-            self._bodies.interrupt(key)
+            self.reports.bodies.interrupt(key)
         self.ready[batch.stream] = None
 
     async def _refused(self, batch: Batch) -> None:
         drive = self.drives[batch.stream]
         try:
             drive.refused(batch)
+            self._deciding.pop(batch.stream, None)
+        except FATAL:
+            raise
         except Exception as error:  # as in `_turns`
             self._broke(drive, error)
         else:
             self._after_follow(drive)
 
-    # --- bodies
+    # --- after an outage
 
-    def _body_ended(self, call: Call, outcome: Outcome) -> None:
-        """Told for every body, on the loop. The outcome is in the file before anything is decided about it."""
-        printed = outcome.printed = self._outputs.end(call.attempt)
-        drive = self.drives.get(call.session)
-        if drive is None or drive.work is None or (drive.is_new and outcome.outcome == "cancelled"):
-            return  # cancelled, or begun under a lease that was lost: the end of its body changes nothing any more
-        if printed > call.printed:
-            drive.note("output_ended", attempt_id=call.attempt, characters=printed)
-        if outcome.outcome != "cancelled":  # an interrupted body's end is decided already, or it is lost
-            outcome = self._outcomes.add(call.key, outcome)
-        drive.outcomes[call.key] = outcome
-        self.ready[call.session] = None
-        if not self._flush_wanted:
-            self._flush_wanted = True
-            self._loop.call_soon(self._flush_outcomes)
-        self._wake()
-
-    def _flush_outcomes(self) -> None:
-        self._flush_wanted = False
-        self._outcomes.flush()
-
-    def _printed(self, call: Call, text: str) -> None:
-        if not self._outputs:
-            self._flush_at = self._loop.time() + FLUSH_S
-            self._wake()
-        if self._outputs.add(call.attempt, text, call.printed) and call.session in self.drives:
-            self.drives[call.session].note("output_started", attempt_id=call.attempt)
-            self.ready[call.session] = None
-
-    def _unrecorded(self) -> bool:
-        return any(drive.outcomes for drive in self.drives.values())
-
-    def forget_outcomes(self) -> None:
-        """The file is needed no more, unless something in it was never recorded."""
-        if not self._unrecorded():
-            self._outcomes.remove()
-
-    async def flush_outputs(self, now: float) -> None:
-        """Write what bodies have printed, when it is time."""
-        if self._outputs and now >= self._flush_at:
-            await self._outputs.flush()
+    async def recover(self, cause: str, lasted_s: float) -> None:
+        """The database is back: what was under way when it was lost is looked up, and every session goes on from there."""
+        self._trouble = None
+        self.reports.outputs.recover()
+        for stream, batch in list(self._deciding.items()):
+            drive = self.drives.get(stream)
+            if drive is None:
+                del self._deciding[stream]
+            elif drive.has_recorded(batch):
+                self._written(batch)
+                self._hooks.after(batch)
+            else:
+                await self._refused(batch)
+        for drive in list(self.drives.values()):
+            if drive.work is not None:
+                drive.note("outage", cause=cause, lasted_s=round(lasted_s, 3))
+                self.ready[drive.stream] = None
+            await self.follow(drive)
 
     # --- what others record, and what breaks
 
@@ -255,8 +244,8 @@ class Sessions:
             return
         try:
             drive.follow()
-        except FATAL:
-            raise
+        except FATAL as error:
+            self._trouble = error
         except Exception as error:  # as in `_turns`
             self._broke(drive, error)
         else:
@@ -296,12 +285,14 @@ class Sessions:
     def _drop(self, drive: Drive) -> None:
         """The session is somebody else's: end what runs for it here and forget it."""
         self.forget(drive)
+        # They are in the outcome file, for whoever has the session now.
+        self.reports.outputs.forget(found.attempt for found in drive.outcomes.values() if found.outcome != "cancelled")
         for key in drive.work.running() if drive.work is not None else ():
-            self._bodies.interrupt(key)
+            self.reports.bodies.interrupt(key)
 
     async def drop_all(self) -> None:
         """Nothing here may go on."""
-        await self._bodies.interrupt_all()
+        await self.reports.bodies.interrupt_all()
         for drive in list(self.drives.values()):
             self._drop(drive)
 
@@ -310,6 +301,7 @@ class Sessions:
         self.drives.pop(drive.stream, None)
         self.ready.pop(drive.stream, None)
         self._resting.forget(drive.stream)
+        self._shares.forget(drive.stream)
         self._contested.discard(drive.stream)
 
     def left(self) -> list[int]:
@@ -325,7 +317,7 @@ class Sessions:
     def take_up(self, leased: Leased, draining: bool) -> None:
         if leased.stream in self.drives:  # lost to somebody who is gone, and nobody noticed
             self._drop(self.drives[leased.stream])
-        drive = self.drives[leased.stream] = Drive(leased, self.devices, self.around.policies, self._outputs.tail)
+        drive = self.drives[leased.stream] = Drive(leased, self.devices, self.around.policies, self.reports.outputs.tail)
         drive.draining = draining
         self._read_anew(drive)
 
@@ -341,52 +333,49 @@ class Sessions:
 
     async def _prepare(self, drive: Drive, item: Fields) -> None:
         since = self._loop.time()
-        for made in count(1):
-            try:
-                prepared = await self.in_thread(handler().prepare, item["payload"])
-                break
-            except Exception as error:
-                if not is_transient(error) or made > RETRIES:  # the interaction's creation fails with it
-                    log.error("session %s: its request cannot be prepared", drive.stream, exc_info=error)
-                    prepared = AgentsError(f"{type(error).__name__}: {error}")
-                    break
-            await asyncio.sleep(pause(made, drive.stream, RETRY_S, RETRY_LONGEST_S))
-        drive.prepared[item["id"]] = prepared, self._loop.time() - since
+        found, spent = await prepared(item, drive.stream, self._plan_readers)
+        self._shares.charge(drive.stream, spent)
+        drive.prepared[item["id"]] = found, self._loop.time() - since
         await self._read(drive)
 
     async def _hydrate(self, drive: Drive, after: float) -> None:
         """Read a session's rows (again); after a take-over end what an earlier owner left running."""
         try:
-            await asyncio.sleep(after)
+            if after:
+                await asyncio.sleep(after)
             await self.in_thread(drive.hydrate)
             orphans = {key: attempt for key, attempt in drive.orphans().items() if key not in drive.outcomes}
             if drive.is_new:  # what of it runs here runs under a lease that was lost
-                await self._bodies.interrupt_all(orphans)
+                await self.reports.bodies.interrupt_all(orphans)
                 drive.is_new = False
-            orphans = {key: attempt for key, attempt in orphans.items() if key not in self._bodies}
+            orphans = {key: attempt for key, attempt in orphans.items() if key not in self.reports.bodies}
             if orphans:
-                self._flush_outcomes()
-                await self.in_thread(self._end_orphans, drive, orphans)
+                self.reports.flush_outcomes()
+                drive.outcomes.update(await self.in_thread(ends_of_orphans, self._folder, orphans))
+                for outcome in drive.outcomes.values():
+                    self.reports.outputs.adopt(outcome)
         except Exception as error:  # as in `_turns`
             self.reading.discard(drive)
-            self._broke(drive, error)
+            if self.drives.get(drive.stream) is not drive:
+                return
+            if refusal_of(error):
+                drive.forget()
+                self._read_anew(drive, after=OUTAGE_RETRY_S)
+            else:
+                self._broke(drive, error)
             return
         await self._read(drive)
 
-    def _end_orphans(self, drive: Drive, orphans: dict[int, int]) -> None:
-        """Their processes are ended first; then what they left in an outcome file counts, and the others are lost."""
-        end_attempts(runtime.instance(), set(orphans.values()))
-        left: dict[int, Outcome] = {}
-        for path in self._folder.glob("outcomes-*.jsonl"):
-            left.update(outcomes.read(path))
-        for key in orphans:
-            drive.outcomes[key] = left.get(key) or Outcome("lost", error="its runner ended before it did")
-
     async def _read(self, drive: Drive) -> None:
-        """The reading has ended: what was recorded meanwhile, and nudged in vain, is followed now."""
+        """The reading has ended: what was recorded meanwhile, and nudged in vain, is followed now.
+
+        What is to be read next is begun at once: a turn of all others may come before this session's.
+        """
         self.reading.discard(drive)
         self._wake()
         await self.follow(drive)
+        if drive.stream in self.ready and drive not in self.reading:
+            self._prepared(drive)
 
     def look_around(self) -> None:
         """Devices and policies; where something has changed, every session looks again at what it can do."""
@@ -394,7 +383,7 @@ class Sessions:
             self.ready.update(dict.fromkeys(self.drives))
 
     async def in_thread(self, function, *arguments):
-        return await self._loop.run_in_executor(self._reader, function, *arguments)
+        return await self._loop.run_in_executor(self._reader, with_fresh_connection, function, *arguments)
 
     def _spawn(self, coroutine) -> None:
         task = self._loop.create_task(coroutine)
@@ -411,7 +400,7 @@ class Sessions:
 
     def next_timer(self) -> float:
         """When the next timer or flush is due, by the loop's clock; infinity when none is."""
-        return min(self._loop.time() + self._resting.next_in(), self._flush_at if self._outputs else math.inf)
+        return min(self._loop.time() + self._resting.next_in(), self.reports.next_flush())
 
     def idle(self, linger_s: float) -> list[Drive]:
         """Sessions in which nothing has been under way for so long, and those that are to go."""

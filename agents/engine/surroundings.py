@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from agents.acting.policies import Rule
+from agents.devices.names import name_fault
 from agents.devices.readings import Pressure, Reading, read
 from agents.engine.commands import workspace
 from agents.storage import cursor, store
-from agents.tables import TABLES, Fields
+from agents.tables import TABLES, Fields, fold_rows
 
 READ_S = 5.0
 """Between two readings of a device's memory, disk and processor."""
@@ -42,10 +43,7 @@ class Surroundings:
         return changed
 
     def _policies(self) -> bool:
-        table = TABLES["policy"]
-        names = [name for name, _ in table.columns]
-        rows = store().select(cursor(), table.db_table, table.columns, "id > %s", (0,))
-        found = sorted((dict(zip(names, row, strict=True)) for row in rows), key=lambda row: (row["order"], row["id"]))
+        found = sorted(fold_rows("policy", "id > %s", 0), key=lambda row: (row["order"], row["id"]))
         rules = [rule_of(row) for row in found]
         changed = rules != self.policies
         self.policies[:] = rules
@@ -55,7 +53,7 @@ class Surroundings:
         """Take a reading of every device of this host; whether one has become low, or is no more."""
         changed = False
         for key, device in self.devices.items():
-            if device["kind"] != "local":
+            if device["kind"] != "local" or name_fault(device["name"]):
                 continue
             reading = self._readings[key] = read(workspace(device["name"]), self._readings.get(key))
             low = self._pressure(key, device).take(reading)
@@ -77,4 +75,4 @@ class Surroundings:
 
 def rule_of(row: Fields) -> Rule:
     """A policy's row as it is judged by."""
-    return Rule(row["tool"], row["pattern"], row["device"], row["decision"], row["critical"], row["note"])
+    return Rule(row["tool"], row["pattern"], row["device"], row["decision"], row["critical"], row["note"], row["label"])

@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Container, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from agents.errors import AgentsError
 from agents.progress.calls import is_infrastructure
-from agents.toolbox import SCHEMAS, TOOLS, Schema
+from agents.toolbox import PATHS, SCHEMAS, TOOLS, Schema
 from agents.transient import kind_of, pause
 
 RETRIES = 3
@@ -36,8 +36,8 @@ class Outcome:
 
     `error_kind` is one of `agents.acting.recovery.KINDS`. `said` is the digest of what it answered, or of the file's state
     after it, `before` that of the file before a change (agents.progress.evidence). `reason` is what the task's end will say.
-    `text` is the last it printed, at most agents.devices.output.TEXT_CHARACTERS, `printed` how many characters its attempt has
-    printed in all.
+    `text` is the last it printed, at most agents.devices.output.TEXT_CHARACTERS, `printed` how many characters its `attempt`
+    has printed in all, `unwritten` what of that was not yet durable: where it begins, and the text.
     """
 
     outcome: str
@@ -50,6 +50,8 @@ class Outcome:
     reason: str = ""
     text: str = ""
     printed: int = 0
+    unwritten: tuple[int, str] | None = None
+    attempt: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """Without what says nothing."""
@@ -61,7 +63,7 @@ class Outcome:
         return told | {name: value for name in OFTEN_EMPTY if (value := getattr(self, name))}
 
 
-OFTEN_EMPTY = ("error", "error_kind", "said", "before", "reason", "text", "printed")
+OFTEN_EMPTY = ("error", "error_kind", "said", "before", "reason", "text", "printed", "unwritten")
 """Fields that an outcome in a file has only where they say something."""
 
 
@@ -72,7 +74,7 @@ class Call:
     `key` is the row that its outcome belongs to: the attempt itself, or a row of evidence. Calls of one `scope` share files,
     which begin as those of the scope that it `inherits` from. `writes` names a file of the
     workspace whose state before and after is wanted; `blackboard` is what the task's agents share, `printed` how many
-    characters the attempt has printed so far.
+    characters the attempt has printed so far. `place` is where its path led when it was judged, None where nobody did.
     """
 
     attempt: int
@@ -86,6 +88,7 @@ class Call:
     key: int = 0
     writes: str = ""
     printed: int = 0
+    place: str | None = None
     blackboard: Mapping[str, Any] = field(default_factory=dict)
     on_output: Callable[[str], None] = field(default=lambda text: None)
 
@@ -108,9 +111,12 @@ class BadArguments(AgentsError):
 
 
 def tool(
-    name: str, schema: Schema | None = None, keeps_time: bool = False, seconds: float | None = None
+    name: str, schema: Schema | None = None, keeps_time: bool = False, seconds: float | None = None, paths: tuple[str, ...] = ()
 ) -> Callable[[Tool], Tool]:
-    """Register a tool under `name`, with the JSON Schema of its arguments and the time-out of a call that says none."""
+    """Register a tool under `name`, with the JSON Schema of its arguments and the time-out of a call that says none.
+
+    `paths` are those of its arguments that are paths in the workspace.
+    """
 
     def register(function: Tool) -> Tool:
         TOOLS[name] = function
@@ -120,6 +126,8 @@ def tool(
             KEEP_TIME.add(name)
         if seconds is not None:
             SECONDS[name] = seconds
+        if paths:
+            PATHS[name] = paths
         return function
 
     return register
@@ -158,6 +166,7 @@ class Bodies:
         self._on_end = on_end
         self._sleep = sleep
         self._tasks: dict[int, asyncio.Task[Outcome]] = {}
+        self._attempts: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -174,6 +183,7 @@ class Bodies:
             self._on_end(call, Outcome("failed", error=error, error_kind="missing"))
         elif inspect.iscoroutinefunction(function):
             task = self._tasks[call.key] = asyncio.get_running_loop().create_task(self._follow(function, call))
+            self._attempts[call.key] = call.attempt
             task.add_done_callback(partial(self._ended, call))  # also of one that is interrupted before its first step
         else:
             self._on_end(call, _called(function, call))
@@ -188,7 +198,7 @@ class Bodies:
             return Outcome("timeout", error=f"stopped after {seconds:g} s", error_kind="timeout")
 
     def _ended(self, call: Call, task: asyncio.Task[Outcome]) -> None:
-        del self._tasks[call.key]
+        del self._tasks[call.key], self._attempts[call.key]
         self._on_end(call, Outcome("cancelled", error="interrupted") if task.cancelled() else task.result())
 
     async def _tried(self, function: Tool, call: Call) -> Outcome:
@@ -199,6 +209,10 @@ class Bodies:
                 return outcome
             await self._sleep(pause(made, call.key, FIRST_PAUSE_S, LONGEST_PAUSE_S))
         return await _awaited(function, call)
+
+    def attempts(self, keys: Iterable[int]) -> set[int]:
+        """Whose calls these are, of those under way."""
+        return {self._attempts[key] for key in keys if key in self._attempts}
 
     def interrupt(self, key: int) -> bool:
         """Cancel a call; its end is told as any other. False when it is not under way."""

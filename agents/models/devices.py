@@ -16,6 +16,7 @@ class Device(models.Model):
     platform = models.CharField(max_length=32, default="shell")
     type = models.CharField(max_length=80, blank=True, help_text="Device type a task may ask for, e.g. gpu.")
     capabilities = models.JSONField(default=list)
+    labels = models.JSONField(default=list, help_text="What policies know it by; given by who may make devices.")
     recipes = models.JSONField(default=dict, help_text="Named commands with parameters.")
     limits = models.JSONField(default=dict, help_text="seconds, memory_mb, output_mb, processes of one command.")
     max_concurrent = models.PositiveIntegerField(default=4)

@@ -18,6 +18,7 @@ class Runner(models.Model):
     files = models.CharField(max_length=400, help_text="Folder of its lock and outcome files on that host.")
     started_at = models.DateTimeField()
     renewed_at = models.DateTimeField()
+    confinement = models.TextField(default="", db_default="", help_text="What its commands are behind (docs/confinement.md).")
 
     class Meta:
         ordering = ("-id",)

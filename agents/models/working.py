@@ -140,6 +140,9 @@ class Policy(models.Model):
     tool = models.CharField(max_length=80, default="*", help_text="Pattern of a tool's name, as in file names: * and ?.")
     pattern = models.TextField(blank=True, help_text="Regular expression searched in the call's target; empty: any.")
     device = models.CharField(max_length=80, default="*", help_text="Pattern of a device's name.")
+    label = models.CharField(
+        max_length=80, default="*", help_text="Pattern of one of the device's labels; *: any device, also without labels."
+    )
     decision = models.CharField(max_length=8, choices=choices(DECISIONS))
     critical = models.BooleanField(default=False, help_text="With ask: the task's gate, refusal fails the task.")
     note = models.CharField(max_length=500, blank=True, help_text="Why; shown to whoever is asked or refused.")

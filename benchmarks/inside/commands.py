@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from agents import ids, runtime, services
 from agents.devices.processes import attempts_at_work, mark, pids, process
@@ -21,6 +22,8 @@ GAPS_S = (0.02, 0.09, 0.15)
 """From the beginning of a call to the pause, in turn."""
 FAMILY = ["sh", "-c", "sleep 600 & sleep 600 & wait"]
 FAMILY_SIZE = 3
+NAMES = ("sh", "sleep")
+"""Of its programs: what walls put in front of a command carries its mark too."""
 
 
 def measure(trials: int, others: int) -> dict[str, list[float]]:
@@ -63,7 +66,18 @@ def _cancel() -> float:
 
 def _family(session: int) -> list[int]:
     found = ((pid, mark(pid)) for pid in pids())
-    return [pid for pid, carried in found if carried is not None and ids.stream_of(carried.attempt_id) == session]
+    return [
+        pid for pid, carried in found
+        if carried is not None and ids.stream_of(carried.attempt_id) == session and name_of(pid) in NAMES
+    ]  # fmt: skip
+
+
+def name_of(pid: int) -> str:
+    """Of its program; empty when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _lives(pid: int) -> bool:

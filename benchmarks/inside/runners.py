@@ -12,7 +12,7 @@ from django.conf import settings
 from agents.engine.runner import Runner
 from benchmarks.inside import tools  # noqa: F401 (registers the bodies)
 
-POOLS = ("asyncio_", "reader", "hooks")
+POOLS = ("asyncio_", "reader", "plans", "short plans", "hooks")
 """Names of threads."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from agents.parsers import each_key_once
 from constellations import documents
 from constellations.values import key_text
 
@@ -41,7 +42,7 @@ class Json(Prose):
     def clean(self, value: Any) -> Any:
         text = super().clean(value)
         try:
-            found = json.loads(text, parse_constant=_refuse) if text.strip() else self.kind()
+            found = json.loads(text, parse_constant=_refuse, object_pairs_hook=each_key_once) if text.strip() else self.kind()
         except ValueError as error:
             raise ValidationError(f"This is no JSON: {_place(error)}.") from error
         except RecursionError as error:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.utils.safestring import SafeString, mark_safe
 
+from agents.secret_values import mask_value
 from constellations.admin.widgets import PlainRenderer, field_html
 from constellations.forms import MAX_DEPENDENCY_ID
 from constellations.values import Row
@@ -78,7 +79,8 @@ class Rows(forms.BaseFormSet):
     def __init__(self, rows: dict[str, Row], *args: Any, **kwargs: Any):
         self.rows = rows
         self.names = self.names_in(kwargs.get("data"), kwargs["prefix"]) if kwargs.get("data") is not None else list(rows)
-        initial = [self.form.initial_of(rows.get(name)) for name in self.names]
+        # As the page shows them: what comes back so was not changed.
+        initial = [mask_value(self.form.initial_of(rows.get(name))) for name in self.names]
         super().__init__(*args, **{**kwargs, "initial": initial})
 
     @classmethod

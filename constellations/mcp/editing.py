@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from agents.tables import Fields
 from constellations import dispatcher, telling
 from constellations.addresses import cut, of_edit, with_cuts
+from constellations.errors import GateKept
+from constellations.gate_keeping import known_rules
 from constellations.mcp import results
 from constellations.mcp.access import Caller, constellation_of
 from constellations.mcp.parameters import Form
 from constellations.mcp.pieces import CHARACTERS, json_of, piece_of
 from constellations.overview import within
 from constellations.planner import known_devices
-from constellations.previews import Watch, edit_preview, known_rules
+from constellations.previews import Watch, edit_preview
 from constellations.proposals import Proposed, edit_propose
 from constellations.undoing import edit_undo
 
@@ -66,7 +69,10 @@ def apply_edit(caller: Caller, arguments: Fields) -> results.EditResult:
 def edit(
     caller: Caller, commands: Sequence[Any], *, constellation_id: int, full: bool = False, **said: Any
 ) -> results.EditResult:
-    """Carry out commands as one change set, or propose them; `said` is what the edit says of itself."""
+    """Carry out commands as one change set, or propose them; `said` is what the edit says of itself.
+
+    They are proposed where the token may only operate, or where they take a gate away that it may not open.
+    """
     caller.demand("edit", "operate")
     if full:
         caller.demand("own")
@@ -74,8 +80,9 @@ def edit(
     said |= {"author": caller.by, "request_id": secrets.token_hex(8)}
     if not caller.refusal("edit"):
         watch = Watch(known_devices(), known_rules())
-        done = dispatcher.execute_commands(commands, row.pk, full=full, watch=watch, **said)
-        return told_of(done, row.pk, watch)
+        with suppress(GateKept):
+            done = dispatcher.execute_commands(commands, row.pk, full=full, watch=watch, **said)
+            return told_of(done, row.pk, watch)
     proposed = edit_propose(row.pk, dispatcher.operations_of(commands), who=caller.who, **said)
     seen, given = _seen(proposed, said.get("based_on")), said.get("edit_id", "")
     done = dispatcher.executed(row.pk, proposed.edit, False, edit_id=given, based_on=seen, before=row.version, full=full)

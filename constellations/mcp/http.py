@@ -7,21 +7,21 @@ the process, whatever server it runs on, and any of several processes may answer
 from __future__ import annotations
 
 from collections.abc import Iterable
-from urllib.parse import urlsplit
+from typing import Any
 
 import orjson
 from channels.db import database_sync_to_async
 from django.conf import settings
-from django.http.request import split_domain_port, validate_host
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from rest_framework.exceptions import AuthenticationFailed
 from starlette.datastructures import Headers
 
 from agents import outages
 from agents.errors import AgentsError
-from agents.logins import token_in
-from agents.parsers import BODY_BYTES
-from agents.problems import MEDIA_TYPE, RETRY_AFTER_S, BodyTooLarge, problem
+from agents.logins import is_own_origin, token_in
+from agents.parsers import key_twice
+from agents.problems import MEDIA_TYPE, RETRY_AFTER_S, problem
+from agents.secret_values import mask_json
 from constellations.mcp.access import Caller, caller_of
 from constellations.mcp.server import Context, make_server
 
@@ -42,7 +42,7 @@ server = make_server(of_request)
 
 async def application(scope, receive, send) -> None:
     """Answers at one address; cookies do not count."""
-    refused = _refusal(scope["method"], Headers(scope=scope))
+    refused = _refusal(scope)
     if refused is not None:
         await refuse(send, *refused)
         return
@@ -55,54 +55,54 @@ async def application(scope, receive, send) -> None:
     except AgentsError as error:
         await refuse(send, error.status, error.code, str(error), [(b"retry-after", b"%d" % RETRY_AFTER_S)])
         return
-    manager = StreamableHTTPSessionManager(server, json_response=True, stateless=True, max_request_body_size=BODY_BYTES)
+    body = await whole_body(receive)
+    if body is None:
+        return
+    if twice := key_twice(body):
+        await refuse(send, 400, "parse_error", f"the body is not JSON: {twice}")
+        return
+    manager = StreamableHTTPSessionManager(
+        server, json_response=True, stateless=True, max_request_body_size=settings.BODY_BYTES
+    )
     async with manager.run():
-        await manager.handle_request({**scope, CALLER: caller}, receive, _in_our_words(send))
+        await manager.handle_request({**scope, CALLER: caller}, replayed(body, receive), send)
 
 
-def _in_our_words(send):
-    """`send` of one request: the SDK says in plain text that a body is too large, the only thing that it refuses so."""
-    refused = False
-
-    async def sent(message) -> None:
-        nonlocal refused
-        if message.get("status") == 413:
-            refused = True
-            await refuse(send, 413, BodyTooLarge.default_code, f"a body has at most {BODY_BYTES} bytes")
-        elif not refused:
-            await send(message)
-
-    return sent
-
-
-def _refusal(method: str, headers: Headers) -> tuple[int, str, str] | tuple[int, str, str, list[Header]] | None:
-    """Why a request goes no further: status, code, words, perhaps headers."""
-    host, origin = headers.get("host", ""), headers.get("origin")
-    if not is_ours(split_domain_port(host)[0]):
-        return 421, "misdirected_request", f"the host {host[:100]} is none of ORRERY_ALLOWED_HOSTS"
-    if origin is not None and not is_ours(host_of(origin)):
-        return 403, "permission_denied", f"the origin {origin[:100]} is none of ORRERY_ALLOWED_HOSTS"
-    if method != "POST":
+def _refusal(scope: dict[str, Any]) -> tuple[int, str, str] | tuple[int, str, str, list[Header]] | None:
+    """Why a request goes no further: status, code, words, perhaps headers. Its host has been looked at before."""
+    origin = Headers(scope=scope).get("origin")
+    if origin is not None and not is_own_origin(scope):
+        said = f"the origin {origin[:100]} is neither the server's own nor one of ORRERY_TRUSTED_ORIGINS"
+        return 403, "permission_denied", said
+    if scope["method"] != "POST":
         return 405, "method_not_allowed", "only POST: there are no streams and no sessions here", [(b"allow", b"POST")]
     return None
 
 
-def host_of(origin: str) -> str:
-    """As ALLOWED_HOSTS writes it; empty where the origin names none."""
-    try:
-        name = urlsplit(origin).hostname or ""
-    except ValueError:
-        return ""
-    return f"[{name}]" if ":" in name else name
+async def whole_body(receive) -> bytes | None:
+    """The request's body, which the server bounds; None where its client has gone."""
+    pieces, more = [], True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        pieces.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return b"".join(pieces)
 
 
-def is_ours(name: str) -> bool:
-    """As Django decides about hosts."""
-    return bool(name) and validate_host(name, settings.ALLOWED_HOSTS)
+def replayed(body: bytes, receive):
+    """`receive` of a request whose body has been read."""
+    messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> dict[str, Any]:
+        return messages.pop() if messages else await receive()
+
+    return received
 
 
 async def refuse(send, status: int, code: str, detail: str, headers: Iterable[Header] = ()) -> None:
     """The same problem details as REST gives."""
     sent = [(b"content-type", MEDIA_TYPE.encode()), *headers]
     await send({"type": "http.response.start", "status": status, "headers": sent})
-    await send({"type": "http.response.body", "body": orjson.dumps(problem(status, code, detail))})
+    await send({"type": "http.response.body", "body": mask_json(orjson.dumps(problem(status, code, detail)))})

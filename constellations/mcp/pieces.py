@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,8 +16,9 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 
 from agents.devices.limits import Limits
 from agents.models import Approval, InboxItem, Session
+from agents.printed import printed_characters, printed_piece
 from agents.replay import consistent_read
-from constellations import task_output
+from agents.secret_values import mask, mask_value, shown_limits
 from constellations.addresses import ROOT, json_text
 from constellations.errors import ConstellationsError, NoSuchTask
 from constellations.graph_reads import read_graph
@@ -61,11 +62,13 @@ class Source:
 
 
 def text_of(value: str, is_json: bool = False) -> Source:
-    return Source(len(value), lambda start, end: value[start:end], is_json)
+    """Masked as a whole: a piece may begin or end in the middle of a secret."""
+    shown = mask(value)
+    return Source(len(shown), lambda start, end: shown[start:end], is_json)
 
 
 def json_of(value: Any) -> Source:
-    return text_of(json_text(value), True)
+    return text_of(json_text(mask_value(value)), True)
 
 
 # What is where
@@ -112,8 +115,8 @@ def _output(attempt: Any) -> Source:
     if attempt is None:
         return text_of("")
     return Source(
-        task_output.printed(attempt),
-        lambda start, end: task_output.piece_from(attempt, start, end - start)["text"],
+        printed_characters(attempt.pk),
+        lambda start, end: printed_piece(attempt.pk, start, end),
         is_json=False,
     )
 
@@ -133,13 +136,15 @@ def approval_of(caller: Caller, key: int) -> Approval:
 
 def _approval(caller: Caller, key: str, part: str) -> Source:
     row = approval_of(caller, int(key))
-    text = json_text(getattr(row, part))
-    return Source(len(text), lambda start, end: text[start:end], digest=row.digest if part == "action" else "")
+    source = json_of(getattr(row, part))
+    return replace(source, digest=row.digest) if part == "action" else source
 
 
 def _device(caller: Caller, name: str, part: str) -> Source:
     row = device_of(caller, name)
-    return json_of(limits_of(row.limits) if part == "limits" else getattr(row, part))
+    return json_of(
+        limits_of(shown_limits(row.limits, to_admin=not caller.refusal("govern"))) if part == "limits" else getattr(row, part)
+    )
 
 
 def limits_of(wanted: dict[str, Any]) -> dict[str, Any]:
@@ -147,7 +152,7 @@ def limits_of(wanted: dict[str, Any]) -> dict[str, Any]:
     effective = Limits.of(wanted)
     of_a_command = {
         "seconds": effective.seconds, "memory_mb": effective.memory_bytes / (1 << 20),
-        "output_mb": effective.output_bytes / (1 << 20), "processes": effective.processes,
+        "output_mb": effective.output_bytes / (1 << 20), "processes": effective.processes, "network": effective.network,
     }  # fmt: skip
     return {**wanted, **of_a_command}
 

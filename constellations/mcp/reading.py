@@ -12,9 +12,11 @@ from django.utils import timezone
 
 from agents import approvals
 from agents.authors import names_of
+from agents.engine import confining
 from agents.engine.leases import LEASE_S
 from agents.models import Approval, Device, Runner
 from agents.replay import consistent_read
+from agents.secret_values import shown_limits
 from agents.tables import Fields
 from agents.toolbox import schemas
 from constellations import history
@@ -180,17 +182,19 @@ def list_devices(caller: Caller, arguments: Fields) -> results.DeviceList:
     caller.demand("read")  # devices are nobody's own
     found = list(Device.objects.filter(name__gt=given.get("after", "")).order_by("name")[: DEVICES_SHOWN + 1])
     alive = timezone.now() - timedelta(seconds=LEASE_S)
+    shows_all, confinement = not caller.refusal("govern"), confining.shown()
     return results.DeviceList(
-        devices=[_device(row) for row in found[:DEVICES_SHOWN]],
+        devices=[_device(row, shows_all, confinement) for row in found[:DEVICES_SHOWN]],
         next=found[DEVICES_SHOWN - 1].name if len(found) > DEVICES_SHOWN else None,
         tools=dict(schemas()),
         runners=Runner.objects.filter(state="LIVE", renewed_at__gt=alive).count(),
     )
 
 
-def _device(row: Device) -> results.DeviceView:
-    fields = ("name", "state", "type", "capabilities", "max_concurrent", "used", "recipes")
-    view = {**{key: getattr(row, key) for key in fields}, "limits": limits_of(row.limits)}
+def _device(row: Device, shows_all: bool, confinement: str) -> results.DeviceView:
+    fields = ("name", "state", "type", "capabilities", "labels", "max_concurrent", "used", "recipes")
+    view = {key: getattr(row, key) for key in fields}
+    view |= {"limits": limits_of(shown_limits(row.limits, shows_all)), "confinement": confinement}
     cuts = leave_out(view, "recipes", RECIPES_BYTES, of_device(row.name, "recipes"))
     return results.DeviceView.model_validate(with_cuts(view, cuts))
 

@@ -179,10 +179,12 @@ class DeviceView(MayBeCut):
     state: str = Field(description="ONLINE takes new tasks.")
     type: str = Field(description="What device_type of a task asks for.")
     capabilities: list[Any]
+    labels: list[Any] = Field(description="What policies know it by.")
     max_concurrent: int = Field(description="Attempts that it runs at once.")
     used: int = Field(description="Of those, now.")
     recipes: Json | None = Field(description="Named commands with parameters, for requests in words.")
     limits: Json = Field(description="Of one command, and when its work pauses.")
+    confinement: str = Field(description="What its commands are behind.")
 
 
 class DeviceList(Result):

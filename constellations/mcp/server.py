@@ -37,6 +37,7 @@ from agents import outages
 from agents.errors import AgentsError
 from agents.machines import TransitionNotAllowed
 from agents.parsers import check
+from agents.secret_values import mask, mask_json, mask_value
 from constellations import telling
 from constellations.mcp import resources
 from constellations.mcp.access import Caller
@@ -81,7 +82,7 @@ def make_server(admit: Admit) -> Server[Any]:
     async def list_resources(ctx: Context, params: Any) -> ListResourcesResult:
         caller = await admitted(admit, ctx)
         found, following = await _asked(resources.newest, caller, params.cursor if params is not None else None)
-        shown = [Resource(mime_type=resources.JSON, **each) for each in found]
+        shown = [Resource(mime_type=resources.JSON, **each) for each in mask_value(found)]
         return ListResourcesResult(resources=shown, next_cursor=following)
 
     async def list_templates(ctx: Context, params: Any) -> ListResourceTemplatesResult:
@@ -91,6 +92,7 @@ def make_server(admit: Admit) -> Server[Any]:
     async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         caller = await admitted(admit, ctx)
         text, media_type = await _asked(resources.read, caller, params.uri)
+        text = mask_json(text.encode()).decode() if media_type == resources.JSON else mask(text)
         return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, mime_type=media_type, text=text)])
 
     return Server(
@@ -123,7 +125,7 @@ async def admitted(admit: Admit, ctx: Context) -> Caller:
     except AuthenticationFailed as error:
         raise MCPError(code=NOT_AUTHENTICATED, message=str(error.detail)) from error
     except AgentsError as error:
-        raise MCPError(code=INTERNAL_ERROR, message=told(error)) from error
+        raise MCPError(code=INTERNAL_ERROR, message=mask(told(error))) from error
 
 
 async def answer(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> CallToolResult:
@@ -138,9 +140,9 @@ async def answer(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> Ca
     except Exception:
         log.exception("the MCP tool %s broke", tool.name)
         return failed(BROKEN)
-    shown = result.model_dump_json(by_alias=True)
-    content = TextContent(type="text", text=shown)
-    return CallToolResult(content=[content], structured_content=result.model_dump(mode="json", by_alias=True))
+    shown = mask_json(result.model_dump_json(by_alias=True).encode())
+    content = TextContent(type="text", text=shown.decode())
+    return CallToolResult(content=[content], structured_content=mask_value(result.model_dump(mode="json", by_alias=True)))
 
 
 def _run(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> Result:
@@ -156,11 +158,11 @@ async def _asked(read: Callable[..., Any], *given: Any) -> Any:
             return await database_sync_to_async(read)(*given)
     except AgentsError as error:
         code = INTERNAL_ERROR if error.status >= 500 else INVALID_PARAMS
-        raise MCPError(code=code, message=told(error)) from error
+        raise MCPError(code=code, message=mask(told(error))) from error
 
 
 def failed(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
+    return CallToolResult(content=[TextContent(type="text", text=mask(text))], is_error=True)
 
 
 def told(error: Exception) -> str:

@@ -34,6 +34,11 @@ def token_for(user, session: Session | None = None) -> Token:
     return token_create(user, "agent", ALL, DAY, by="system", session=None if session is None else session.pk)[0]
 
 
+def token_of_another() -> Token:
+    """Of an admin, who sees everything and has a part in nothing."""
+    return token_for(person("another", "admin"))
+
+
 def started(user, token: Token, **more) -> Session:
     return session_create(user, by=author(token), **more)
 
@@ -345,12 +350,13 @@ def refused(approval: int, token: Token) -> str:
 
 
 def test_a_token_decides_nothing_in_what_it_started_or_what_descends_from_it(operator, session):
-    token, other = token_for(operator), token_for(operator)
+    token, other, second = token_for(operator), token_of_another(), token_for(operator)
     first = started(operator, token)
     child = started(operator, token_for(operator, first))
     own, below = (add_approvals(each, asked_at=now_iso())[0] for each in (first, child))
     assert f"in session {first.pk} that this token started" in refused(own, token)
-    assert f"descends from session {first.pk}" in refused(below, token)
+    assert f"in session {child.pk} that token {child.token_key}, of the same user, started" in refused(below, token)
+    assert f"that token {token.token_key}, of the same user, started" in refused(own, second)
     assert approval_decide(own, "approve", by=author(other))[1]
     assert approval_decide(below, "approve", by=f"user:{operator.pk}")[1]
 
@@ -367,44 +373,48 @@ def test_a_token_of_a_session_decides_nothing_in_its_family(operator, session):
 
 
 def test_a_token_decides_nothing_in_work_that_it_asked_for_in_a_session_of_a_person(operator, session):
-    token, other = token_for(operator), token_for(operator)
+    token, other, second = token_for(operator), token_of_another(), token_for(operator)
     before = add_approvals(session, asked_at=now_iso())[0]
     begun(session, author(token))
     asked = add_approvals(session, asked_at=now_iso())[0]
     assert f"by work in session {session.pk} that this token started" in refused(asked, token)
+    assert f"that token {token.token_key}, of the same user, started" in refused(asked, second)
     child = started(operator, token_for(operator, session))
-    assert "by work in session" in refused(add_approvals(child, asked_at=now_iso())[0], token)
+    assert f"in session {child.pk} that token" in refused(add_approvals(child, asked_at=now_iso())[0], token)
     assert approval_decide(before, "approve", by=author(token))[1]
     assert approval_decide(asked, "approve", by=author(other))[1]
 
 
-def test_a_proposal_is_not_decided_by_a_token_that_its_author_descends_from(operator, session):
-    token, other, gone = (token_for(operator) for _ in range(3))
+def test_a_proposal_is_not_decided_by_a_token_of_the_same_user(operator, session):
+    token, gone, other = token_for(operator), token_for(operator), token_of_another()
     first = started(operator, token)
     proposer = token_for(operator, first)
 
     def proposed(by: Token) -> int:
         return add_approvals(session, kind="edit", action={"tool": "edit", "author": author(by)})[0]
 
-    assert "which descends from this one" in refused(proposed(proposer), token)
+    assert f"by token {proposer.token_key}, of the same user" in refused(proposed(proposer), token)
     with pytest.raises(OwnProposal):
         approval_decide(proposed(other), "reject", by=author(other))
     assert approval_decide(proposed(other), "reject", by=author(token))[1]
+    assert approval_decide(proposed(token), "reject", by=author(other))[1]
+    assert approval_decide(proposed(token), "reject", by=f"user:{operator.pk}")[1]  # a person at a login
     left = proposed(gone)
     token_revoke(gone, by="system")
     assert "which has been revoked" in refused(left, token)
 
 
 def test_tokens_that_were_made_with_one_another_count_as_one(operator, session):
-    maker, other = token_for(operator), token_for(operator)
+    maker, other = token_for(operator), token_of_another()
     made = token_create(operator, "agent", ALL, DAY, by=author(maker))[0]
     last = token_create(operator, "agent", ALL, DAY, by=author(made))[0]
     first = started(operator, maker)
-    for token in (maker, made, last):
-        assert "that this token started" in refused(add_approvals(first)[0], token)
-    assert "that this token started" in refused(add_approvals(started(operator, last))[0], maker)
+    assert "that this token started" in refused(add_approvals(first)[0], maker)
+    for token in (made, last):
+        assert f"that token {maker.token_key}, of the same user, started" in refused(add_approvals(first)[0], token)
+    assert f"that token {last.token_key}, of the" in refused(add_approvals(started(operator, last))[0], maker)
     proposed = add_approvals(session, kind="edit", action={"tool": "edit", "author": author(made)})[0]
-    assert "which descends from this one" in refused(proposed, maker)
+    assert f"by token {made.token_key}, of the same user" in refused(proposed, maker)
     assert approval_decide(proposed, "reject", by=author(other))[1]
 
 

@@ -7,7 +7,6 @@ from agents import services
 from agents.errors import ActorEnded
 from agents.machines import MACHINES
 from agents.models import Event, InboxItem, Session
-from agents.parsers import BODY_BYTES
 from agents.permissions import groups_of
 from agents.replay import snapshot
 from tests.agents.conftest import PLAN, Rest, add_actor, add_agents, add_interaction, record
@@ -276,14 +275,15 @@ def test_agents_of_others_are_not_there(session, viewer):
     assert Rest(viewer).get("/api/agents/").json()["results"] == []
 
 
-def test_a_device_is_made_by_an_operator_once(rest, viewer):
+def test_a_device_is_made_by_an_admin_once(rest, viewer, admin_user):
     body = {"name": "laptop", "capabilities": ["train"], "limits": {"seconds": 60}, "max_concurrent": 2}
-    answer = rest.post("/api/devices/", body)
+    answer = Rest(admin_user).post("/api/devices/", body)
     assert answer.status_code == 201
     assert rest.get(f"/api/devices/{answer.json()['id']}/").json()["limits"] == {"seconds": 60}
-    again = rest.post("/api/devices/", body)
+    again = Rest(admin_user).post("/api/devices/", body)
     assert (again.status_code, again.json()["code"]) == (409, "device_exists")
-    assert Rest(viewer).post("/api/devices/", {**body, "name": "other"}).status_code == 403
+    for other in (rest, Rest(viewer)):
+        assert other.post("/api/devices/", {**body, "name": "other"}).status_code == 403
 
 
 def test_all_machine_tables_are_served(rest):
@@ -338,8 +338,8 @@ def test_a_malformed_body_is_a_400_that_says_why(rest, session, body, says):
     assert events_of(session) == before
 
 
-def test_a_huge_body_is_413(rest, session):
-    answer = rest.post(f"/api/sessions/{session.pk}/interactions", b'{"plan": "' + b"x" * BODY_BYTES + b'"}')
+def test_a_huge_body_is_413(rest, session, settings):
+    answer = rest.post(f"/api/sessions/{session.pk}/interactions", b'{"plan": "' + b"x" * settings.BODY_BYTES + b'"}')
     assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
 
 
@@ -392,8 +392,8 @@ def test_a_large_but_possible_id_finds_nothing(rest):
 
 
 @pytest.mark.parametrize("limits", [{"seconds": -1}, {"seconds": "5"}, {"seconds": True}, {"seconds": 1.5}])
-def test_limits_of_a_device_are_whole_numbers(rest, limits):
-    answer = rest.post("/api/devices/", {"name": "d", "limits": limits})
+def test_limits_of_a_device_are_whole_numbers(admin_user, limits):
+    answer = Rest(admin_user).post("/api/devices/", {"name": "d", "limits": limits})
     assert answer.status_code == 400
     assert answer.json()["problems"][0]["key"] == "limits.seconds"
 

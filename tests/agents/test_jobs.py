@@ -1,5 +1,8 @@
 """What django-q2 runs: runners are asked for when they are missing, and a delivery too many changes nothing."""
 
+import os
+import signal
+import subprocess
 from datetime import timedelta
 
 import pytest
@@ -14,9 +17,9 @@ from agents.models import Runner
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def living_runner() -> Locked:
+def living_runner(pid: int = 1) -> Locked:
     row = Runner.objects.create(
-        host=runtime.host(), pid=1, pid_start=1, files=str(runtime.runtime_dir()),
+        host=runtime.host(), pid=pid, pid_start=1, files=str(runtime.runtime_dir()),
         started_at=timezone.now(), renewed_at=timezone.now(),
     )  # fmt: skip
     return Locked(runtime.runtime_dir(), row.pk)
@@ -54,6 +57,23 @@ def test_a_runner_whose_lock_is_free_does_not_count_as_alive():
     assert jobs.live_runners() == 1
     lock.close()
     assert jobs.live_runners() == 0
+
+
+def test_a_runner_that_has_outlived_its_cluster_does_not_count():
+    """It is about to end, so the runner of the cluster in its place must not think itself one too many."""
+    cluster = subprocess.Popen(
+        ["sh", "-c", "sleep 600 & echo $!; wait"], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    worker = int(cluster.stdout.readline())
+    lock = living_runner(worker)
+    try:
+        assert jobs.live_runners() == 1
+        cluster.kill()
+        cluster.wait()
+        assert jobs.live_runners() == 0
+    finally:
+        os.kill(worker, signal.SIGKILL)
+        lock.close()
 
 
 def test_the_safety_net_asks_for_as_many_as_are_missing(settings):

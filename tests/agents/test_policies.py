@@ -1,12 +1,17 @@
 """Policies: what the rules say of a call, and how they are kept."""
 
+import shlex
+
 import pytest
 
 from agents import policies
 from agents.acting.policies import (
-    TARGET_LENGTH,
+    SEARCHED,
+    Act,
     Judgement,
+    Place,
     Rule,
+    Site,
     action_digest,
     judge,
     target_of,
@@ -23,12 +28,18 @@ ASK = Rule(tool="*", decision="ask", critical=True, note="somebody looks first")
 ALLOW = Rule(tool="command", pattern="^make", note="builds are fine")
 
 
+def command(line):
+    """A call of the tool `command`, from what its target is to be."""
+    return Act("command", {"argv": shlex.split(line)})
+
+
+LAPTOP = Site("laptop", ("lab", "own"))
 # what the rules say
 
 
 def test_a_call_that_no_rule_fits_is_allowed():
-    assert judge([], [], "command", "ls", "laptop") == Judgement("allow", False, "")
-    assert judge([DENY], [DENY], "command", "ls", "laptop").decision == "allow"
+    assert judge([], [], command("ls"), LAPTOP) == Judgement("allow", False, "")
+    assert judge([DENY], [DENY], command("ls"), LAPTOP).decision == "allow"
 
 
 @pytest.mark.parametrize(
@@ -41,7 +52,7 @@ def test_a_call_that_no_rule_fits_is_allowed():
     ],
 )
 def test_the_first_rule_that_fits_counts(rules, target, decision):
-    assert judge(rules, [], "command", target, "laptop").decision == decision
+    assert judge(rules, [], command(target), LAPTOP).decision == decision
 
 
 SHELL = "sh -c 'echo x; rm -rf \"$HOME\"'"
@@ -73,12 +84,12 @@ SHELL = "sh -c 'echo x; rm -rf \"$HOME\"'"
     ],
 )
 def test_what_a_shell_runs_is_judged_as_a_shells(rule, target, decision):
-    assert judge([rule, ASK], [], "command", target, "laptop").decision == decision
+    assert judge([rule, ASK], [], command(target), LAPTOP).decision == decision
 
 
 def test_the_command_of_a_shell_is_judged_whole_however_long_it_is():
-    line = f"echo {'x' * TARGET_LENGTH}; rm -rf y"
-    assert judge([DENY], [], "command", target_of("command", {"argv": ["sh", "-c", line]}), "laptop").decision == "deny"
+    line = f"echo {'x' * 30_000}; rm -rf y"
+    assert judge([DENY], [], Act("command", {"argv": ["sh", "-c", line]}), LAPTOP).decision == "deny"
 
 
 @pytest.mark.parametrize(
@@ -93,12 +104,16 @@ def test_the_command_of_a_shell_is_judged_whole_however_long_it_is():
 )
 def test_a_task_can_only_tighten_what_the_installation_says(rules, own, expected):
     target = "rm -r build" if DENY in (*rules, *own) else "make"
-    assert judge(rules, own, "command", target, "laptop") == expected
+    assert judge(rules, own, command(target), LAPTOP) == expected
 
 
 @pytest.mark.parametrize(
     ("rule", "fits"),
     [
+        (Rule(label="lab", decision="deny"), True),
+        (Rule(label="l?b", device="laptop", decision="deny"), True),
+        (Rule(label="prod*", decision="deny"), False),
+        (Rule(label="laptop", decision="deny"), False),
         (Rule(tool="write_*", decision="deny"), True),
         (Rule(tool="WRITE_*", decision="deny"), False),
         (Rule(tool="write", decision="deny"), False),
@@ -110,13 +125,40 @@ def test_a_task_can_only_tighten_what_the_installation_says(rules, own, expected
     ],
 )
 def test_a_rule_fits_when_tool_device_and_target_do(rule, fits):
-    assert (judge([rule], [], "write_file", "config/.env", "laptop").decision == "deny") is fits
+    assert (judge([rule], [], Act("write_file", {"path": "config/.env", "content": ""}), LAPTOP).decision == "deny") is fits
 
 
-def test_a_pattern_is_searched_in_the_beginning_of_a_long_target():
-    rule = Rule(pattern="needle", decision="deny")
-    assert judge([rule], [], "command", "x" * (TARGET_LENGTH - 6) + "needle", "d").decision == "deny"
-    assert judge([rule], [], "command", "x" * TARGET_LENGTH + "needle", "d").decision == "allow"
+def test_a_pattern_is_searched_in_all_of_a_long_target_and_beyond_that_nothing_is_allowed():
+    rule = Rule(pattern="needle", decision="deny", note="found")
+    long = Act("command", {"argv": ["echo", "x" * 100_000, "needle"]})
+    assert judge([rule], [], long, LAPTOP) == Judgement("deny", False, "found")
+    longer = Act("command", {"argv": ["echo", "x" * SEARCHED]})
+    assert judge([rule], [], longer, LAPTOP).decision == "deny"
+    assert "can be judged" in judge([rule], [], longer, LAPTOP).note
+    assert judge([Rule(decision="allow")], [], longer, LAPTOP).decision == "allow"
+
+
+def test_where_case_does_not_matter_to_files_it_does_not_to_patterns():
+    rule = Rule(tool="read_file", pattern=r"^secret\.txt$", decision="deny")
+    for any_case, decision in ((True, "deny"), (False, "allow")):
+        act = Act("read_file", {"path": "SECRET.txt"}, lambda path, any_case=any_case: Place(path, "", any_case))
+        assert judge([rule], [], act, LAPTOP).decision == decision
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"path": "a", "to": "secret"}, {"path": "secret", "to": "a"}, {"to": [{"x": "./secret"}]}]
+)
+def test_all_that_a_tool_is_given_is_judged(arguments):
+    deny = Rule(pattern="^secret$", decision="deny")
+    allow = Rule(pattern="^[a-r]$")
+    assert judge([deny], [], Act("copy", arguments), LAPTOP).decision == "deny"
+    assert judge([allow, ASK], [], Act("copy", arguments), LAPTOP).decision == "ask"
+    assert judge([allow, ASK], [], Act("copy", {"path": "a", "to": "b"}), LAPTOP).decision == "allow"
+
+
+def test_the_file_that_a_command_says_it_writes_is_judged():
+    deny = Rule(pattern="^settings.ini$", decision="deny")
+    assert judge([deny], [], Act("command", {"argv": ["make"]}, writes="./settings.ini"), LAPTOP).decision == "deny"
 
 
 @pytest.mark.parametrize(
@@ -213,6 +255,7 @@ def test_policies_are_listed_in_the_order_in_which_they_count(rest):
         ({"tool": ""}, "tool"),
         ({"device": "  "}, "device"),
         ({"device": "x" * 81}, "device"),
+        ({"label": ""}, "label"),
         ({"order": 1.5}, "order"),
         ({"order": True}, "order"),
         ({"order": 10**7}, "order"),

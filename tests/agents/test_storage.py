@@ -1,12 +1,15 @@
 """The hand-written statements' edges: waiting for SQLite's one lock, many rows at once."""
 
+import gc
+import sqlite3
 import threading
 
 import pytest
 from django.db import OperationalError, connection, connections
 
-from agents import services, storage
+from agents import jobs, services, storage
 from agents.models import InboxItem, Session
+from agents.records import door
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -71,3 +74,94 @@ def test_many_rows_are_changed_at_once(operator):
         storage.store().update(storage.cursor(), "agents_inboxitem", (("state", "text"), ("result", "json")), rows)
     assert set(InboxItem.objects.values_list("state", flat=True)) == {"done"}
     assert [item.result["n"] for item in InboxItem.objects.order_by("pk")] == ids
+
+
+# What a search for garbage closes
+
+
+@pytest.fixture
+def always_searching():
+    """Python searches for garbage wherever it may."""
+    before = gc.get_threshold()
+    gc.set_threshold(1)
+    yield
+    gc.set_threshold(*before)
+
+
+@pytest.mark.parametrize("opened", ["door", "writing"])
+def test_nobody_searches_for_garbage_while_he_holds_the_lock(operator, always_searching, opened):
+    session = services.session_create(operator, "first", by="user:1")
+    mine, seen = threading.get_ident(), []
+
+    def note(phase: str, info: dict) -> None:
+        if phase == "start" and threading.get_ident() == mine:
+            seen.append(connection.in_atomic_block)
+
+    gc.callbacks.append(note)
+    try:
+        with door(session.pk, "user:1") if opened == "door" else storage.writing():
+            Session.objects.update(title="second")
+    finally:
+        gc.callbacks.remove(note)
+    assert seen
+    assert not any(seen)
+
+
+of_sqlite = pytest.mark.skipif(connection.vendor != "sqlite", reason="only SQLite's connections are locked while they wait")
+
+
+@of_sqlite
+def test_a_writer_does_not_wait_for_who_waits_for_it(operator, always_searching):
+    """What a thread has left behind is closed by whoever finds it, and its connection is in use as long as it waits."""
+    session = services.session_create(operator, "first", by="user:1")
+    waiting, met = threading.Event(), []
+
+    def write() -> None:
+        connection.ensure_connection()
+        raw = connection.connection
+        raw.execute("PRAGMA busy_timeout = 5000")
+        circle: list = [raw.execute("SELECT 1 UNION SELECT 2")]
+        circle.append(circle)
+        del circle
+        raw.set_trace_callback(lambda statement: waiting.set())
+        try:
+            Session.objects.filter(pk=session.pk).update(title="second")
+        except OperationalError as error:
+            met.append(str(error))
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=write)
+    with door(session.pk, "user:1"):
+        thread.start()
+        assert waiting.wait(30)
+    thread.join()
+    assert met == []
+    assert Session.objects.get(pk=session.pk).title == "second"
+
+
+@of_sqlite
+def test_a_writer_that_waits_leaves_nothing_behind(other_writer, operator):
+    def cursors() -> int:
+        return sum(issubclass(type(thing), sqlite3.Cursor) for thing in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = cursors()
+        threading.Timer(0.1, other_writer.set).start()
+        services.session_create(operator, "second", by="user:1")
+        assert cursors() <= before + 5
+    finally:
+        gc.enable()
+
+
+def test_who_asks_for_a_runner_waits_as_everybody(other_writer, monkeypatch):
+    monkeypatch.setattr(storage, "BUSY_S", 0.02)
+    if connection.vendor == "sqlite":  # its own patience would be 20 s, and its connection in use as long
+        with pytest.raises(OperationalError, match="locked"):
+            jobs.ask_for_runner()
+    other_writer.set()
+    monkeypatch.setattr(storage, "BUSY_S", 5.0)
+    jobs.ask_for_runner()
+    assert jobs.runners_asked_for() >= 1

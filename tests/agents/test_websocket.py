@@ -19,7 +19,7 @@ from django.test import Client
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from agents import consumers, pieces, replay, services
+from agents import consumers, live_views, pieces, replay, services
 from agents.consumers import Closed, Window, acknowledged_by, since_of
 from agents.models import Token
 from agents.pieces import frames, snapshot_messages
@@ -32,6 +32,7 @@ DEADLINE_S = 5
 START_S = 30
 STOP_S = 10
 """Seconds a server's process may take to start and to stop."""
+HOST = (b"host", b"localhost:8000")
 ORIGIN = (b"origin", b"http://localhost:8000")
 
 
@@ -157,6 +158,9 @@ def whole(messages):
 
 class Live(WebsocketCommunicator):
     """A client of the live view."""
+
+    def __init__(self, application, path, headers=(), **more):
+        super().__init__(application, path, headers=[HOST, *headers], **more)
 
     async def message(self):
         """The next one, from its parts where it came in parts."""
@@ -362,7 +366,17 @@ async def test_a_login_comes_with_a_cookie_from_a_page_of_ours(session, operator
         assert (await client.message())["type"] == "snapshot"
 
 
-@pytest.mark.parametrize("origin", [[], [(b"origin", b"https://evil.example")], [(b"origin", b"null")]])
+@pytest.mark.parametrize(
+    "origin",
+    [
+        [],
+        [(b"origin", b"https://evil.example")],
+        [(b"origin", b"null")],
+        [(b"origin", b"http://localhost:9000")],
+        [(b"origin", b"http://localhost")],
+        [(b"origin", b"https://localhost:8000")],
+    ],
+)
 async def test_a_cookie_from_elsewhere_is_refused_before_the_handshake(session, operator, origin):
     cookie = await sync_to_async(cookie_of)(operator)
     client = Live(application, f"/ws/sessions/{session.pk}/", headers=[cookie, *origin])
@@ -421,7 +435,7 @@ async def test_a_malformed_message_is_answered_and_closed_with_4400(session, tok
 
 @pytest.mark.parametrize("end", ["revoked", "expired", "inactive", "given away"])
 async def test_a_login_that_ends_ends_the_connection(session, token, operator, viewer, end, monkeypatch):
-    monkeypatch.setattr(consumers, "RECHECK_S", 0.05)
+    monkeypatch.setattr(live_views, "RECHECK_S", 0.05)
 
     @sync_to_async
     def spoil():
@@ -441,7 +455,7 @@ async def test_a_login_that_ends_ends_the_connection(session, token, operator, v
 
 
 async def test_a_logout_ends_the_connection(session, operator, monkeypatch):
-    monkeypatch.setattr(consumers, "RECHECK_S", 0.05)
+    monkeypatch.setattr(live_views, "RECHECK_S", 0.05)
     cookie = await sync_to_async(cookie_of)(operator)
     async with live(session, headers=[cookie, ORIGIN]) as client:
         assert (await client.message())["type"] == "snapshot"
@@ -493,7 +507,7 @@ def listening():
 def daphne(listening, session, tmp_path):
     """Daphne as a process of its own on the test's database; gives its address."""
     own = {"DATABASE_URL": database_url(), "ORRERY_STATE_DIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "project.settings"}
-    command = [sys.executable, "-m", "daphne", "--fd", str(listening.fileno()), "project.asgi:application"]
+    command = [sys.executable, "-m", "project.web_server", "--fd", str(listening.fileno()), "project.asgi:application"]
     log = tmp_path / "daphne.log"
     with log.open("wb") as out:
         process = subprocess.Popen(

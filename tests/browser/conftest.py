@@ -45,6 +45,7 @@ class Installation:
             "ORRERY_STATE_DIR": str(folder),
             "DATABASE_URL": f"sqlite:///{folder / 'browser.sqlite3'}",
             "ORRERY_RUNNERS": "1",
+            "ORRERY_WRITABLE": str(folder.parent),  # where tests have files for their commands
         }
         self._env = {**os.environ, **state}
 

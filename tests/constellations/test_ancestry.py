@@ -11,6 +11,7 @@ from agents.models import Session
 from agents.services import command_submit, device_create, session_create, token_create
 from constellations.commands import constellation_fork
 from tests.agents.conftest import Rest, add_approvals
+from tests.conftest import person
 from tests.constellations.planting import noop, plant
 from tests.constellations.test_mcp_http import Web
 
@@ -52,7 +53,7 @@ def decided(approval: int):
 
 def test_over_mcp_a_token_decides_nothing_that_it_or_what_descends_from_it_has_asked_for(web, operator, session):
     by, token = program(operator)
-    other = program(operator)[1]
+    other = program(person("another", "admin"))[1]
     first = session_create(operator, by=by)
     child = session_create(operator, by=program(operator, first)[0])
     inside = program(operator, session)[1]
@@ -77,8 +78,8 @@ def test_over_mcp_an_edit_that_was_proposed_by_a_descendant_is_not_for_its_ances
         return (await client.call_tool("add_task", arguments)).structured_content["proposal"]["approval"]
 
     approval = web.ask(proposer, propose)
-    assert "which descends from this one" in web.ask(token, decided(approval))
-    assert web.ask(program(operator)[1], decided(approval)) is True
+    assert "of the same user; a person decides it" in web.ask(token, decided(approval))
+    assert web.ask(program(person("another", "admin"))[1], decided(approval)) is True
 
 
 def test_a_token_of_a_session_is_refused_over_mcp_when_that_has_ended(web, operator, engine, session):

@@ -9,7 +9,7 @@ from agents.engine import runner
 from agents.models import Agent, Approval, Event, Evidence, Loop, PhaseRecord, Transition
 from constellations.models import Attempt, Task
 from constellations.waiting import why
-from project.settings import _progress
+from project.environment import progress_of
 from tests.constellations.test_work import in_thread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
@@ -115,9 +115,10 @@ def test_an_installation_says_when_its_agents_are_stuck_and_a_task_says_better(e
         ('{"test_commands": ["("]}', "test_commands[0]: "),
     ],
 )
-def test_settings_of_progress_that_make_no_sense_are_named_when_the_installation_starts(text, says):
+def test_settings_of_progress_that_make_no_sense_are_named_when_the_installation_starts(monkeypatch, text, says):
+    monkeypatch.setenv("ORRERY_PROGRESS", text)
     with pytest.raises(ImproperlyConfigured, match=r"^ORRERY_PROGRESS must be JSON such as") as refused:
-        _progress(text)
+        progress_of("ORRERY_PROGRESS")
     assert says in str(refused.value)
 
 

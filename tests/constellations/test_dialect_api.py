@@ -9,7 +9,6 @@ from django.core.management import CommandError, call_command
 
 from agents import services
 from agents.models import InboxItem
-from agents.parsers import BODY_BYTES, DOCUMENT_BODY_BYTES
 from constellations import exporting
 from constellations.dialects import NAMES, read
 from constellations.documents import MAX_JSON_BYTES
@@ -379,12 +378,12 @@ def test_an_export_of_more_tasks_than_a_plan_has_says_so(rest, session, monkeypa
     )
 
 
-def test_only_a_body_with_a_document_may_be_that_large(rest, session):
-    body = b'{"document": "' + b" " * BODY_BYTES + b'{}"}'
+def test_only_a_body_with_a_document_may_be_that_large(rest, session, settings):
+    body = b'{"document": "' + b" " * settings.BODY_BYTES + b'{}"}'
     assert rest.post("/api/import/check", body).status_code == 400
     assert rest.post(f"/api/sessions/{session.pk}/import/", body).status_code == 400
     assert rest.post(f"/api/sessions/{session.pk}/interactions/", body).status_code == 413
-    assert rest.post("/api/import/check", b'{"document": "' + b" " * DOCUMENT_BODY_BYTES + b'"}').status_code == 413
+    assert rest.post("/api/import/check", b'{"document": "' + b" " * settings.IMPORT_BODY_BYTES + b'"}').status_code == 413
 
 
 # Numbers

@@ -13,10 +13,10 @@ from agents.verification import verify
 from constellations import dispatcher
 from constellations.dispatcher import EXAMPLE, InTurn, commands_of, execute_commands, list_tools, operations_of
 from constellations.errors import EditRefused, NoSuchConstellation
+from constellations.gate_keeping import watched_now
 from constellations.graph_reads import read_graph
 from constellations.models import Constellation, Edit
 from constellations.operations import READERS
-from constellations.planner import known_devices
 from tests.constellations.planting import noop, plant, states
 
 pytestmark = pytest.mark.django_db
@@ -126,7 +126,7 @@ def test_what_is_no_operation_is_told_in_the_words_of_operations(operation, says
 def test_a_live_graph_is_edited_in_its_owners_turn(digits):
     with door(digits.session_id, "agent:1") as opened:
         live = read_graph(digits.pk)
-        done = execute_commands([LINT, GATE], InTurn(live, opened.turn, known_devices()), author="planner", edit_id="rule:r:1")
+        done = execute_commands([LINT, GATE], InTurn(live, opened.turn, watched_now()), author="planner", edit_id="rule:r:1")
         assert (done.version, live.nodes["train"].unmet) == (2, 2)
     row = Edit.objects.get(pk=done.edit)
     assert (row.author, row.edit_id, row.version, row.diff) == ("planner", "rule:r:1", 2, done.diff)
@@ -138,7 +138,7 @@ def test_a_live_graph_stays_as_it_was_where_commands_are_refused(digits):
     with door(digits.session_id, "agent:1") as opened:
         live = read_graph(digits.pk)
         with pytest.raises(EditRefused):
-            execute_commands([LINT, {"tool": "add_tsk"}], InTurn(live, opened.turn, known_devices()), author="planner")
+            execute_commands([LINT, {"tool": "add_tsk"}], InTurn(live, opened.turn, watched_now()), author="planner")
         assert (opened.turn.drafts, "lint" in live.nodes) == ([], False)
 
 

@@ -65,7 +65,7 @@ def test_an_edit_that_changes_nothing_has_no_row(rest, digits):
     post(rest, digits, EXTRA)
     post(rest, digits, {"remove_task": {"task_id": "extra"}})
     found = post(rest, digits, {"remove_task": {"task_id": "extra"}}, status=200)
-    nothing = {"edit": None, "changed": False, "version": 3, "newest": 3, "between": [], "between_total": 0}
+    nothing = {"edit": None, "changed": False, "proposal": None, "version": 3, "newest": 3, "between": [], "between_total": 0}
     assert found.json() == nothing
 
 

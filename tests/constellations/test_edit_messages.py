@@ -198,6 +198,9 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
     (lambda: arguments({"a": {"b"}}), "operation 1 (update_task), arguments.a: set is not a value that JSON knows"),
     (lambda: arguments({"a": "\ud800"}),
      "operation 1 (update_task), arguments.a: text may not hold half a character (a lone surrogate)"),
+    (lambda: arguments({"a": "\N{BULLET}" * 8}),
+     "operation 1 (update_task), arguments.a: text may not hold what is shown in the place of a secret: write the name of the "
+     "secret, or the text itself"),
     (lambda: arguments({"n": 1 << 63}),
      "operation 1 (update_task), arguments.n: the number is out of range; put it in quotes if it is text"),
     (lambda: str(EditGiven()), "document: this is an edit of a constellation, and no constellation: apply it to one, "
@@ -341,6 +344,11 @@ def taken(constellation) -> None:
     made(constellation, {"add_task": noop("y")})
 
 
+def ungated(it) -> None:
+    made(it, {"add_task": noop("x", confirm=True)})
+    edit_apply(it.pk, [{"update_task": {"task_id": "x", "confirm": False}}], author="planner")
+
+
 STALE = "the edit was made on version 1, and version {} is the newest: "
 STORED_CASES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda it: edit_apply(5, [{"add_task": NOOP}], author="user:1"), "there is no constellation 5"),
@@ -350,6 +358,7 @@ STORED_CASES: list[tuple[Callable[[Any], Any], str]] = [
     (lambda it: edit_undo(it.pk, "nobody", "user:1"), "constellation {} has no edit nobody"),
     (undone_since, "cannot undo: the task x was changed again since"),
     (crowded, "limit reached: edits add at most 50 tasks in one interaction, 0 so far"),
+    (ungated, "the edit takes the gate of x away; that takes somebody who may approve it and has no part in it"),
     (ended, "constellation {} has ended (FAILED); work is added to it by reopening it"),
 ]
 

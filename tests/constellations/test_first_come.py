@@ -25,12 +25,12 @@ def come_first(monkeypatch):
         done: list[int] = []
         commit = Journal.commit
 
-        async def second(journal, batches, again=None):
+        async def second(journal, batches, *more):
             moved = [key for batch in batches for key in moved_to(state, batch)]
             if moved and not done:
                 done.append(moved[0])
                 in_thread(act, moved[0])
-            return await commit(journal, batches, again)
+            return await commit(journal, batches, *more)
 
         monkeypatch.setattr(Journal, "commit", second)
         return done
@@ -85,13 +85,13 @@ def test_where_others_record_too_the_end_is_decided_under_the_lock(engine, devic
     """An edit that comes before the end, after another one, costs no reading of everything."""
     commit, hydrate, came, read = Journal.commit, Drive.hydrate, [], []
 
-    async def second(journal, batches, again=None):
+    async def second(journal, batches, *more):
         asks = any(batch.head == UNDECIDED for batch in batches)
         if asks if came else any(ends_a_task(batch) for batch in batches):
             came.append(asks)
             if len(came) < 3:
                 in_thread(add, f"x{len(came)}")
-        return await commit(journal, batches, again)
+        return await commit(journal, batches, *more)
 
     def add(task_id: str) -> None:
         edit_apply(Constellation.objects.get().pk, [{"add_task": noop(task_id)}], author=BY)

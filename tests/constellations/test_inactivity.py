@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from agents import services
 from agents.models import Actor, Event
 from constellations.models import Constellation
-from project.settings import _seconds
+from project.environment import seconds_of
 from tests.constellations.test_work import command, in_thread, inbox_rests, noop, query, something_runs
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
@@ -83,4 +83,4 @@ def test_a_paused_actor_ends_with_its_work_and_with_what_it_held(engine, device,
 def test_a_limit_that_is_no_time_is_named(monkeypatch, text):
     monkeypatch.setenv("ORRERY_IDLE_S", text)
     with pytest.raises(ImproperlyConfigured, match=r"^ORRERY_IDLE_S must be a number of seconds above 0, such as 600, not"):
-        _seconds("ORRERY_IDLE_S", 600)
+        seconds_of("ORRERY_IDLE_S", 600)

@@ -333,9 +333,10 @@ def test_constellations_come_newest_first_in_pages(program, session, digits):
 
 
 def test_devices_are_listed_by_name(program):
-    services.device_create("gpu_server", by="system", type="gpu", capabilities=["train"])
+    services.device_create("gpu_server", by="system", type="gpu", capabilities=["train"], labels=["prod"])
     found = program("list_devices")
     gpu = {"name": "gpu_server", "state": "ONLINE", "type": "gpu", "capabilities": ["train"], "max_concurrent": 4, "used": 0}
+    gpu["labels"] = ["prod"]
     assert any(gpu.items() <= row.items() for row in found["devices"])
     assert [row["name"] for row in found["devices"]] == sorted(row["name"] for row in found["devices"])
     assert found["next"] is None

@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.live]
 STOP_S = 10.0
 """Within which a server has to be gone after SIGTERM; what is wrong when a thread or a task holds it up lasts for ever."""
 SERVERS = {
-    "daphne": ("-m", "daphne", "--bind", "127.0.0.1", "--port"),
+    "daphne": ("-m", "project.web_server", "--bind", "127.0.0.1", "--port"),
     "uvicorn": ("-m", "uvicorn", "--host", "127.0.0.1", "--lifespan", "on", "--port"),
 }
 LISTED = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -248,7 +248,7 @@ def test_a_body_that_is_too_large_is_refused_as_everywhere(web, token):
         answer = connection.getresponse()
         said = json.loads(answer.read())
         assert (answer.status, answer.headers["content-type"]) == (413, "application/problem+json")
-        assert (said["code"], said["detail"]) == ("body_too_large", "a body has at most 2000000 bytes")
+        assert (said["code"], said["detail"]) == ("body_too_large", "a body has at most 2000000 bytes here")
 
 
 @pytest.mark.parametrize("name", ["\ud800", "a\x00b", "add_task" * 1000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -52,9 +53,9 @@ def talk_to(environment, token, what, mode="auto"):
     return async_to_sync(talk)()
 
 
-def run(environment, **more):
+def run(environment, said="", **more):
     return subprocess.run(
-        [sys.executable, "manage.py", "mcp"], cwd=settings.BASE_DIR, env={**environment, **more}, input="", text=True,
+        [sys.executable, "manage.py", "mcp"], cwd=settings.BASE_DIR, env={**environment, **more}, input=said, text=True,
         capture_output=True, timeout=END_S, check=False,
     )  # fmt: skip
 
@@ -102,6 +103,28 @@ def test_a_token_that_is_no_good_any_more_stops_at_once(environment, operator, d
     said = talk_to(environment, text, look)
     words = "there is no such token" if how == "revoked" else "the token has expired"
     assert [words in each for each in said] == [True, True]
+
+
+def test_a_key_that_is_there_twice_is_refused_as_over_http(environment, operator, digits):
+    """The SDK would take the second."""
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    lines = [
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        '{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "add_task", "arguments": {"constellation_id": '
+        f'{digits.pk}, "task_id": "lint", "task_id": "other", "tool": "noop"}}}}}}',
+        '{"jsonrpc": "2.0", "id": 3, "id": 4, "method": "tools/list"}',
+        "this is no JSON",
+    ]
+    done = run(environment, "".join(f"{line}\n" for line in lines), ORRERY_TOKEN=make_token(operator, "read", "edit")[1])
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    refused = {answer["id"]: answer["error"]["message"] for answer in answers if "error" in answer}
+    assert refused == {
+        2: "the message is not JSON: the key 'task_id' is there twice",
+        None: "the message is not JSON: the key 'id' is there twice",
+    }
+    assert [answer["id"] for answer in answers if "result" in answer] == [1]
+    assert (done.returncode, set(states(digits))) == (0, {"fetch"})
 
 
 def test_without_a_token_it_says_how_to_make_one(environment):

@@ -16,6 +16,7 @@ from constellations.edits import edit_apply
 from constellations.models import Constellation, Task
 from constellations.undoing import edit_undo
 from tests.agents.conftest import Rest, add_approvals
+from tests.conftest import person
 from tests.constellations.planting import noop, plant
 from tests.constellations.test_work import command, query, states
 
@@ -28,6 +29,12 @@ def program(user) -> tuple[str, str]:
     """A token: (its author's name, its text)."""
     token, text = token_create(user, "agent", SCOPES, timedelta(days=1), by="system")
     return f"token:{token.token_key}", text
+
+
+@pytest.fixture
+def another(roles) -> tuple[str, str]:
+    """A token of an admin, who sees everything and has a part in nothing."""
+    return program(person("another", "admin"))
 
 
 @pytest.fixture
@@ -51,7 +58,7 @@ def refused_over_rest(text: str, approval: Approval) -> str:
     return answer.json()["detail"]
 
 
-def test_a_token_does_not_approve_what_it_wrote_into_the_run_of_a_person(engine, operator, verified):
+def test_a_token_does_not_approve_what_it_wrote_into_the_run_of_a_person(engine, operator, another, verified):
     device_create("laptop", by="system")
     by, text = program(operator)
     made_with = token_create(operator, "made", SCOPES, timedelta(days=1), by=by)[1]
@@ -69,13 +76,13 @@ def test_a_token_does_not_approve_what_it_wrote_into_the_run_of_a_person(engine,
     engine.run(until_waiting(4))
     for task_id in ("g", "evil"):
         approval = waiting_for(task_id)
-        for own in (text, made_with):
+        for own in (text, made_with, program(operator)[1]):
             told = refused_over_rest(own, approval)
             assert (
                 f"approval {approval.pk} was asked for by task {task_id}, which token {by[6:]} has written or changed" in told
             )
     assert states(constellation)["g"] == "RUNNING"
-    other = Rest(token=program(operator)[1])
+    other = Rest(token=another[1])
     assert other.post(f"/api/approvals/{waiting_for('g').pk}/decision", {"decision": "approve"}).status_code == 200
     for task_id in ("h", "moved"):  # nothing of them is the token's
         assert approval_decide(waiting_for(task_id).pk, "approve", by=by)[1]
@@ -127,7 +134,9 @@ def test_a_token_does_not_approve_what_it_let_begin_again(engine, operator, veri
     assert approval_decide(waiting_for("f").pk, "approve", by=by)[1]  # this time a person let it begin
 
 
-def test_what_a_token_wrote_is_not_its_own_to_approve_in_a_fork_either_nor_when_it_is_reopened(engine, operator, verified):
+def test_what_a_token_wrote_is_not_its_own_to_approve_in_a_fork_either_nor_when_it_is_reopened(
+    engine, operator, another, verified
+):
     device_create("laptop", by="system")
     by, text = program(operator)
     person = f"user:{operator.pk}"
@@ -140,11 +149,11 @@ def test_what_a_token_wrote_is_not_its_own_to_approve_in_a_fork_either_nor_when_
     engine.run(until_waiting(2))
     forked = Approval.objects.get(state="waiting", session=item.session_id)
     assert "asked for by task evil, which token" in refused_over_rest(text, forked)
-    assert approval_decide(forked.pk, "approve", by=program(operator)[0])[1]
+    assert approval_decide(forked.pk, "approve", by=another[0])[1]
 
 
 @pytest.mark.parametrize("kind", ["task", "tool", "question", "lost"])
-def test_whatever_is_asked_about_a_task_is_not_for_its_author(operator, session, verified, kind):
+def test_whatever_is_asked_about_a_task_is_not_for_its_author(operator, session, another, verified, kind):
     found = plant(session, noop("fetch"), noop("other"))
     by = program(operator)[0]
     edit_apply(found.pk, [{"op": "update_task", "parameters": {"task_id": "fetch", "name": "written"}}], author=by)
@@ -152,7 +161,7 @@ def test_whatever_is_asked_about_a_task_is_not_for_its_author(operator, session,
     with pytest.raises(OwnApproval, match="asked for by task fetch, which token"):
         approval_decide(asked["fetch"], "reject", by=by)
     assert approval_decide(asked["other"], "reject", by=by)[1]
-    assert approval_decide(asked["fetch"], "reject", by=program(operator)[0])[1]
+    assert approval_decide(asked["fetch"], "reject", by=another[0])[1]
 
 
 def test_what_too_many_tokens_have_written_a_person_decides(operator, session, verified, monkeypatch):
@@ -167,9 +176,9 @@ def test_what_too_many_tokens_have_written_a_person_decides(operator, session, v
     assert approval_decide(approval, "reject", by=f"user:{operator.pk}")[1]
 
 
-def test_a_revoked_token_that_wrote_a_task_leaves_it_to_tokens_without_a_part(operator, session, verified):
+def test_a_revoked_token_that_wrote_a_task_leaves_it_to_tokens_without_a_part(operator, session, another, verified):
     found = plant(session, noop("fetch"))
-    (by, _), (other, _) = program(operator), program(operator)
+    (by, _), (other, _) = program(operator), another
     made = token_create(operator, "made", SCOPES, timedelta(days=1), by=by)[0]
     edit_apply(
         found.pk, [{"op": "update_task", "parameters": {"task_id": "fetch", "name": "a"}}], author=f"token:{made.token_key}"

@@ -26,7 +26,7 @@ from constellations.errors import EditIdTaken, EditRefused, EditRejected, NoSuch
 from constellations.models import Constellation, Edit
 from constellations.proposals import Proposals, TooManyProposals, edit_propose
 from tests.agents.conftest import Rest, make_token
-from tests.conftest import rows_of
+from tests.conftest import person, rows_of
 from tests.constellations.planting import advance, noop, plant, states
 from tests.constellations.test_mcp import Program
 
@@ -342,7 +342,11 @@ def test_a_token_that_may_only_operate_proposes_over_mcp(agent, operator, digits
     assert row.title == f"claude ({agent.by}) of operator wants to change digits: add task lint. tidy"
     assert agent("add_task", **wanted)["proposal"]["approval"] == row.pk
     assert "is a proposal of" in agent("decide_approval", approval_id=row.pk, decision="approve")
-    other = Program(make_token(operator, "read", "approve"))
+    second = Program(make_token(operator, "read", "approve"))
+    (listed,) = second("list_approvals")["approvals"]
+    told = second("decide_approval", approval_id=row.pk, decision="approve", digest=listed["digest"])
+    assert f"was asked for by token {agent.by.removeprefix('token:')}, of the same user" in told
+    other = Program(make_token(person("another", "admin"), "read", "approve"))
     (listed,) = other("list_approvals")["approvals"]
     assert (listed["kind"], listed["action"]["operations"][0]["op"]) == ("edit", "add_task")
     assert other("decide_approval", approval_id=row.pk, decision="approve", digest=listed["digest"])["changed"] is True

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from agents.devices import Limits, run_command
+from agents.devices.confinement import Walls, find_confinement
 from examples.digits.fetch import SOURCE, parts, read
 
 pytestmark = pytest.mark.live
@@ -28,6 +29,10 @@ def printed():
 def run(tmp_path, printed):
     """Runs the command of a task of the plan, or another one on a device."""
 
+    walls = Walls(
+        find_confinement("auto", tmp_path).mechanism, (tmp_path / "artifacts",), (ROOT / "examples",), hidden=(tmp_path, ROOT)
+    )
+
     async def run(task_id, command=None, device="laptop"):
         task = TASKS.get(task_id, {"command": command, "device": device})
         (tmp_path / "artifacts").mkdir(exist_ok=True)
@@ -40,6 +45,7 @@ def run(tmp_path, printed):
             timeout=60,
             env={"PYTHONPATH": str(ROOT), "ORRERY_ARTIFACTS": str(tmp_path / "artifacts"), "PYTHONDONTWRITEBYTECODE": "1"},
             on_output=printed.append,
+            walls=walls if walls.frame else None,
         )
 
     return run

@@ -19,6 +19,12 @@ FILES = sorted(EXAMPLES.glob("*.yaml"))
 TOOLS = {"command", "write_file", "edit_file", "read_file"}
 
 
+@pytest.fixture(autouse=True)
+def behind_walls(settings):
+    """As an installation has them."""
+    settings.CONFINEMENT = "auto"
+
+
 def plan_of(name: str) -> plans.Plan:
     path = EXAMPLES / name
     return plans.parse(path.read_bytes(), path.name)

@@ -138,7 +138,7 @@ def test_the_script_of_a_session_gets_what_it_begins_with(operator, device):
     config = page_data(signed_in(operator).get(f"/sessions/{session.pk}/").content.decode(), "config")
     assert config["session"] == session.pk
     assert config["may_operate"] is True
-    assert [row["name"] for row in config["devices"]] == ["laptop"]
+    assert [(row["name"], row["labels"]) for row in config["devices"]] == [("laptop", [])]
     assert config["defaults"]["task"]["state"] == "WAITING_DEPENDENCY"
     assert config["actor_choices"]["idle"] == ["ProcessInteraction", "Pause", "InactivityTimeout", "Fault", "Cancel"]
 
@@ -176,7 +176,7 @@ def test_the_list_costs_the_same_queries_however_long_it_is(operator, django_ass
 def test_the_page_of_a_session_costs_few_queries(operator, django_assert_num_queries):
     session = session_of(operator)
     client = signed_in(operator)
-    with django_assert_num_queries(6):  # as above, and the devices
+    with django_assert_num_queries(7):  # as above, the devices, and what these are behind
         client.get(f"/sessions/{session.pk}/")
 
 

@@ -61,6 +61,7 @@ class Installation:
     def __init__(self, folder: Path, database_url: str):
         self.folder, self.url, self.port = folder, database_url, free_port()
         self.env = {**os.environ, "ORRERY_STATE_DIR": str(folder), "DATABASE_URL": database_url, "ORRERY_RUNNERS": "2"}
+        self.env["ORRERY_WRITABLE"] = str(folder.parent)  # where tests have files for their commands
         self.up: subprocess.Popen | None = None
         self._output = folder / "up.out"
 

@@ -173,7 +173,7 @@ def test_a_list_counts_only_so_far(operator, django_assert_max_num_queries):
     assert f"LIMIT {COUNTED}" in queries[0]["sql"]
 
 
-POLICY = {"order": "5", "tool": "command", "pattern": "rm ", "device": "*", "decision": "deny", "note": "careful"}
+POLICY = {"order": "5", "tool": "command", "pattern": "rm ", "device": "*", "label": "*", "decision": "deny", "note": "careful"}
 
 
 def test_an_admin_keeps_policies_and_the_stream_has_it(staff, admin_user, verified):

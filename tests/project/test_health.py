@@ -19,12 +19,12 @@ def add_runner(age_s=0, state="LIVE"):
 
 
 def test_health_needs_no_login_and_counts_the_runners_that_are_alive(client):
-    assert client.get("/health/").json() == {"status": "no_runner", "database": "ok", "runners": 0}
+    assert client.get("/health/").json() == {"status": "no_runner", "database": "ok", "storage": "ok", "runners": 0}
     add_runner()
     add_runner(age_s=RUNNER_DEAD_S + 1)
     add_runner(state="ENDED")
     answer = client.get("/health/")
-    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "database": "ok", "runners": 1})
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok", "database": "ok", "storage": "ok", "runners": 1})
 
 
 def test_a_database_that_does_not_answer_is_503(client, monkeypatch):
@@ -40,3 +40,9 @@ def test_a_database_that_does_not_answer_is_503(client, monkeypatch):
 
 def test_health_cannot_be_posted_to(client):
     assert client.post("/health/").status_code == 405
+
+
+def test_a_state_folder_without_room_is_503(client, monkeypatch):
+    monkeypatch.setattr("agents.runtime.ROOM_BYTES", 1 << 62)
+    answer = client.get("/health/")
+    assert (answer.status_code, answer.json()["status"], answer.json()["storage"]) == (503, "storage_full", "full")

@@ -13,7 +13,7 @@ from django.db import OperationalError, close_old_connections, connection, conne
 from django.utils import timezone
 
 from agents import services, storage
-from agents.errors import DatabaseBusy, DatabaseGone
+from agents.errors import DatabaseBusy, DatabaseGone, StorageFull
 from agents.models import Session, Token
 from agents.outages import refusal_of
 from constellations.mcp import http
@@ -162,14 +162,14 @@ def of_sqlite(code: int) -> sqlite3.OperationalError:
     [
         (of_sqlite(sqlite3.SQLITE_BUSY), DatabaseBusy),
         (of_sqlite(sqlite3.SQLITE_BUSY_SNAPSHOT), DatabaseBusy),
-        (of_sqlite(sqlite3.SQLITE_FULL), None),
+        (of_sqlite(sqlite3.SQLITE_FULL), StorageFull),
         (sqlite3.OperationalError("of sqlite3 itself"), None),
         (psycopg.errors.LockNotAvailable(), DatabaseBusy),
         (psycopg.errors.DeadlockDetected(), DatabaseBusy),
         (psycopg.errors.AdminShutdown(), DatabaseGone),
         (psycopg.errors.IdleInTransactionSessionTimeout(), DatabaseGone),
         (psycopg.OperationalError("the connection is closed"), DatabaseGone),
-        (psycopg.errors.DiskFull(), None),
+        (psycopg.errors.DiskFull(), StorageFull),
         (psycopg.errors.UndefinedTable(), None),
         (ValueError("no error of a database"), None),
     ],

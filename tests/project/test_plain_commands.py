@@ -38,8 +38,8 @@ class PlainCommands(Installation):
         self.programs: list[subprocess.Popen] = []
 
     def start(self) -> None:
-        daphne = ["-m", "daphne", "-b", "127.0.0.1", "-p", str(self.port), "project.asgi:application"]
-        self.run("web", daphne)
+        web = ["-m", "project.web_server", "-b", "127.0.0.1", "-p", str(self.port), "project.asgi:application"]
+        self.run("web", web)
         for cluster in ("jobs", "runners"):
             self.run(cluster, ["manage.py", "qcluster"], Q_CLUSTER_NAME=cluster)
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 
 import pytest
+from django.contrib.auth.models import Group
 from jsonschema import Draft202012Validator
 
 from agents import services
@@ -21,6 +22,7 @@ class Scene:
     """An operator's client, a device, and a constellation whose first task is COMPLETED, at version 2."""
 
     def __init__(self, operator):
+        operator.groups.add(Group.objects.get_or_create(name="devices")[0])
         services.device_create("laptop", by="system")
         self.rest = Rest(operator)
         self.session = services.session_create(operator, "mine", by="system")

@@ -13,12 +13,15 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.utils import timezone
 
+from agents.models import Runner
 from agents.runtime import host, process_start
 from project import children
 from project.children import Child
 from project.instance import AlreadyUp, Instance, Record
 from project.processes import MARK, Identity, end, in_session, is_alive, look, marked, send
+from project.retired import INTERRUPTED_S, SUCCESSORS_S, TOLD_S, Retired
 from project.supervisor import ChildBroken, PortTaken, Supervisor, address_of, children_of, refuse_taken_port
 from project.watchdog import Living
 
@@ -213,7 +216,7 @@ class TestChildren:
         send(first, signal.SIGKILL)
         until(lambda: first not in running(tick(supervisor)) and running(supervisor))
         assert "child: ended with signal 9; it will be started again" in said
-        assert "child: next start in 0.5 s" in said
+        assert "child: next start in 0.1 s" in said
 
     def test_orphans_of_a_child_are_gone_before_it_starts_again(self, supervise):
         supervisor = supervise(["sh", "-c", "sleep 600 & setsid sleep 600 & wait"])
@@ -244,10 +247,10 @@ class TestChildren:
 
     def test_the_delay_doubles_up_to_its_bound_and_is_forgotten_after_steady_work(self, supervise):
         child = supervise(SLEEP).children[0]
-        delays = [child.fell(now=0.0) for _ in range(9)]
-        assert delays == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
+        delays = [child.fell(now=0.0) for _ in range(11)]
+        assert delays == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30, 30]
         child.was_ready, child.started_at = True, 100.0
-        assert child.fell(now=100.0 + children.STEADY_S + 1) == 0.5
+        assert child.fell(now=100.0 + children.STEADY_S + 1) == 0.1
 
     def test_the_log_of_the_run_before_is_kept(self, supervise, tmp_path):
         child = supervise(SLEEP).children[0]
@@ -261,6 +264,127 @@ class TestChildren:
         child.log.write_text("x" * 101)
         child.bound_log()
         assert (child.log.read_text(), (tmp_path / "child.log.1").read_text()) == ("", "x" * 101)
+
+
+RUNNERS = 30
+RECORDS = f"""
+for n in $(seq {RUNNERS}); do
+    (env -i setsid -w sleep 600; echo "runner $n saw the end of its command" >>"$0") &
+    echo begun >>"$0.begun"
+done
+wait
+"""
+"""Stands for a cluster: runners in its session, each with a command in a session of its own, whose end it records."""
+
+
+class TestWhoEndsFirst:
+    """A runner that saw the end of its command would record it as the command's own."""
+
+    @pytest.fixture
+    def records(self, tmp_path) -> Path:
+        return tmp_path / "records"
+
+    def commands(self) -> list[Identity]:
+        return [Identity(found.pid, found.start) for found in look().values() if _argv(found.pid) == b"sleep\x00600\x00"]
+
+    @pytest.fixture
+    def cluster(self, supervise, records) -> Iterator[Supervisor]:
+        supervisor = supervise(["sh", "-c", RECORDS, str(records)])
+        before = set(self.commands())
+        until(lambda: tick(supervisor) and len(set(self.commands()) - before) == RUNNERS)
+        yield supervisor
+        end(lambda seen: set(self.commands()) - before)
+
+    def test_in_a_child_that_is_killed(self, cluster, records):
+        cluster.children[0].kill()
+        assert not records.exists()
+        assert running(cluster) == set()
+
+    def test_in_what_an_earlier_up_has_left(self, cluster, records, instance):
+        cluster._look(time.monotonic())
+        instance.end_leftovers()
+        assert not records.exists()
+        assert [one for one in running(cluster) if is_alive(one)] == []
+
+
+def _argv(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has just ended
+        return b""
+
+
+class Working(Living):
+    """Of a cluster whose processes, but for the main one, are runners that work on. It is ready when a test says so."""
+
+    def started(self, now: float) -> None:
+        self.ready = False
+
+    def at_work(self, cluster: set[Identity]) -> set[Identity]:
+        return {one for one in cluster if _argv(one.pid).startswith(b"sleep")}
+
+
+def row_of(runner: Identity) -> None:
+    """The runner's row, which says that it has not ended."""
+    now = timezone.now()
+    Runner.objects.create(host=host(), pid=runner.pid, pid_start=runner.start, files="", started_at=now, renewed_at=now)
+
+
+@pytest.mark.django_db
+class TestRetired:
+    """What works goes on beside the cluster that is started in its place."""
+
+    @pytest.fixture
+    def fallen(self, supervise) -> tuple[Supervisor, Identity]:
+        """A supervisor whose cluster has lost its main process, and the runner that is left of it."""
+        supervisor = supervise(["sh", "-c", "sleep 600 & wait"], probe=Working())
+        until(lambda: len(running(tick(supervisor))) == 2)
+        child = supervisor.children[0]
+        main = identity(child.process.pid)
+        (runner,) = running(supervisor) - {main}
+        until(lambda: supervisor.children[0].probe.at_work({runner}))
+        row_of(runner)
+        send(main, signal.SIGKILL)
+        until(lambda: child.exit_code() is not None)
+        return supervisor, runner
+
+    def test_a_runner_works_on_until_there_are_others(self, fallen):
+        supervisor, runner = fallen
+        child = supervisor.children[0]
+        until(lambda: tick(supervisor) and child.retired and child.process is not None)
+        tick(supervisor)
+        assert is_alive(runner)
+        child.probe.ready = True
+        until(lambda: tick(supervisor) and not child.retired)
+        assert not is_alive(runner)
+
+    def test_one_that_does_not_come_to_an_end_is_told_again_and_killed(self, started, tmp_path):
+        deaf = started(["sh", "-c", DEAF, str(tmp_path / "deaf")])
+        until((tmp_path / "deaf").exists)
+        known = identity(deaf.pid)
+        row_of(known)
+        group = Retired({known}, now=0.0)
+        assert group.look(1.0, True)
+        assert group.look(1.0 + TOLD_S, True)
+        assert deaf.poll() is None
+        group.look(1.0 + TOLD_S + INTERRUPTED_S, True)
+        assert deaf.wait(WITHIN_S) == -signal.SIGKILL
+        assert not group.look(2.0 + TOLD_S + INTERRUPTED_S, True)
+
+    def test_without_successors_it_is_told_in_the_end(self, started):
+        process = started(SLEEP)
+        known = identity(process.pid)
+        row_of(known)
+        group = Retired({known}, now=0.0)
+        assert group.look(SUCCESSORS_S - 1, False)
+        assert process.poll() is None
+        group.look(SUCCESSORS_S, False)
+        assert process.wait(WITHIN_S) == -signal.SIGTERM
+
+    def test_a_worker_whose_runner_has_ended_is_killed(self, started):
+        process = started(SLEEP)
+        Retired({identity(process.pid)}, now=0.0).look(1.0, False)
+        assert process.wait(WITHIN_S) == -signal.SIGKILL
 
 
 class NeverReady(Living):

@@ -184,10 +184,9 @@ class TestRunners:
             assert process.wait() == -signal.SIGTERM
         assert not Runner.objects.get(pid=living.pid).stop_wanted
 
-    def test_a_cluster_is_busy_until_its_runners_have_ended(self, probe):
-        assert probe.is_busy(1.0, CLUSTER)
-        Runner.objects.update(state="ENDED")
-        assert not probe.is_busy(1.0, CLUSTER)
+    def test_the_runners_of_a_cluster_that_has_fallen_are_still_at_work(self, probe):
+        assert probe.at_work(CLUSTER) == {WORKER, ANOTHER}
+        assert probe.at_work({MAIN, ANOTHER}) == {ANOTHER}
 
 
 class Answer(BaseHTTPRequestHandler):

@@ -51,6 +51,7 @@ class Cluster:
         self.env = {
             **os.environ, "ORRERY_STATE_DIR": str(folder), "DATABASE_URL": database_url(), "ORRERY_RUNNERS": str(runners),
             "ORRERY_DRAIN_S": str(drain_s), "Q_CLUSTER_NAME": "runners", "ORRERY_SECRET_KEY": settings.SECRET_KEY,
+            "ORRERY_WRITABLE": str(folder),  # commands leave marks there, which is no test of walls
         }  # fmt: skip
         self.process: subprocess.Popen | None = None
 

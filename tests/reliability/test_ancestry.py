@@ -4,6 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from agents import runtime
+from agents.devices.processes import attempts_at_work
 from agents.models import Actor, InboxItem, Session
 from agents.services import command_submit, session_create, token_create
 from agents.verification import verify
@@ -35,7 +37,7 @@ def test_descendants_end_with_their_parent_also_when_the_runners_are_killed_in_b
     family = family_at_work(engine, operator, wide[0], 3)
     first = clusters()
     first.start()
-    until(lambda: len(marked()) >= 3, "the three commands run")
+    until(lambda: len(attempts_at_work(runtime.instance())) >= 3, "the three commands run")
     first.kill()
     command_submit(family[0].pk, "cancel", "", {"reason": "enough"}, by=BY)
     second = clusters()
@@ -55,7 +57,7 @@ def test_descendants_end_with_their_parent_also_when_the_runners_are_killed_in_b
 def test_a_constellation_that_is_cancelled_takes_with_it_what_was_started_from_its_session(clusters, engine, operator, wide):
     session, child = family_at_work(engine, operator, wide[0], 2)
     clusters().start()
-    until(lambda: len(marked()) >= 2, "both commands run")
+    until(lambda: len(attempts_at_work(runtime.instance())) >= 2, "both commands run")
     constellation_cancel(Constellation.objects.get(session=session).pk, by=BY, reason="enough")
     until(all_answered, "all that was asked for is answered")
     until(lambda: not marked(), "the commands are gone")

@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from django.db import connections
@@ -35,18 +36,18 @@ SEED = 4
 Sessions = dict[int, str]
 
 
-def busy(devices: list[str], seconds: float) -> dict:
+def busy(devices: list[str], argv: list[str]) -> dict:
     """Two plain commands, one after the other, and two tasks in steps."""
-    sleep = {"command": ["sleep", f"{seconds:g}"]}
+    step = {"command": argv}
     return {
         "tasks": [
-            {"task_id": "a", "device": devices[0], **sleep},
-            {"task_id": "b", "device": devices[1], **sleep, "after": ["a"]},
-            {"task_id": "c", "device": devices[0], "steps": [sleep, sleep, sleep]},
+            {"task_id": "a", "device": devices[0], **step},
+            {"task_id": "b", "device": devices[1], **step, "after": ["a"]},
+            {"task_id": "c", "device": devices[0], "steps": [step, step, step]},
             {
                 "task_id": "d",
                 "device": devices[1],
-                "phases": [{"description": f"part {n}", "steps": [sleep]} for n in range(3)],
+                "phases": [{"description": f"part {n}", "steps": [step]} for n in range(3)],
             },
         ]
     }
@@ -58,14 +59,21 @@ def devices(transactional_db) -> list[str]:
 
 
 @pytest.fixture
-def sessions(engine, devices) -> Sessions:
+def gate(state_dir) -> Path:
+    """Commands wait there until somebody holds it open: to put up the walls of three hundred takes as long as it takes."""
+    os.mkfifo(path := state_dir / "gate")
+    return path
+
+
+@pytest.fixture
+def sessions(engine, devices, gate) -> Sessions:
     """A hundred, by what is to become of them; what is cancelled, or paused at once, would not end by itself."""
     kinds = ("pause", "immediate", "cancel", "pause, cancel", "immediate, cancel")
     found: Sessions = {}
     for number in range(SESSIONS):
         kind = kinds[number % len(kinds)]
-        seconds = ENDLESS_S if kind in ("cancel", "immediate, cancel") else 1.0
-        found[engine.submit(busy(devices, seconds))[0].pk] = kind
+        argv = ["sleep", f"{ENDLESS_S}"] if kind in ("cancel", "immediate, cancel") else ["sh", "-c", f": < {gate}"]
+        found[engine.submit(busy(devices, argv))[0].pk] = kind
     return found
 
 
@@ -183,7 +191,7 @@ def replaced(cluster: Cluster, victim: int) -> bool:
     return len(found) == cluster.size and victim not in {runner.pk for runner in found}
 
 
-def test_a_hundred_busy_sessions_do_what_they_are_told(clusters, engine, devices, sessions):
+def test_a_hundred_busy_sessions_do_what_they_are_told(clusters, engine, gate, sessions):
     cluster = clusters()
     cluster.start()
     until(lambda: Attempt.objects.filter(outcome="").count() >= 3 * SESSIONS, "everybody is busy")
@@ -198,6 +206,7 @@ def test_a_hundred_busy_sessions_do_what_they_are_told(clusters, engine, devices
     ):
         until(sampling(sessions, lambda: "paused" in states(sessions)), "the first pause")
         victim = kill_one(cluster)
+    held_open = os.open(gate, os.O_RDWR)
     until(sampling(sessions, no_command_waits), "every command is answered")
     until(lambda: replaced(cluster, victim), "the runner is replaced")
     assert states(rest + later) == {"paused"}
@@ -221,6 +230,7 @@ def test_a_hundred_busy_sessions_do_what_they_are_told(clusters, engine, devices
     check_answers(sessions)
     assert not Runner.objects.filter(pk=victim, state="LIVE").exists()
     assert list(verify()) == []
+    os.close(held_open)
 
 
 def check_outcomes(sessions: Sessions, resumed: list[int]) -> None:

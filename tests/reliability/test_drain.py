@@ -41,13 +41,15 @@ def test_a_runner_told_to_stop_lets_its_commands_end_and_the_other_goes_on(clust
     assert list(verify()) == []
 
 
-def test_told_twice_it_interrupts_and_on_lost_decides(clusters, engine, marks, wide):
+def test_told_twice_it_interrupts_and_on_lost_decides(clusters, engine, marks, wide, state_dir):
     tasks = [marks.command(choice, wide[0], 0.0, on_lost=choice, max_attempts=1) for choice in ("retry", "fail", "ask")]
     for task in tasks:  # the first attempt never ends by itself, a second one does
         task["command"] = ["sh", "-c", f"test -e {task['task_id']} || {{ touch {task['task_id']}; exec sleep 600; }}"]
     session, item = engine.submit({"tasks": tasks})
     clusters().start()
-    until(lambda: Attempt.objects.filter(outcome="").count() == 3 and len(marked()) == 3, "three commands")
+    until(lambda: Attempt.objects.filter(outcome="").count() == 3, "three attempts")
+    begun = [state_dir / "workspaces" / wide[0] / task["task_id"] for task in tasks]
+    until(lambda: all(path.exists() for path in begun), "three commands")
     victim = owner_of(session.pk)
     assert victim is not None
     os.kill(victim.pid, signal.SIGTERM)

@@ -268,7 +268,8 @@ def test_a_look_that_was_asked_for_is_still_asked_for_when_the_lease_is_given_ba
         if asked_for:
             async with journal.transaction() as cursor:
                 storage.store().execute(cursor, WAKE, (storage.store().time(now_iso()), session.pk))
-        return await held.give_back(session.pk, head, leased.token, (leased.rows_from, leased.rows_to), None)
+        returned = leases.Returned(session.pk, head, leased.token, (leased.rows_from, leased.rows_to), None)
+        return await held.give_back([returned]) == {session.pk}
 
     given = []
     for asked_for in (True, False):

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -108,6 +109,26 @@ def test_when_one_of_two_runners_dies_the_other_takes_its_sessions_over_at_once(
     marks.check()
     check_on_lost()
     assert not marked()
+    assert list(verify()) == []
+
+
+def test_commands_that_are_killed_before_their_runners_are_lost_and_have_not_failed(clusters, engine, marks, wide):
+    """As by a service manager that ends everything at once, or by the kernel when memory is short."""
+    for _ in range(2):
+        engine.submit(commands(marks, wide, 60, seconds=0.3))
+    first = clusters()
+    first.start()
+    until(lambda: marks.count("end") >= 20 and len(marked()) >= 8, "commands at work")
+    for pid in marked():
+        with suppress(ProcessLookupError):  # it has just ended
+            os.killpg(os.getpgid(pid), signal.SIGKILL)
+    until(lambda: Attempt.objects.exclude(outcome__in=("", "completed")).exists(), "a runner sees it")
+    first.kill()
+    clusters().start()
+    until(all_done, "everything ends")
+    assert Attempt.objects.filter(outcome="lost").exists()
+    marks.check()
+    check_on_lost()
     assert list(verify()) == []
 
 

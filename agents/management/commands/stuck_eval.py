@@ -3,15 +3,16 @@
 import json
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from agents.masked_doors import MaskedCommand
 from agents.progress.traces import Judgement, judge, score
 
 FILE_LIMIT = 64 * 2**20
 """Bytes of a file of traces."""
 
 
-class Command(BaseCommand):
+class Command(MaskedCommand):
     help = "Scores labelled traces: precision, recall, f1, median latency past detect_by, then the misjudged ones by name."
 
     def add_arguments(self, parser: CommandParser) -> None:

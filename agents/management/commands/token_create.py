@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from agents import services
 from agents.errors import NoSuchSession
 from agents.models.access import SCOPES
-from agents.serializers import TOKEN_DAYS
+from agents.token_serializers import TOKEN_DAYS
 
 
 class Command(BaseCommand):

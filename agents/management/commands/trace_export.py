@@ -4,8 +4,9 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
+from agents.masked_doors import MaskedCommand
 from agents.models import Evidence, Loop
 from agents.progress.traces import CONTROLS
 
@@ -15,7 +16,7 @@ ACTIONS = 10_000
 """Of one loop."""
 
 
-class Command(BaseCommand):
+class Command(MaskedCommand):
     help = (
         "Writes recorded tool loops as a JSON list of traces for stuck_eval. A loop that was halted because it was stuck is "
         "labelled stuck, any other is not: correct the labels before you measure with them."

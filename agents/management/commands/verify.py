@@ -1,7 +1,8 @@
 """`manage.py verify`: fold every stream, compare with the rows, check the invariants, print what differs."""
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from agents.masked_doors import MaskedCommand
 from agents.models import Event, Stream
 from agents.verification import verify
 
@@ -9,7 +10,7 @@ SHOWN = 200
 """Findings printed at most."""
 
 
-class Command(BaseCommand):
+class Command(MaskedCommand):
     help = "Compares every stream's fold with the rows and checks the invariants; prints what differs."
 
     def handle(self, *args, **options):

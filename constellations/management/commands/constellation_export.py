@@ -1,15 +1,16 @@
 """`manage.py constellation_export ID`: a constellation as a document in one of the dialects."""
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from agents.errors import AgentsError
+from agents.masked_doors import MaskedCommand
 from agents.replay import consistent_read
 from constellations.dialects import NAMES, ORRERY
 from constellations.exporting import export
 from constellations.models import Constellation
 
 
-class Command(BaseCommand):
+class Command(MaskedCommand):
     help = "Print a constellation as a JSON document."
 
     def add_arguments(self, parser: CommandParser) -> None:

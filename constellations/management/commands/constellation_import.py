@@ -6,17 +6,18 @@ With `--constellation ID` the document is an agent's edit of that one, and appli
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from agents import services
 from agents.errors import AgentsError
+from agents.masked_doors import MaskedCommand
 from agents.problems import PROBLEMS_LIMIT
 from constellations import importing
 from constellations.dialects import NAMES
 from constellations.documents import MAX_JSON_BYTES
 
 
-class Command(BaseCommand):
+class Command(MaskedCommand):
     help = (
         "Submit a document (JSON or YAML) to a session as an interaction, and print the interaction's id; "
         "or apply an agent's edit to a constellation, and print the edit's id."

@@ -14,7 +14,8 @@ export function actionView(action) {
   if (Array.isArray(action.phases)) return [phaseList(action.phases)];
   if (!action.tool) return [];
   const { argv, ...others } = action.arguments ?? {};
-  if (!Array.isArray(argv)) return [toolName(action.tool), ...valuesView(action.arguments ?? {})];
+  const led = action.leads_to === undefined ? {} : { "leads to": action.leads_to };
+  if (!Array.isArray(argv)) return [toolName(action.tool), ...valuesView({ ...action.arguments, ...led })];
   return [element("pre", { class: "command", tabindex: 0, "aria-label": "Command" }, quoted(argv)), ...valuesView(others)];
 }
 

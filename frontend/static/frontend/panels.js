@@ -129,6 +129,13 @@ function figure(key, value) {
   return element("div", {}, element("dt", {}, key.replace(/_s$/, "").replaceAll("_", " ")), element("dd", {}, text));
 }
 
+const NOT_CONFINED = "not confined"; // how a device begins to say so, and there it is worth more than a title
+
+function about(device, look) {
+  const labels = device.labels?.length ? `labels ${device.labels.join(" ")}` : "";
+  return [look.word, device.type, labels, device.confinement].filter(Boolean).join(", ");
+}
+
 export function drawDevices(list, devices) {
   list.replaceChildren(
     ...devices.map((device) => {
@@ -136,11 +143,13 @@ export function drawDevices(list, devices) {
       const used = Math.min(device.used ?? 0, device.max_concurrent);
       return element(
         "li",
-        { "data-device": device.name, "data-tone": look.tone, title: `${look.word}${device.type ? `, ${device.type}` : ""}` },
+        { "data-device": device.name, "data-tone": look.tone, title: about(device, look) },
         icon(look.shape, look.word),
         element("span", { class: "name" }, device.name),
+        ...(device.labels ?? []).map((label) => element("span", { class: "note", "data-label": label }, label)),
         element("meter", { min: 0, max: device.max_concurrent, value: used, "aria-label": `slots of ${device.name} taken` }),
         element("span", { class: "note" }, `${used}/${device.max_concurrent}`),
+        ...(device.confinement?.startsWith(NOT_CONFINED) ? [element("span", { class: "note" }, NOT_CONFINED)] : []),
       );
     }),
   );

@@ -13,7 +13,7 @@ from rich.console import Console
 from agents.errors import AgentsError
 from project.demo import INTERRUPTED, Demo, demo_devices
 from project.instance import AlreadyUp
-from project.management.commands.up import add_serving_arguments, refuse_missing_migrations
+from project.management.commands.up import add_serving_arguments, refuse_missing_migrations, say_walls
 from project.progress import Progress
 from project.supervisor import TICK_S, ChildBroken, PortTaken, supervised
 
@@ -32,6 +32,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, **options) -> None:
         refuse_missing_migrations()
+        say_walls(self.stdout.write)
         demo_devices()  # before the runners start, so that they know them from the first
         progress = Progress(Console())
         stays = not options["once"] and sys.stdout.isatty()

@@ -4,13 +4,14 @@ from argparse import ArgumentParser
 from pathlib import Path
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from agents.masked_doors import MaskedCommand
 from frontend.machine_words import MACHINES
 from project.machine_docs import document
 
 
-class Command(BaseCommand):
+class Command(MaskedCommand):
     help = "Write docs/machines.md from the machines' tables. With --check: write nothing, end with 1 if it is not current."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -1,6 +1,8 @@
 """`manage.py up`: the web server and the clusters together, watched, until Ctrl-C."""
 
 from argparse import ArgumentParser
+from collections.abc import Callable
+from contextlib import suppress
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -8,6 +10,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from agents.devices.confinement import NONE, ConfinementMissing
+from agents.engine import confining
+from agents.models import Device
+from agents.secret_values import kept_literally
 from frontend.login_links import login_link
 from project.demo import furnish
 from project.instance import AlreadyUp
@@ -26,6 +32,9 @@ class Command(BaseCommand):
 
     def handle(self, *args, **options) -> None:
         refuse_missing_migrations()
+        if kept := kept_literally(Device.objects.values_list("name", "limits")):
+            self._say(f"Secrets are kept as text in the environment of devices ({', '.join(kept)}): see docs/secrets.md.")
+        say_walls(self._say)
         try:
             with supervised(options["host"], options["port"], options["runners"], self._say, replace=options["replace"]) as up:
                 self._say(f"Orrery starts at {up.address} (output in {settings.STATE_DIR / 'logs'})")
@@ -34,8 +43,9 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _say(self, line: str) -> None:
-        self.stdout.write(line)
-        self.stdout.flush()
+        with suppress(OSError):  # what it is written to may have no room; that ends nothing
+            self.stdout.write(line)
+            self.stdout.flush()
 
 
 class Greeting:
@@ -56,6 +66,18 @@ def add_serving_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--host", default=DEFAULT_HOST, help="address to listen on (%(default)s)")
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="port to listen on (%(default)s)")
     parser.add_argument("--runners", type=int, default=settings.RUNNERS, help="processes that drive sessions (%(default)s)")
+
+
+def say_walls(say: Callable[[str], None]) -> None:
+    """Once, that commands are not confined here. Raises CommandError where the walls that are asked for do not hold."""
+    try:
+        found = confining.confinement()
+    except ConfinementMissing as error:
+        raise CommandError(str(error)) from error
+    if found.mechanism == NONE:
+        say(f"Commands are not confined: {'; '.join(found.reasons)}.")
+        if not settings.UNCONFINED_COMMANDS:
+            say(f"Only admins may run them. {confining.HOW_TO_CONFINE}")
 
 
 def refuse_missing_migrations() -> None:

@@ -1,10 +1,14 @@
 """Commands of the tests are small programs, given as text to this interpreter."""
 
+import os
 import sys
+from pathlib import Path
 
 import pytest
 
 from agents.devices import Limits, process_start, run_command
+from agents.devices.confinement import BUBBLEWRAP, LANDLOCK, NONE, Walls
+from agents.devices.processes import pids
 
 ATTEMPT = 7
 
@@ -21,8 +25,16 @@ def printed():
     return []
 
 
+@pytest.fixture(params=[NONE, BUBBLEWRAP, LANDLOCK])
+def walls(request, tmp_path):
+    """The walls that the commands of a test are behind; none, and those that every user can put up."""
+    if request.param == NONE:
+        return None
+    return Walls(request.param, readable=(tmp_path,), hidden=(tmp_path,))
+
+
 @pytest.fixture
-def run(tmp_path, instance, printed):
+def run(tmp_path, instance, printed, walls):
     """Runs an argument list; keywords replace run_command's."""
 
     async def run(argv, **changed):
@@ -33,6 +45,7 @@ def run(tmp_path, instance, printed):
             "limits": Limits(),
             "timeout": 30,
             "on_output": printed.append,
+            "walls": walls,
         }
         return await run_command(argv, **(wanted | changed))
 
@@ -50,6 +63,18 @@ def python(run):
 
 
 @pytest.fixture
-def gone():
-    """Whether none of these pids, and there must be some, is a living process."""
-    return lambda pids: bool(pids) and all(process_start(pid) is None for pid in pids)
+def gone(request, tmp_path):
+    """Whether nobody of these pids, and there must be some, lives.
+
+    A process behind walls says another pid than it has here: then nobody may live who works in this test's folder.
+    """
+    if "walls" in request.fixturenames and request.getfixturevalue("walls"):
+        return lambda told: bool(told) and not [pid for pid in pids() if works_in(tmp_path, pid) and process_start(pid)]
+    return lambda told: bool(told) and all(process_start(pid) is None for pid in told)
+
+
+def works_in(folder, pid) -> bool:
+    try:
+        return Path(os.readlink(f"/proc/{pid}/cwd")).is_relative_to(folder)
+    except OSError:
+        return False

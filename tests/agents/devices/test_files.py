@@ -264,6 +264,22 @@ def test_a_link_swapped_after_the_look_is_no_way_out(workspace, outside, put, ac
     assert held(outside) == {"secret": "secret"}
 
 
+def test_a_link_swapped_after_the_look_makes_no_folder_outside(workspace, outside, put, monkeypatch):
+    put("folder/kept", "mine")
+    look = files._resolved
+
+    def resolved(workspace, path):
+        found = look(workspace, path)
+        (workspace / "folder").rename(workspace / "moved")
+        (workspace / "folder").symlink_to(outside)
+        return found
+
+    monkeypatch.setattr(files, "_resolved", resolved)
+    with pytest.raises(files.PathRefused, match="folder/new/secret"):
+        files.write(workspace, "folder/new/secret", "mine")
+    assert [path.name for path in outside.iterdir()] == ["secret"]
+
+
 @every_action
 def test_a_link_that_leads_to_itself_is_refused(workspace, action):
     workspace.mkdir()

@@ -2,13 +2,16 @@
 
 import asyncio
 import os
+import signal
 import stat
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
-from agents.devices import Limits
+from agents.devices import Limits, launcher
+from agents.devices.processes import pids, process
 
 # Says its pid, and sleeps far longer than any test takes.
 SLEEPER = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
@@ -43,6 +46,60 @@ async def test_a_failed_command_keeps_its_result_and_says_what_it_wrote_last(pyt
 async def test_a_command_that_a_signal_ends_names_the_signal(python):
     outcome = await python("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)")
     assert (outcome.outcome, outcome.exit_code, outcome.error) == ("failed", -11, "killed by SIGSEGV")
+
+
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGABRT", "SIGFPE", "SIGPIPE", "SIGUSR1"])
+async def test_a_program_that_breaks_has_failed(python, name):
+    outcome = await python(
+        f"import os, signal; signal.signal(signal.{name}, signal.SIG_DFL); os.kill(os.getpid(), signal.{name})"
+    )
+    assert (outcome.outcome, outcome.error) == ("failed", f"killed by {name}")
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"])
+async def test_a_command_that_neither_it_nor_its_runner_has_ended_is_lost(run, name):
+    """It cannot be seen who sent the signal: the operator, the machine short of memory, `up`, or the command itself."""
+    outcome = await run(["sh", "-c", f"echo said; kill -{name.removeprefix('SIG')} $$"])
+    assert (outcome.outcome, outcome.exit_code) == ("lost", -getattr(signal, name))
+    assert outcome.error == f"killed by {name} from outside: said"
+
+
+@pytest.mark.parametrize("generation", [0, 1])
+async def test_a_command_whose_walls_are_killed_from_outside_is_lost(run, walls, generation):
+    """What stood in front of it has told nothing of its end: neither its 137, as of a shell, nor its 0 is the command's."""
+    if walls is None:
+        pytest.skip("nothing stands in front of it")
+    said = asyncio.Event()
+    command = asyncio.create_task(run(["sh", "-c", "echo said; exec sleep 600"], on_output=lambda _: said.set()))
+    await said.wait()
+    frame = [pid for pid in pids() if (found := process(pid)) and found.parent == os.getpid() and pid == found.session]
+    for _ in range(generation):
+        frame = [pid for pid in pids() if (found := process(pid)) and found.parent == frame[0]]
+    (front,) = frame
+    os.kill(front, signal.SIGKILL)
+    outcome = await command
+    assert (outcome.outcome, outcome.exit_code, outcome.error) == ("lost", None, "its exit code is not known: said")
+
+
+@pytest.fixture
+def broken_launcher(tmp_path, monkeypatch):
+    """It gets as far as the command, and no further."""
+    program = Path(launcher.__file__).read_text()
+    broken = tmp_path / "launcher.py"
+    broken.write_text(program.replace("if __name__", "def start(wanted):\n    sys.exit('no walls')\n\n\nif __name__"))
+    monkeypatch.setattr("agents.devices.confinement._program", lambda: [sys.executable, "-I", "-S", str(broken)])
+
+
+async def test_a_command_whose_walls_cannot_be_put_up_has_failed(run, walls, broken_launcher):
+    if walls is None:
+        pytest.skip("it has none")
+    outcome = await run(["true"])
+    assert (outcome.outcome, outcome.exit_code, outcome.error) == ("failed", 1, "exit code 1: no walls")
+
+
+async def test_what_a_command_makes_of_the_end_of_its_own_processes_is_its_own(run):
+    outcome = await run(["sh", "-c", "sh -c 'kill -KILL $$'; exit $?"])
+    assert (outcome.outcome, outcome.exit_code) == ("failed", 137)
 
 
 async def test_output_is_told_before_the_command_ends(python, tmp_path):

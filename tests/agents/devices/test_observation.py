@@ -101,3 +101,20 @@ def test_what_was_seen_differs_by_content_not_by_time(tmp_path, put):
     assert files_digest(observe(tmp_path)) == first
     put("a", "3", 1_000_000_002)
     assert files_digest(observe(tmp_path)) != first
+
+
+def test_a_folder_that_becomes_a_link_meanwhile_is_not_looked_into(tmp_path, monkeypatch):
+    workspace, outside = tmp_path / "workspace", tmp_path / "outside"
+    (workspace / "folder").mkdir(parents=True)
+    (outside / "below").mkdir(parents=True)
+    (outside / "secret").write_text("secret")
+    look = observation._entries
+
+    def entries(*place):
+        if workspace / "folder" in place:
+            (workspace / "folder").rename(workspace / "moved")
+            (workspace / "folder").symlink_to(outside)
+        return look(*place)
+
+    monkeypatch.setattr(observation, "_entries", entries)
+    assert observe(workspace)["files"] == []

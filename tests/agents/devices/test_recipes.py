@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import services
+from agents.device_profiles import DeviceRejected
 from agents.devices.recipes import problems, read
 from agents.models import Device, Event
-from agents.services import DeviceRejected
 from tests.agents.conftest import Rest
 
 TRAIN = {
@@ -173,11 +173,11 @@ def test_a_device_with_a_broken_recipe_is_not_made_and_not_changed():
 
 
 @pytest.mark.django_db
-def test_over_rest_a_broken_recipe_is_a_problem_beside_the_other_fields(operator):
+def test_over_rest_a_broken_recipe_is_a_problem_beside_the_other_fields(admin_user):
     body = {"name": "laptop", "recipes": {"train": {"command": [], "parameter": {}}}, "max_concurrent": 0}
-    answer = Rest(operator).post("/api/devices/", body)
+    answer = Rest(admin_user).post("/api/devices/", body)
     assert answer.status_code == 400
     assert {each["key"] for each in answer.json()["problems"]} == {
         "recipes.train.command", "recipes.train.parameter", "max_concurrent",
     }  # fmt: skip
-    assert Rest(operator).post("/api/devices/", {"name": "laptop", "recipes": {"train": TRAIN}}).status_code == 201
+    assert Rest(admin_user).post("/api/devices/", {"name": "laptop", "recipes": {"train": TRAIN}}).status_code == 201

@@ -1,0 +1,92 @@
+"""Variables of the environment as settings have them; ImproperlyConfigured names one that is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+from agents.devices.ceilings import CEILINGS
+from agents.devices.limits import LARGEST
+from constellations import guard_forms
+from constellations.values import Misfit, key_text
+
+LONGEST_S = 10 * 365 * 86_400.0
+"""Of any span of time."""
+
+
+def seconds_of(name: str, default: float) -> float:
+    """A span of time from the environment."""
+    text = os.environ.get(name, "") or str(default)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < LONGEST_S:
+        raise ImproperlyConfigured(f"{name} must be a number of seconds above 0, such as {default:g}, not {text!r}")
+    return seconds
+
+
+def whole_of(name: str, default: int) -> int:
+    """A number of something from the environment."""
+    text = os.environ.get(name, "") or str(default)
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:20]) < 1 << 63):
+        raise ImproperlyConfigured(f"{name} must be a whole number above 0, such as {default}, not {text!r}")
+    return int(text)
+
+
+def choice_of(name: str, choices: tuple[str, ...]) -> str:
+    """One of `choices` from the environment; the first where nothing is said."""
+    text = os.environ.get(name, "") or choices[0]
+    if text not in choices:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {text!r}")
+    return text
+
+
+def networks_of(name: str) -> list[IPv4Network | IPv6Network]:
+    """Addresses and networks from the environment, separated by commas."""
+    texts = [each.strip() for each in os.environ.get(name, "").split(",") if each.strip()]
+    try:
+        return [ip_network(each) for each in texts]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be addresses or networks such as 10.0.0.0/8: {error}") from error
+
+
+def paths_of(name: str) -> tuple[Path, ...]:
+    """Absolute paths from the environment, parted by colons."""
+    paths = tuple(Path(text) for text in os.environ.get(name, "").split(":") if text)
+    for path in paths:
+        if not path.is_absolute() or path == Path("/"):
+            raise ImproperlyConfigured(f"{name} must be absolute paths parted by colons, none of them /: {str(path)!r}")
+    return paths
+
+
+def progress_of(variable: str) -> dict:
+    """What an installation's agents have instead of the defaults of `agents.progress.settings`, as tasks have it in plans."""
+    try:
+        return guard_forms.progress(json.loads(os.environ.get(variable, "") or "{}"))
+    except json.JSONDecodeError as error:
+        flaw = str(error)
+    except Misfit as error:
+        key = key_text(error.path)
+        flaw = str(error) if str(error).startswith(key) else f"{key}: {error}"
+    raise ImproperlyConfigured(f'{variable} must be JSON such as {{"stuck_threshold": 5}}: {flaw}')
+
+
+def ceilings_of(variable: str) -> dict[str, float]:
+    """How far who may make devices raises their limits: `agents.devices.ceilings.CEILINGS`, changed by a JSON object."""
+    try:
+        said = json.loads(os.environ.get(variable, "") or "{}")
+    except json.JSONDecodeError as error:
+        raise ImproperlyConfigured(f'{variable} must be JSON such as {{"processes": 100}}: {error}') from error
+    if not isinstance(said, dict):
+        raise ImproperlyConfigured(f'{variable} must be a JSON object such as {{"processes": 100}}')
+    for name, value in said.items():
+        if name not in CEILINGS:
+            raise ImproperlyConfigured(f"{variable}: there is no ceiling {name}; there are {', '.join(CEILINGS)}")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < LARGEST:
+            raise ImproperlyConfigured(f"{variable}: {name} must be a number above 0, not {value!r}")
+    return {**CEILINGS, **said}
