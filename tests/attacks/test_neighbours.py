@@ -7,8 +7,8 @@ from agents.turns import Batch
 from tests.conftest import TestRunner
 from tests.constellations.planting import noop
 
-CROWD, LARGE = 6, 800
-"""Requests, tasks of each: making one takes longer than a turn of all sessions may."""
+CROWD, LARGE = 4, 3_000
+"""Requests, tasks of each: making one takes several times as long as a turn of all sessions may, on a fast machine too."""
 
 pytestmark = pytest.mark.attack
 
