@@ -7,9 +7,9 @@ class AgentsConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import jobs
-        from agents.engine import commands, file_tools  # noqa: F401  register their tools
         from agents.models import Actor, Agent, Approval, Device, Evidence, InboxItem, Loop, PhaseRecord, Policy, Session
-        from agents.tables import register_table
+        from agents.streams.tables import register_table
+        from agents.tools import command, files  # noqa: F401  register their tools
 
         register_table("session", Session, own=True)
         register_table("device", Device, own=True, outside=("used", "queued"))

@@ -64,7 +64,7 @@ def on_spawn(sender, proc_name: str, **kwargs) -> None:
 
 def ask_patiently() -> None:
     """Enqueue a runner as soon as the database takes it; a worker whose parent is gone has nothing to wait for."""
-    from agents.outages import refusal_of, with_fresh_connection
+    from agents.streams.outages import refusal_of, with_fresh_connection
 
     parent = os.getppid()
     while os.getppid() == parent:
@@ -81,7 +81,7 @@ def ask_for_runner() -> None:
     """Enqueue a runner; one too many returns at once."""
     from django_q.tasks import async_task
 
-    from agents.storage import writing
+    from agents.streams.statements import writing
 
     with writing():
         async_task("agents.jobs.run_runner", secrets.token_hex(8), cluster=RUNNERS, timeout=-1, ack_failure=True, save=False)
@@ -97,7 +97,7 @@ def runners_asked_for() -> int:
 def run_runner(nonce: str) -> None:
     """The job of a runner's life: it is acknowledged at once, so that it is never delivered twice."""
     from agents.errors import DatabaseBusy, DatabaseGone, StorageFull
-    from agents.outages import told
+    from agents.streams.outages import told
 
     try:
         with told():
@@ -123,14 +123,14 @@ def live_runners() -> int:
     """Runners of this host that are alive; those that have outlived their cluster are about to end, and do not count."""
     from django.utils import timezone
 
-    from agents import runtime
+    from agents.devices import host
     from agents.engine.leases import is_dead
     from agents.models import Runner
 
-    rows = Runner.objects.filter(host=runtime.host()).exclude(state="ENDED")
+    rows = Runner.objects.filter(host=host.host()).exclude(state="ENDED")
     now = timezone.now()
     alive = (row for row in rows if not is_dead(row.pk, row.host, row.files, (now - row.renewed_at).total_seconds()))
-    return sum(not runtime.is_orphaned(row.pid) for row in alive)
+    return sum(not host.is_orphaned(row.pid) for row in alive)
 
 
 def ensure_runners() -> None:
@@ -141,6 +141,6 @@ def ensure_runners() -> None:
 
 def canary(nonce: str) -> None:
     """Proves that the cluster works: the watchdog of `manage.py up` waits for the file."""
-    from agents import runtime
+    from agents.devices import host
 
-    (runtime.runtime_dir() / "canary").write_text(f"{nonce} {os.getpid()}")
+    (host.runtime_dir() / "canary").write_text(f"{nonce} {os.getpid()}")

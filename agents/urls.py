@@ -6,10 +6,10 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.routers import SimpleRouter
 
-from agents import api, working_api
-from agents.permissions import RoleAndScope
-from agents.queries import KnownQuery
-from agents.schema import DESCRIBING
+from agents.access.permissions import RoleAndScope
+from agents.api import views, work_views
+from agents.api.queries import KnownQuery
+from agents.api.schema import DESCRIBING
 
 SCRIPT = OpenApiParameter("script", OpenApiTypes.STR, description="The page's script instead of the page.")
 
@@ -47,13 +47,13 @@ class Docs(KnownQuery, SpectacularSwaggerSplitView):
 
 
 router = Router()
-router.register("sessions", api.SessionViews, basename="session")
-router.register("agents", working_api.AgentViews, basename="agent")
-router.register("approvals", working_api.ApprovalViews, basename="approval")
-router.register("policies", working_api.PolicyViews, basename="policy")
-router.register("devices", api.DeviceViews, basename="device")
-router.register("tokens", api.TokenViews, basename="token")
-router.register("machines", api.MachineViews, basename="machine")
+router.register("sessions", views.SessionViews, basename="session")
+router.register("agents", work_views.AgentViews, basename="agent")
+router.register("approvals", work_views.ApprovalViews, basename="approval")
+router.register("policies", work_views.PolicyViews, basename="policy")
+router.register("devices", views.DeviceViews, basename="device")
+router.register("tokens", views.TokenViews, basename="token")
+router.register("machines", views.MachineViews, basename="machine")
 
 urlpatterns = [
     path("schema/", Description.as_view(), name="schema"),

@@ -6,9 +6,9 @@ class ConstellationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from agents.tables import register_table
-        from constellations import interactions, invariants, proposals, task_authors  # noqa: F401  register themselves
+        from agents.streams.tables import register_table
         from constellations.models import Attempt, Constellation, Dependency, Edit, Task
+        from constellations.services import proposals  # noqa: F401  register themselves
 
         register_table("constellation", Constellation)
         register_table("task", Task)

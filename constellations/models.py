@@ -3,7 +3,7 @@
 from django.db import models
 
 from agents.models import Agent, Device, InboxItem, Session
-from agents.models.states import agent_state_check, state_check
+from agents.models.checks import agent_state_check, state_check
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT, TASK
 
 PRIORITIES = ("LOW", "MEDIUM", "HIGH", "CRITICAL")

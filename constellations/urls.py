@@ -1,14 +1,14 @@
 """Addresses under /api/ of what constellations own."""
 
 from agents.urls import Router
-from constellations import api, dialect_api
+from constellations.api import dialect_views, views
 
 router = Router()
-router.register("constellations", api.ConstellationViews, basename="constellation")
-router.register("tasks", api.TaskViews, basename="task")
-router.register("constellations", dialect_api.ExportViews, basename="constellation-export")
-router.register("constellations", dialect_api.EditImportViews, basename="constellation-edit")
-router.register("sessions", dialect_api.ImportViews, basename="session-import")
-router.register("import", dialect_api.CheckViews, basename="import")
+router.register("constellations", views.ConstellationViews, basename="constellation")
+router.register("tasks", views.TaskViews, basename="task")
+router.register("constellations", dialect_views.ExportViews, basename="constellation-export")
+router.register("constellations", dialect_views.EditImportViews, basename="constellation-edit")
+router.register("sessions", dialect_views.ImportViews, basename="session-import")
+router.register("import", dialect_views.CheckViews, basename="import")
 
 urlpatterns = router.urls

@@ -6,8 +6,8 @@ from axes.models import AccessAttempt
 from django.contrib import admin
 from django.http import HttpRequest
 
-from agents.permissions import refusal
-from frontend.login_limits import PER_NAME_AND_ADDRESS
+from agents.access.permissions import refusal
+from frontend.logins.limits import PER_NAME_AND_ADDRESS
 
 
 @admin.register(AccessAttempt)

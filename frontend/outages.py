@@ -5,9 +5,9 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import escape
 
+from agents.api.problems import RETRY_AFTER_S
 from agents.errors import AgentsError
-from agents.outages import refusal_of
-from agents.problems import RETRY_AFTER_S
+from agents.streams.outages import refusal_of
 
 PAGE = """<!doctype html>
 <html lang="en">

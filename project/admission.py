@@ -16,7 +16,7 @@ import orjson
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from agents.problems import MEDIA_TYPE, BodyTooLarge, problem
+from agents.api.problems import MEDIA_TYPE, BodyTooLarge, problem
 
 SMALL_BODY_BYTES = 100_000
 """Of a body at an address that is in no row below: forms of pages."""

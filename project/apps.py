@@ -7,9 +7,9 @@ class ProjectConfig(AppConfig):
     name = "project"
 
     def ready(self) -> None:
-        from agents.masked_doors import mask_what_is_printed
+        from agents.masks.doors import mask_what_is_printed
         from project import checks  # noqa: F401  registers the system checks
-        from project.processes import MARK
+        from project.up.processes import MARK
 
         if os.environ.get(MARK):  # a child of `up`: its output is a log file
             mask_what_is_printed()

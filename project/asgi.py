@@ -31,9 +31,9 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from agents import sse
-from agents.consumers import SessionConsumer
-from agents.logins import own_origin
+from agents.access.logins import own_origin
+from agents.api import sse
+from agents.api.websocket import SessionConsumer
 from project.admission import Admission
 from project.token_attempts import TokenAttempts
 

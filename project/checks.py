@@ -13,9 +13,9 @@ from django.core.cache import caches
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.utils.module_loading import import_string
 
-from agents.masking import refusal_of
-from agents.secret_values import FILES, SecretMissing, read_file
-from project.open_servers import open_postgresql, open_redis
+from agents.masks.masking import refusal_of
+from agents.masks.values import FILES, SecretMissing, read_file
+from project.up.open_servers import open_postgresql, open_redis
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]", "::1", "testserver"}
 SECRET_LENGTH = 32

@@ -11,8 +11,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agents.devices.ceilings import CEILINGS
 from agents.devices.limits import LARGEST
-from constellations import guard_forms
-from constellations.values import Misfit, key_text
+from constellations.plan import guards
+from constellations.plan.values import Misfit, key_text
 
 LONGEST_S = 10 * 365 * 86_400.0
 """Of any span of time."""
@@ -67,7 +67,7 @@ def paths_of(name: str) -> tuple[Path, ...]:
 def progress_of(variable: str) -> dict:
     """What an installation's agents have instead of the defaults of `agents.progress.settings`, as tasks have it in plans."""
     try:
-        return guard_forms.progress(json.loads(os.environ.get(variable, "") or "{}"))
+        return guards.progress(json.loads(os.environ.get(variable, "") or "{}"))
     except json.JSONDecodeError as error:
         flaw = str(error)
     except Misfit as error:

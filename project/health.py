@@ -10,8 +10,8 @@ from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from agents.devices.host import storage_flaw
 from agents.models import Runner
-from agents.runtime import storage_flaw
 
 RUNNER_DEAD_S = 10
 """Seconds without renewal after which a runner's leases are void."""

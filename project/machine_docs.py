@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from agents.machines import Machine
-from frontend import machine_words as words
+from frontend import words
 
 HEAD = """\
 # The state machines

@@ -77,7 +77,7 @@ if "Q_CLUSTER_NAME" in os.environ:  # no pages: what these two import takes a th
     INSTALLED_APPS[INSTALLED_APPS.index("django.contrib.admin")] = "django.contrib.admin.apps.SimpleAdminConfig"
 
 MIDDLEWARE = [
-    "agents.masked_doors.MaskedAnswers",
+    "agents.masks.doors.MaskedAnswers",
     "django.middleware.security.SecurityMiddleware",
     "frontend.security.ContentSecurityPolicy",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -190,15 +190,15 @@ if REDIS_URL:
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
-AXES_HANDLER = "frontend.login_limits.LoginAttempts"
+AXES_HANDLER = "frontend.logins.limits.LoginAttempts"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 """Since the last wrong password that was looked at; what comes while somebody is locked out does not prolong it."""
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
-AXES_USERNAME_CALLABLE = "frontend.login_limits.name_of"
-AXES_LOCKOUT_CALLABLE = "frontend.login_limits.locked_out"
+AXES_USERNAME_CALLABLE = "frontend.logins.limits.name_of"
+AXES_LOCKOUT_CALLABLE = "frontend.logins.limits.locked_out"
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 LOGIN_URL = "/login/"
@@ -223,15 +223,15 @@ MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "agents.authentication.TokenAuthentication",
-        "agents.authentication.SessionAuthentication",
+        "agents.access.authentication.TokenAuthentication",
+        "agents.access.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["agents.permissions.RoleAndScope"],
+    "DEFAULT_PERMISSION_CLASSES": ["agents.access.permissions.RoleAndScope"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_METADATA_CLASS": "agents.options.Address",
-    "DEFAULT_PAGINATION_CLASS": "agents.pagination.ById",
+    "DEFAULT_METADATA_CLASS": "agents.api.options.Address",
+    "DEFAULT_PAGINATION_CLASS": "agents.api.pagination.ById",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "EXCEPTION_HANDLER": "agents.problems.handler",
+    "EXCEPTION_HANDLER": "agents.api.problems.handler",
     "PAGE_SIZE": 100,
 }
 SPECTACULAR_SETTINGS = {
@@ -242,9 +242,9 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
-        "ApprovalKindEnum": "agents.models.working.Approval.KINDS",
-        "ApprovalStateEnum": "agents.models.working.Approval.STATES",
-        "PolicyDecisionEnum": "agents.models.working.Policy.DECISIONS",
+        "ApprovalKindEnum": "agents.models.loops.Approval.KINDS",
+        "ApprovalStateEnum": "agents.models.loops.Approval.STATES",
+        "PolicyDecisionEnum": "agents.models.loops.Policy.DECISIONS",
     },
 }
 KNOX_TOKEN_MODEL = "agents.Token"
@@ -258,7 +258,7 @@ REST_KNOX = {
 }
 
 CHANNEL_LAYERS: dict = {}
-"""None, with Redis too: the live view reads its streams, see agents.tail."""
+"""None, with Redis too: the live view reads its streams, see agents.streams.tail."""
 
 HOOKS = {name: os.environ.get(f"ORRERY_{name.upper()}", "") for name in ("on_state_change", "on_stuck", "on_progress")}
 """Dotted paths of functions that are told, after the commit, of changes of state, of being stuck, of progress."""
@@ -269,7 +269,7 @@ Q_CLUSTER = {
     # django-q2 carries out a schedule that names no cluster only where the cluster's name is this one.
     "name": "jobs",
     "orm": "default",
-    "broker_class": "agents.broker.PatientBroker",
+    "broker_class": "agents.engine.broker.PatientBroker",
     "workers": JOB_WORKERS,
     "queue_limit": JOB_WORKERS,
     "timeout": JOB_TIMEOUT_S,
@@ -299,7 +299,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "filters": {"masked": {"()": "agents.masked_doors.MaskedLogs"}},
+    "filters": {"masked": {"()": "agents.masks.doors.MaskedLogs"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["masked"]}},
     "root": {"handlers": ["stderr"], "level": os.environ.get("ORRERY_LOG_LEVEL", "WARNING")},
 }

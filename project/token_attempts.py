@@ -19,7 +19,7 @@ from asgiref.sync import sync_to_async
 from channels.security.websocket import WebsocketDenier
 from django.core.cache import cache
 
-from agents.logins import token_in
+from agents.access.logins import token_in
 from project.admission import answer, is_address
 
 WRONG = 30

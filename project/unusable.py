@@ -10,7 +10,7 @@ import psycopg
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.outages import NO_ROOM, refusal_of
+from agents.streams.outages import NO_ROOM, refusal_of
 
 NO_DATABASE = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 REFUSED = ("28", "3D")

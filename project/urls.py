@@ -7,8 +7,8 @@ from django.templatetags.static import static
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
-from agents.outages import refusal_of
-from agents.problems import answer, not_found, problem, server_error
+from agents.api.problems import answer, not_found, problem, server_error
+from agents.streams.outages import refusal_of
 from frontend.outages import outage_page
 from project.health import health
 

@@ -25,7 +25,7 @@ from twisted.web import http
 import project.asgi  # noqa: F401 (it sets Django up, for what follows)
 
 # isort: split
-from agents.problems import MEDIA_TYPE, RETRY_AFTER_S, problem
+from agents.api.problems import MEDIA_TYPE, RETRY_AFTER_S, problem
 from agents.rates import Allowance
 from project.admission import body_limit, body_seconds, is_trusted, too_large, too_slow
 

@@ -12,10 +12,11 @@ from django.core.management import call_command
 from django.core.management.commands import flush
 from django.db import connection
 
-from agents import replay, services, storage
 from agents.engine.runner import Runner
-from agents.engine.tools import TOOLS, Outcome
-from agents.verification import verify
+from agents.services import sessions
+from agents.streams import fold, statements
+from agents.streams.verify import verify
+from agents.tools.calls import TOOLS, Outcome
 from constellations.models import Constellation
 
 DATABASES = {"db", "transactional_db", "django_db_setup", "live_server"}
@@ -128,7 +129,7 @@ def admin_user(roles):
 @pytest.fixture
 def device(transactional_db):
     """A local device with four slots."""
-    return services.device_create("laptop", max_concurrent=4, by="system")
+    return sessions.device_create("laptop", max_concurrent=4, by="system")
 
 
 class TestRunner(Runner):
@@ -153,7 +154,7 @@ class TestRunner(Runner):
 
     def _all_rest(self) -> bool:
         """No request waits, and no session of ours has anything to do."""
-        cursor = storage.cursor()
+        cursor = statements.cursor()
         cursor.execute("SELECT count(*) FROM agents_inboxitem WHERE state IN ('queued', 'running')")
         return cursor.fetchone()[0] == 0 and all(drive.is_idle() for drive in self.sessions.drives.values())
 
@@ -166,9 +167,9 @@ class Engine:
 
     def submit(self, plan: dict | str, session=None):
         """A new interaction, in a new session unless one is given; returns (session, inbox item)."""
-        session = session or services.session_create(self.owner, by=f"user:{self.owner.pk}")
+        session = session or sessions.session_create(self.owner, by=f"user:{self.owner.pk}")
         text = plan if isinstance(plan, str) else json.dumps(plan)
-        item, _ = services.command_submit(session.pk, "interaction", "", {"plan": text}, by=f"user:{self.owner.pk}")
+        item, _ = sessions.command_submit(session.pk, "interaction", "", {"plan": text}, by=f"user:{self.owner.pk}")
         return session, item
 
     def run(self, until=None, **more) -> TestRunner:
@@ -213,4 +214,4 @@ def migrated_dump(transactional_db):
 
 def rows_of(session_id: int) -> dict:
     """The session's rows as records hold them."""
-    return replay.read_rows(session_id)
+    return fold.read_rows(session_id)

@@ -10,13 +10,14 @@ import pytest
 import yaml
 
 from agents.devices.local import environment
-from constellations import dialects, operations, plans
-from constellations.guard_forms import SETTING_READERS
-from constellations.step_keys import DEFAULTS
+from constellations.plan import dialects, operations
+from constellations.plan import plan as plans
+from constellations.plan.guards import SETTING_READERS
+from constellations.plan.step_keys import DEFAULTS
 
 ROOT = Path(__file__).resolve().parent.parent
 PLANS = (ROOT / "docs" / "plans.md").read_text()
-COMMANDS = (ROOT / "agents" / "engine" / "commands.py").read_text()
+COMMANDS = (ROOT / "agents" / "tools" / "command.py").read_text()
 PRODUCT = ("agents", "constellations", "frontend", "project")
 CODE = [*PRODUCT, "tests", "benchmarks", "examples"]
 SOURCES = [path for room in CODE for kind in ("py", "js", "css", "html") for path in (ROOT / room).rglob(f"*.{kind}")]
@@ -147,7 +148,7 @@ def test_the_modules_that_hold_sql_are_those_that_the_decision_names():
     modules = [path for room in PRODUCT for path in (ROOT / room).rglob("*.py") if "migrations" not in path.parts]
     holding = {str(path.relative_to(ROOT)) for path in modules if SQL.search(path.read_text())}
     assert holding <= set(re.findall(r"`([\w/]+\.py)`", decision))
-    assert "agents/storage.py" in holding
+    assert "agents/streams/statements.py" in holding
 
 
 def test_every_library_that_is_asked_for_is_used():

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from agents.models import Agent, Transition
-from agents.verification import verify
+from agents.streams.verify import verify
 from constellations.models import Constellation, Edit, Task
-from project.demo import demo_devices
+from project.demo.demo import demo_devices
 
 PLAN = (Path(__file__).resolve().parent.parent / "examples" / "digits.yaml").read_text()
 

@@ -21,7 +21,7 @@ from importlib.util import cache_from_source
 from pathlib import Path
 
 from agents.devices import launcher
-from agents.transient import is_transient
+from agents.faults import is_transient
 
 BUBBLEWRAP, LANDLOCK, UID, NONE = "bubblewrap", "landlock", "uid", "none"
 MECHANISMS = (BUBBLEWRAP, LANDLOCK, UID)

@@ -18,9 +18,9 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 
 from agents.errors import AgentsError
+from agents.faults import is_transient
 from agents.progress.digests import DIGEST_LENGTH
 from agents.progress.evidence import ABSENT, UNKNOWN
-from agents.transient import is_transient
 
 MB = 1 << 20
 FILE_BYTES = MB

@@ -20,7 +20,7 @@ from agents.devices.confinement import UID, Walls, confined, hand_over
 from agents.devices.limits import MB, Limits, Watched, sampler
 from agents.devices.output import Output
 from agents.devices.processes import ATTEMPT, INSTANCE, Mark, Process, kill, kill_group, pauses, process
-from agents.transient import kind_of
+from agents.faults import kind_of
 
 READ_BYTES = 1 << 16
 DRAIN_READS = 64
@@ -47,7 +47,7 @@ class CommandOutcome:
     nothing did. `exit_code` is None when the command never started, negative for a signal. `survivors` are pids that could not
     be ended: the attempt still runs. `text` is the last of what it printed, `fingerprint` stands for all of that, None when it
     never started. `error_kind` is empty for a command that ended by itself; else "timeout", "bad_arguments", or why it could
-    not be started (agents.transient).
+    not be started (agents.faults).
     """
 
     outcome: str

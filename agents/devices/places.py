@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from agents.acting.policies import Place, unresolved
+from agents.gates.policies import Place, unresolved
 
 
 def leads_to(workspace: Path, path: str, is_word: bool = False) -> Place:

@@ -21,8 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.command_lines import NotPlain, is_quoted, split, through_a_shell
-from agents.masking import is_hidden
+from agents.devices.command_lines import NotPlain, is_quoted, split, through_a_shell
+from agents.masks.masking import is_hidden
 
 MAX_RECIPES = 100
 MAX_PARAMETERS = 50

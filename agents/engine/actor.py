@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 from agents.clock import from_iso
-from agents.engine.registry import handler
+from agents.engine.work import handler
 from agents.machines import ACTOR
-from agents.tables import Fields
-from agents.turns import Turn
+from agents.streams.tables import Fields
+from agents.streams.turn import Turn
 
 if TYPE_CHECKING:
     from agents.engine.drive import Drive
-    from agents.engine.registry import Work
+    from agents.engine.work import Work
 
 DECISIONS_A_TURN = 64
 

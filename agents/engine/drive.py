@@ -15,17 +15,17 @@ from agents import ids
 from agents.clock import to_iso
 from agents.engine.actor import ActorPart
 from agents.engine.leases import Leased
-from agents.engine.registry import Work, handler
-from agents.engine.tools import Call, Outcome
-from agents.replay import consistent_read, events_since
-from agents.storage import cursor, store
-from agents.tables import TABLES, Fields, fold_rows
-from agents.turns import Batch, Draft, Turn, Want
+from agents.engine.work import Work, handler
+from agents.streams.fold import consistent_read, events_since
+from agents.streams.statements import cursor, store
+from agents.streams.tables import TABLES, Fields, fold_rows
+from agents.streams.turn import Batch, Draft, Turn, Want
+from agents.tools.calls import Call, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agents.acting.policies import Rule
+    from agents.gates.policies import Rule
 
 REFILL = 1024
 """Row numbers a busy session keeps ahead."""

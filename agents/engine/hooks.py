@@ -19,10 +19,10 @@ from django.db import DatabaseError, connections
 from django.utils.module_loading import import_string
 
 from agents.errors import AgentsError
-from agents.records import door
-from agents.secret_values import mask_value
-from agents.tables import Fields
-from agents.turns import Batch, Draft
+from agents.masks.values import mask_value
+from agents.streams.door import door
+from agents.streams.tables import Fields
+from agents.streams.turn import Batch, Draft
 
 Hook = Callable[[int, Fields], Any]
 NAMES = {"state_changed": "on_state_change", "stuck": "on_stuck", "progress": "on_progress"}

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 
-from agents import nudges
 from agents.clock import now_iso
-from agents.garbage import nothing_collected
-from agents.records import WAKE, one_trip, write
-from agents.storage import cursor, own, store
-from agents.turns import Batch
+from agents.streams import nudges
+from agents.streams.door import WAKE, one_trip, write
+from agents.streams.garbage import nothing_collected
+from agents.streams.statements import cursor, own, store
+from agents.streams.turn import Batch
 
 RETRY_S = 0.0005
 """Between two attempts to begin while another process writes: SQLite's own back-off is unfair to short waits.

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from django.db import connection
 
-from agents import runtime
 from agents.clock import to_iso
+from agents.devices import host as runtime
 from agents.engine.journal import Held, Journal
-from agents.storage import cursor, store
+from agents.streams.statements import cursor, store
 
 RENEW_S = 3.0
 """Between two renewals of a runner's row, from the loop that works."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import orjson
 
-from agents import runtime
+from agents.devices import host
 from agents.devices.processes import end_attempts
 from agents.engine.outputs import durable
-from agents.engine.tools import Outcome
-from agents.outages import NO_ROOM
+from agents.streams.outages import NO_ROOM
+from agents.tools.calls import Outcome
 
 ROTATE_BYTES = 4_000_000
 """Beyond this the file is begun anew as soon as everything in it is durable."""
@@ -96,7 +96,7 @@ def ends_of_orphans(folder: Path, orphans: dict[int, int]) -> dict[int, Outcome]
 
     Their processes are ended first; then what they left in an outcome file counts, and the others are lost.
     """
-    end_attempts(runtime.instance(), set(orphans.values()))
+    end_attempts(host.instance(), set(orphans.values()))
     left: dict[int, Outcome] = {}
     for path in folder.glob("outcomes-*.jsonl"):
         left.update(read(path))

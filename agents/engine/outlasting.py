@@ -14,10 +14,10 @@ from typing import Protocol
 from django.db import connection
 
 from agents.clock import to_iso
+from agents.devices.host import storage_flaw
 from agents.engine.journal import Journal
 from agents.engine.leases import ALONE_S, Leases, Locked
-from agents.outages import record_outage, refusal_of
-from agents.runtime import storage_flaw
+from agents.streams.outages import record_outage, refusal_of
 
 RETRY_S = (0.05, 0.1, 0.2, 0.5)
 """Between two tries; the last one again and again."""

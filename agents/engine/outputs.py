@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agents.engine.journal import Journal
-from agents.engine.tools import Outcome
-from agents.storage import cursor, store
+from agents.streams.statements import cursor, store
+from agents.tools.calls import Outcome
 
 FLUSH_S = 0.1
 COLUMNS = (("attempt_id", "int"), ("offset", "int"), ("text", "text"))

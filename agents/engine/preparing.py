@@ -7,12 +7,12 @@ import logging
 from typing import Any
 
 from agents.engine.plan_readers import PlanReaders
-from agents.engine.registry import handler
 from agents.engine.shares import timed
+from agents.engine.work import handler
 from agents.errors import AgentsError
-from agents.outages import refusal_of, with_fresh_connection
-from agents.tables import Fields
-from agents.transient import is_transient, pause
+from agents.faults import is_transient, pause
+from agents.streams.outages import refusal_of, with_fresh_connection
+from agents.streams.tables import Fields
 
 RETRIES = 5
 """Transient faults of a session, and of the preparation of a request, that are tried again..."""

@@ -16,8 +16,8 @@ from agents.engine.drive import Drive
 from agents.engine.journal import Journal
 from agents.engine.outcomes import OutcomeFile
 from agents.engine.outputs import FLUSH_S, WAITING_CHARACTERS, Outputs
-from agents.engine.tools import Bodies, Call, Outcome
-from agents.turns import Batch
+from agents.streams.turn import Batch
+from agents.tools.calls import Bodies, Call, Outcome
 
 
 class Reports:

@@ -22,9 +22,10 @@ from pathlib import Path
 from django.db import transaction
 from django.utils import timezone
 
-from agents import ids, nudges, runtime
+from agents import ids
+from agents.devices import host
+from agents.devices.host import storage_flaw
 from agents.devices.processes import attempts_at_work, end_attempts
-from agents.engine import commands, confining, file_tools
 from agents.engine.drive import Drive
 from agents.engine.journal import Journal
 from agents.engine.leases import RENEW_S, Leases, Locked, Returned
@@ -33,7 +34,8 @@ from agents.engine.sessions import Sessions
 from agents.errors import StorageFull
 from agents.models import Lease
 from agents.models import Runner as RunnerRow
-from agents.runtime import storage_flaw
+from agents.streams import nudges
+from agents.tools import command, confining, files
 
 DRAIN_S = float(os.environ.get("ORRERY_DRAIN_S", "30"))
 """Running steps may end for so long once the runner is told to stop."""
@@ -67,12 +69,12 @@ class Runner:
     """Benchmarks put one here that takes notes."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        self._folder = runtime.runtime_dir()
+        self._folder = host.runtime_dir()
         self._parent, self._orphan_at = os.getppid(), math.inf
         confinement = confining.told()
         with transaction.atomic():  # nobody sees the row before its lock is held, or it would be taken for dead
             self.row = RunnerRow.objects.create(
-                host=runtime.host(), pid=os.getpid(), pid_start=runtime.process_start(), files=str(self._folder),
+                host=host.host(), pid=os.getpid(), pid_start=host.process_start(), files=str(self._folder),
                 started_at=timezone.now(), renewed_at=timezone.now(), confinement=confinement,
             )  # fmt: skip
             self._locked = Locked(self._folder, self.row.pk)
@@ -276,7 +278,7 @@ def _short_waits() -> Iterator[None]:
 
 def end_sessions(sessions: set[int]) -> None:
     """End whatever works on this host for sessions whose runner is dead, also what it had been told to interrupt."""
-    instance = runtime.instance()
+    instance = host.instance()
     end_attempts(instance, {attempt for attempt in attempts_at_work(instance) if ids.stream_of(attempt) in sessions})
 
 
@@ -288,4 +290,4 @@ def forget_old_outcomes(folder: Path) -> None:
                 path.unlink()
 
 
-__all__ = ["Runner", "commands", "file_tools"]
+__all__ = ["Runner", "command", "files"]

@@ -16,6 +16,7 @@ from pathlib import Path
 from django.db import connections
 
 from agents.engine.drive import Drive
+from agents.engine.environment import Surroundings
 from agents.engine.hooks import Hooks
 from agents.engine.journal import FATAL, RECORDS_A_COMMIT, Journal
 from agents.engine.leases import Leased
@@ -23,13 +24,12 @@ from agents.engine.outcomes import ends_of_orphans
 from agents.engine.plan_readers import PlanReaders
 from agents.engine.preparing import OUTAGE_RETRY_S, RETRIES, RETRY_LONGEST_S, RETRY_S, prepared
 from agents.engine.reports import Reports
-from agents.engine.resting import Resting
 from agents.engine.shares import Shares
-from agents.engine.surroundings import Surroundings
-from agents.outages import refusal_of, with_fresh_connection
-from agents.tables import Fields
-from agents.transient import is_transient, pause
-from agents.turns import Batch
+from agents.engine.timers import Resting
+from agents.faults import is_transient, pause
+from agents.streams.outages import refusal_of, with_fresh_connection
+from agents.streams.tables import Fields
+from agents.streams.turn import Batch
 
 TURN_S = 0.01
 """Seconds of deciding after which what there is goes into a commit: whoever is not in it comes in the next."""

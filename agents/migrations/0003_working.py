@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
                 ('state', models.CharField(default='Idle', max_length=32)),
                 ('reason', models.TextField(blank=True)),
                 ('left', models.CharField(blank=True, help_text='The state that ResourcePaused will go back to.', max_length=32)),
-                ('position', models.JSONField(default=dict, help_text='Where its script stands (agents.acting.script).')),
+                ('position', models.JSONField(default=dict, help_text='Where its script stands (agents.crews.script).')),
                 ('created_at', models.DateTimeField()),
                 ('entered_at', models.DateTimeField()),
                 ('agent', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='loop', to='agents.agent')),

@@ -1,6 +1,6 @@
 """Devices have labels, by which policies know them, and there is a role for who may make devices without being an admin.
 
-Devices of names that are not taken any more stay: each of them is refused its workspace (agents.engine.commands).
+Devices of names that are not taken any more stay: each of them is refused its workspace (agents.tools.command).
 """
 
 from django.db import migrations, models

@@ -3,7 +3,7 @@
 from django.db import models
 from knox.models import AbstractAuthToken
 
-from agents.models.acting import Session
+from agents.models.sessions import Session
 
 SCOPES = ("read", "operate", "edit", "approve", "devices", "admin")
 
@@ -13,8 +13,8 @@ def all_scopes() -> list[str]:
 
 
 class Token(AbstractAuthToken):
-    """A knox token with a name, scopes, the time it was last used, and perhaps the token it was made with (agents.lineage) and
-    the session inside which it is used.
+    """A knox token with a name, scopes, the time it was last used, and perhaps the token it was made with
+    (agents.access.lineage) and the session inside which it is used.
     """
 
     name = models.CharField(max_length=80, blank=True)

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from agents.models.acting import Session
+from agents.models.sessions import Session
 
 
 class Device(models.Model):

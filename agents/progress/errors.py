@@ -3,8 +3,8 @@
 from agents.progress.digests import digest
 from agents.progress.evidence import Evidence
 from agents.progress.hits import Hit, fresh, hit, identity_of, last_action, shown
-from agents.progress.memory import Action, State
 from agents.progress.settings import Settings
+from agents.progress.state import Action, State
 
 TOOL_PATIENCE = 2
 """One tool may fail with one error this many times stuck_threshold when its arguments change."""

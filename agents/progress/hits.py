@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from agents.progress.digests import digest
 from agents.progress.evidence import Evidence
-from agents.progress.memory import CHANGE, Action, State
 from agents.progress.settings import Settings
+from agents.progress.state import CHANGE, Action, State
 
 ROWS_SHOWN = 32
 """Evidence rows a verdict names at most, the latest."""

@@ -3,8 +3,8 @@
 from agents.progress.calls import is_look
 from agents.progress.digests import digest
 from agents.progress.evidence import UNKNOWN, Evidence
-from agents.progress.memory import ATTEMPT, CHANGE, INFORMATION, NOTHING, State
 from agents.progress.settings import Settings
+from agents.progress.state import ATTEMPT, CHANGE, INFORMATION, NOTHING, State
 
 
 def gain(state: State, item: Evidence, settings: Settings) -> int:

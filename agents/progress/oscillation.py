@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from agents.progress.evidence import UNKNOWN, Evidence
 from agents.progress.hits import Hit, fresh, hit, identity_of, shown
-from agents.progress.memory import Alteration, State
 from agents.progress.settings import Settings
+from agents.progress.state import Alteration, State
 
 LONGEST = 2
 """A circle of up to this many times oscillation_window changes is recognised."""

@@ -4,8 +4,8 @@ from collections import Counter
 
 from agents.progress.evidence import Evidence
 from agents.progress.hits import Hit, called, fresh, hit, identity_of, last_action, since_change
-from agents.progress.memory import Action, State
 from agents.progress.settings import Settings
+from agents.progress.state import Action, State
 
 PERIODS = range(2, 6)
 """Lengths of a cycle, in calls."""

@@ -3,11 +3,11 @@
 from agents.progress.errors import same_target_error, same_tool_error
 from agents.progress.evidence import Evidence
 from agents.progress.hits import Hit, Rule
-from agents.progress.memory import State
 from agents.progress.oscillation import oscillation
 from agents.progress.repeats import cycle, endless_poll, exact_repeat, same_message
 from agents.progress.settings import Settings
 from agents.progress.standstill import no_novelty, same_answer
+from agents.progress.state import State
 
 RULES: tuple[Rule, ...] = (
     same_target_error, same_tool_error, oscillation, exact_repeat, cycle, same_message, endless_poll, same_answer, no_novelty,

@@ -4,8 +4,8 @@ from itertools import takewhile
 
 from agents.progress.evidence import Evidence
 from agents.progress.hits import Hit, called, fresh, hit, identity_of, last_action, since_change
-from agents.progress.memory import ATTEMPT, Action, State
 from agents.progress.settings import Settings
+from agents.progress.state import ATTEMPT, Action, State
 
 LITTLE = 4
 """A full window in which no more than one in this many actions is new, and none changes anything, is a standstill too."""

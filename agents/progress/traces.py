@@ -11,9 +11,9 @@ from typing import Any
 from agents.progress.calls import is_infrastructure, kind_of_call
 from agents.progress.digests import error_digest
 from agents.progress.evidence import UNKNOWN, Control, Evidence, Item
-from agents.progress.memory import State
 from agents.progress.rules import hits
 from agents.progress.settings import Settings
+from agents.progress.state import State
 from agents.progress.tracker import DEFAULTS, remember
 
 CONTROLS = ("user", "nudge", "phase", "compaction")

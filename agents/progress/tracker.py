@@ -8,10 +8,10 @@ from typing import Literal
 from agents.progress.calls import is_infrastructure
 from agents.progress.evidence import Control, Item
 from agents.progress.hits import Hit
-from agents.progress.memory import STEERED_LIMIT, State, remembered
-from agents.progress.remembering import acted, controlled, said
+from agents.progress.remember import acted, controlled, said
 from agents.progress.rules import hits
 from agents.progress.settings import Settings
+from agents.progress.state import STEERED_LIMIT, State, remembered
 
 DEFAULTS = Settings()
 

@@ -4,9 +4,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from agents import ids, runtime, services
+from agents import ids
+from agents.devices import host
 from agents.devices.processes import attempts_at_work, mark, pids, process
 from agents.models import Actor, Evidence
+from agents.services import sessions
 from benchmarks.inside import load
 from benchmarks.inside.furniture import DEVICE
 from benchmarks.inside.tools import clock
@@ -51,14 +53,14 @@ def _plain(task_id: str, argv: list[str]) -> dict:
 
 def _at_work() -> set[int]:
     """Sessions that have a process."""
-    return {ids.stream_of(attempt) for attempt in attempts_at_work(runtime.instance())}
+    return {ids.stream_of(attempt) for attempt in attempts_at_work(host.instance())}
 
 
 def _cancel() -> float:
     session = load.submit({"tasks": [_plain("family", FAMILY)]})
     _wait(lambda: len(_family(session)) == FAMILY_SIZE)
     family = _family(session)
-    services.command_submit(session, "cancel", "", {}, by=load.by())
+    sessions.command_submit(session, "cancel", "", {}, by=load.by())
     committed = clock()
     _wait(lambda: not any(_lives(pid) for pid in family) and _state(session) == "cancelled")
     return clock() - committed
@@ -94,7 +96,7 @@ def pauses(trials: int) -> list[float]:
     calls = [{"tool": "nap", "arguments": {"seconds": NAP_S, "number": number}} for number in range(CALLS)]
     session = load.submit({"tasks": [{"task_id": "steps", "device": DEVICE, "steps": calls}]})
     times = [_pause(session, number) for number in range(trials)]
-    services.command_submit(session, "cancel", "", {}, by=load.by())
+    sessions.command_submit(session, "cancel", "", {}, by=load.by())
     _wait(lambda: _state(session) == "cancelled")
     return times
 
@@ -104,10 +106,10 @@ def _pause(session: int, number: int) -> float:
     _wait(in_flight.exists)
     call = in_flight.get().pk
     time.sleep(GAPS_S[number % len(GAPS_S)])
-    services.command_submit(session, "pause", "", {}, by=load.by())
+    sessions.command_submit(session, "pause", "", {}, by=load.by())
     _wait(lambda: _state(session) == "paused")
     paused = clock()
-    services.command_submit(session, "resume", "", {}, by=load.by())
+    sessions.command_submit(session, "resume", "", {}, by=load.by())
     ended = Evidence.objects.get(pk=call)
     _wait(lambda: _state(session) == "running")
     return paused - ended.result["at"]

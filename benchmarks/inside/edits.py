@@ -6,19 +6,19 @@ from typing import Any
 
 from django.utils import timezone
 
-from agents.records import door
-from agents.tables import TABLES
+from agents.streams.door import door
+from agents.streams.tables import TABLES
 from benchmarks.inside import load
 from benchmarks.inside.furniture import DEVICE
 from benchmarks.inside.load import SEED, WIDTH
 from benchmarks.inside.tools import clock
-from constellations import planner
-from constellations.edits import edit_apply
-from constellations.live import LiveGraph
+from constellations.live.live import LiveGraph
 from constellations.machines import CONSTELLATION
 from constellations.models import Constellation, Edit
-from constellations.previews import edit_preview
-from constellations.undoing import edit_undo
+from constellations.runs import planner
+from constellations.services.edits import edit_apply
+from constellations.services.preview import edit_preview
+from constellations.services.undo import edit_undo
 
 AUTHOR = "user:1"
 

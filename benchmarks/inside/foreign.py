@@ -8,9 +8,9 @@ from agents.errors import AgentsError
 from benchmarks.inside import load
 from benchmarks.inside.furniture import DEVICE
 from benchmarks.inside.load import SEED, WIDTH
-from constellations.edits import edit_apply
 from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation
+from constellations.services.edits import edit_apply
 
 EVERY_S = 0.05
 

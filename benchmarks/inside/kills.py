@@ -8,7 +8,7 @@ import time
 from collections import Counter
 
 from agents.models import InboxItem, Lease, Runner
-from agents.verification import verify
+from agents.streams.verify import verify
 from benchmarks.inside import load
 from benchmarks.inside.tools import clock, witnesses
 from constellations.models import Attempt

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from django.db import transaction
 from websockets.sync.client import connect
 
-from agents import nudges
-from agents.records import door
+from agents.streams import nudges
+from agents.streams.door import door
 from benchmarks.inside import load
 from benchmarks.inside.tools import clock
 

@@ -6,10 +6,10 @@ import time
 
 from django.contrib.auth.models import User
 
-from agents import services
 from agents.engine.drive import Drive
 from agents.engine.runner import Runner
 from agents.engine.sessions import Sessions
+from agents.services import sessions as services
 from benchmarks.inside import tools  # noqa: F401 (registers the bodies)
 from benchmarks.inside.furniture import DEVICE
 

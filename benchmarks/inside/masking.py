@@ -6,9 +6,9 @@ import time
 from statistics import median
 from unittest import mock
 
-from agents import tail
-from agents.masking import Masker
+from agents.masks.masking import Masker
 from agents.models import Session
+from agents.streams import tail
 from benchmarks.inside import graphs
 
 KNOWN = 100

@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from agents import services
 from agents.models import InboxItem
+from agents.services import sessions as services
 from benchmarks.inside import load, wakeups
 from benchmarks.inside.tools import clock
 from constellations.models import Task

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from django.db import connection
 
-from agents.storage import POSTGRES_TYPES
+from agents.streams.statements import POSTGRES_TYPES
 
 WORKERS = 2
 GROUP = 64
@@ -25,7 +25,7 @@ RETRY_S = 0.00005
 """Between two attempts to begin while the other worker writes."""
 HOPS = 1000
 Columns = tuple[tuple[str, str], ...]
-"""Names and kinds, as in agents.storage."""
+"""Names and kinds, as in agents.streams.statements."""
 RECORD: Columns = (("id", "int"), ("state", "text"), ("at", "float"))
 
 forked = multiprocessing.get_context("fork")

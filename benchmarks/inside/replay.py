@@ -9,7 +9,7 @@ import time
 from django.db import connection
 
 from agents.models import Agent, Event, Transition
-from agents.tables import EVENT_COLUMNS, TABLES, TRANSITION_COLUMNS
+from agents.streams.tables import EVENT_COLUMNS, TABLES, TRANSITION_COLUMNS
 from benchmarks.inside.raw import Columns, Part, Writer
 from constellations.models import Attempt, Task
 

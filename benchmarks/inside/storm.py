@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.inside import storm_work
 from benchmarks.inside.storm_target import KINDS, Target, WebWatch
-from project.processes import send
+from project.up.processes import send
 
 LOOK_S = 0.05
 CALM_S = 3.0

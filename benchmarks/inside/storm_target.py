@@ -13,10 +13,10 @@ from pathlib import Path
 
 from django.conf import settings
 
+from agents.devices.host import runtime_dir
 from agents.models import Runner
-from agents.runtime import runtime_dir
-from project.instance import Instance
-from project.processes import Identity, Look, is_alive, look, marked
+from project.up.instance import Instance
+from project.up.processes import Identity, Look, is_alive, look, marked
 
 RUNNERS = 2
 WEB_LOOK_S = 0.02

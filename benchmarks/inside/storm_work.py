@@ -18,10 +18,10 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from agents import services
-from agents.approvals import approval_decide
 from agents.models import Approval, InboxItem
-from agents.verification import verify
+from agents.services import sessions
+from agents.services.approvals import approval_decide
+from agents.streams.verify import verify
 from benchmarks.inside import load
 from constellations.models import Attempt, Task
 
@@ -54,7 +54,7 @@ def submit(tasks: int, seed: int) -> None:
     """Devices, and sessions with `tasks` commands in all."""
     chance = random.Random(seed)
     for name in DEVICES:
-        services.device_create(name, max_concurrent=SLOTS, by="system")
+        sessions.device_create(name, max_concurrent=SLOTS, by="system")
     for first in range(0, tasks, SESSION_TASKS):
         rows = [_command(number, chance) for number in range(min(SESSION_TASKS, tasks - first))]
         waits = [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from agents.engine.tools import Call, Outcome, tool
+from agents.tools.calls import Call, Outcome, tool
 
 clock = time.monotonic
 

@@ -8,10 +8,10 @@ from agents.engine.journal import Journal
 from agents.ids import row_id, transition_id
 from agents.machines import ACTOR
 from agents.models import Transition
-from agents.records import EVENT_VERSION, door
-from agents.storage import json_text, store
-from agents.tables import EVENT_COLUMNS, TRANSITION_COLUMNS
-from agents.turns import Batch, Turn
+from agents.streams.door import EVENT_VERSION, door
+from agents.streams.statements import json_text, store
+from agents.streams.tables import EVENT_COLUMNS, TRANSITION_COLUMNS
+from agents.streams.turn import Batch, Turn
 from benchmarks.inside import load
 from benchmarks.inside.raw import Part, Writer
 

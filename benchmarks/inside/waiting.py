@@ -6,8 +6,8 @@ import signal
 import time
 from collections.abc import Callable
 
-from agents import services
 from agents.models import Actor, Agent, Device, Evidence, Lease
+from agents.services import sessions as services
 from benchmarks.inside import live, load
 from benchmarks.inside.furniture import DEVICE
 from benchmarks.inside.runners import held_by

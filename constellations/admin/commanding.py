@@ -14,7 +14,10 @@ from agents.errors import AgentsError
 from constellations.admin.confirming import NAMED, Question, ask, is_confirmed, once_of, reason_of
 from constellations.admin.editing import author_of
 from constellations.admin.shown import is_open
-from constellations.commands import (
+from constellations.editor.draft import is_skipped
+from constellations.machines import CONSTELLATION
+from constellations.models import Constellation, Task
+from constellations.services.lifecycle import (
     Retried,
     constellation_cancel,
     constellation_pause,
@@ -22,10 +25,7 @@ from constellations.commands import (
     constellation_resume,
     constellation_retry,
 )
-from constellations.drafts import is_skipped
-from constellations.machines import CONSTELLATION
-from constellations.models import Constellation, Task
-from constellations.task_commands import WAITING, Cancelled, task_cancel, task_skip
+from constellations.services.task_commands import WAITING, Cancelled, task_cancel, task_skip
 
 AT_ONCE = 100
 """Constellations of one action."""

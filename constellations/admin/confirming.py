@@ -10,7 +10,7 @@ from django.contrib.admin import ModelAdmin, helpers
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
 
-from constellations.edits import REASON_LENGTH
+from constellations.services.edits import REASON_LENGTH
 
 NAMED = 50
 """Things that a page of confirmation names."""

@@ -14,7 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
-from agents.admin_filters import SessionFilter, StateFilter
+from agents.admin.filters import SessionFilter, StateFilter
 from constellations.admin import commanding, going_on
 from constellations.admin.editing import EditingAdmin
 from constellations.admin.picture import draw

@@ -8,8 +8,8 @@ from django import forms
 
 from constellations.admin.fields import Prose
 from constellations.admin.row_forms import RowForm
-from constellations.forms import DEPENDENCY_DEFAULTS, TYPES
-from constellations.values import Row
+from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TYPES
+from constellations.plan.values import Row
 
 SAME = ("type", "condition", "description")
 

@@ -12,12 +12,12 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from agents.admin import ReadOnlyAdmin
-from agents.permissions import refusal
-from constellations import telling
+from agents.access.permissions import refusal
+from agents.admin.rows import ReadOnlyAdmin
 from constellations.admin.sheets import Sheet
 from constellations.models import Constellation, Edit
-from constellations.standing import edits_between
+from constellations.plan import sentences
+from constellations.services.standing import edits_between
 
 NAMED = 5
 """Edits of others that a message names."""
@@ -29,7 +29,7 @@ def author_of(request: HttpRequest) -> str:
 
 
 def may(request: HttpRequest, need: str) -> bool:
-    """Whether the user may do what needs `need` (agents.permissions); which rows is another question."""
+    """Whether the user may do what needs `need` (agents.access.permissions); which rows is another question."""
     return request.user.is_active and request.user.is_staff and not refusal(request.user, None, need)
 
 
@@ -41,7 +41,7 @@ def tell_edit(request: HttpRequest, made: tuple[Edit | None, bool] | None) -> No
     elif not changed:
         messages.info(request, f"That was saved already, as version {edit.version}.")
     else:
-        done = ". ".join([telling.sentence(edit.diff), *telling.left_behind(edit.diff)])
+        done = ". ".join([sentences.sentence(edit.diff), *sentences.left_behind(edit.diff)])
         messages.success(request, f"Saved as version {edit.version}: {done}.{_applied_on_top(edit)}")
 
 
@@ -50,7 +50,7 @@ def _applied_on_top(edit: Edit) -> str:
     if not edit.rebased_from:
         return ""
     before = edits_between(edit.constellation_id, edit.based_on, edit.version - 1)
-    named = "; ".join(telling.others(before[:NAMED], edit.version - 1 - edit.based_on))
+    named = "; ".join(sentences.others(before[:NAMED], edit.version - 1 - edit.based_on))
     return f" Others had edited since version {edit.based_on}; your changes were applied on top of {named}."
 
 

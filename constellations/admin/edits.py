@@ -7,16 +7,16 @@ from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
-from agents.admin import ReadOnlyAdmin, named
-from agents.admin_filters import SessionFilter
+from agents.admin.filters import SessionFilter
+from agents.admin.rows import ReadOnlyAdmin, named
 from agents.errors import AgentsError
-from constellations import telling
 from constellations.admin.confirming import reason_of
 from constellations.admin.editing import author_of, may
 from constellations.admin.shown import is_open
 from constellations.admin.tasks import ConstellationFilter
 from constellations.models import Edit
-from constellations.undoing import edit_undo
+from constellations.plan import sentences
+from constellations.services.undo import edit_undo
 
 CHANGES = 200
 """Changes of one edit that its page lists; its `diff` has all."""
@@ -39,7 +39,7 @@ class EditAdmin(ReadOnlyAdmin):
 
     @admin.display(description="changes")
     def changes(self, row: Edit) -> str:
-        return telling.sentence(row.diff)
+        return sentences.sentence(row.diff)
 
     def changeform_view(self, request, object_id=None, form_url="", extra_context=None):
         row = self.get_object(request, unquote(object_id)) if object_id else None
@@ -50,7 +50,7 @@ class EditAdmin(ReadOnlyAdmin):
                 raise PermissionDenied
             return self._undo(request, row)
         shown = {
-            "changes": telling.changes(row.diff[:CHANGES]),
+            "changes": sentences.changes(row.diff[:CHANGES]),
             "more": max(0, len(row.diff) - CHANGES),
             "may_undo": may(request, "edit") and is_open(row.constellation),
             "subtitle": f"version {row.version} of {row.constellation}",
@@ -67,7 +67,7 @@ class EditAdmin(ReadOnlyAdmin):
             messages.error(request, str(error))
             return HttpResponseRedirect(request.get_full_path())
         if changed and made is not None:
-            messages.success(request, f"Taken back, as version {made.version}: {telling.sentence(made.diff)}.")
+            messages.success(request, f"Taken back, as version {made.version}: {sentences.sentence(made.diff)}.")
         else:
             messages.info(request, "What this edit did is taken back already.")
         return HttpResponseRedirect(request.get_full_path())

@@ -9,9 +9,9 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from agents.parsers import each_key_once
-from constellations import documents
-from constellations.values import key_text
+from agents.api.parsers import each_key_once
+from constellations.plan import documents
+from constellations.plan.values import key_text
 
 FLAWS = 3
 """That one field tells of."""

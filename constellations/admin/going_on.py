@@ -13,22 +13,28 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from agents import replay
 from agents.errors import AgentsError
 from agents.ids import CAPACITY
 from agents.models import InboxItem, Session
+from agents.streams import fold
 from constellations.admin.commanding import client_id_of
 from constellations.admin.editing import author_of, may
 from constellations.admin.fields import Json, Lines, Prose
 from constellations.admin.shown import is_open
 from constellations.admin.widgets import PlainRenderer, field_html
-from constellations.commands import TITLE_LENGTH, constellation_fork, constellation_reopen, constellation_retry, failed_of
-from constellations.editing import MAX_OPERATIONS
-from constellations.edits import REASON_LENGTH
+from constellations.editor.editor import MAX_OPERATIONS
 from constellations.errors import EditRefused, NotRetried
 from constellations.machines import CONSTELLATION
 from constellations.models import Constellation
-from constellations.operations import MAX_TASKS
+from constellations.plan.operations import MAX_TASKS
+from constellations.services.edits import REASON_LENGTH
+from constellations.services.lifecycle import (
+    TITLE_LENGTH,
+    constellation_fork,
+    constellation_reopen,
+    constellation_retry,
+    failed_of,
+)
 
 FAILED_NAMED = 50
 """Tasks that have failed, with which the page of a reopening begins."""
@@ -97,7 +103,7 @@ class ForkForm(ReopenForm):
     field_order = ("seq", "retry", "operations", "title", "reason")
 
     def prepare(self) -> None:
-        head = replay.head(self.row.session_id)
+        head = fold.head(self.row.session_id)
         self.fields["seq"].help_text = f"Its seq in the session's stream. Empty: as it is now, after {head}."
         self.fields["title"].widget.attrs["placeholder"] = f"Fork of {self.row}"
 

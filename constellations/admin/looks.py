@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from constellations.drafts import is_skipped
+from constellations.editor.draft import is_skipped
 
 RING = "M2 8a6 6 0 1 0 12 0a6 6 0 1 0-12 0"
 LOOKS = {

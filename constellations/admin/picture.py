@@ -14,7 +14,7 @@ from constellations.admin.layering import Place, places
 from constellations.admin.looks import LOOKS, state_of
 from constellations.admin.shown import dependencies_of, tasks_of
 from constellations.analysis import digraph, layers
-from constellations.drafts import SKIPPED
+from constellations.editor.draft import SKIPPED
 from constellations.models import Constellation
 
 DRAWN = 80

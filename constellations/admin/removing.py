@@ -16,10 +16,10 @@ from django.urls import reverse
 from agents.errors import AgentsError
 from constellations.admin.confirming import NAMED, Question, ask, is_confirmed, once_of, reason_of
 from constellations.admin.editing import EditingAdmin, author_of, may, tell_edit
-from constellations.editing import MAX_OPERATIONS
-from constellations.edits import edit_apply
+from constellations.editor.editor import MAX_OPERATIONS
 from constellations.models import Constellation
-from constellations.values import Row
+from constellations.plan.values import Row
+from constellations.services.edits import edit_apply
 
 
 @admin.action(description="Remove the selected %(verbose_name_plural)s", permissions=["delete"])

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 from django import forms
 from django.utils.safestring import SafeString, mark_safe
 
-from agents.secret_values import mask_value
+from agents.masks.values import mask_value
 from constellations.admin.widgets import PlainRenderer, field_html
-from constellations.forms import MAX_DEPENDENCY_ID
-from constellations.values import Row
+from constellations.plan.tasks import MAX_DEPENDENCY_ID
+from constellations.plan.values import Row
 
 ROWS = 200
 """Rows of one kind that a page takes, those that an operator adds included."""

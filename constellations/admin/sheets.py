@@ -9,21 +9,21 @@ from typing import Any
 
 from django import forms
 
-from agents.authors import names_of
 from agents.errors import AgentsError
 from agents.models import Device
-from agents.toolbox import TOOLS
-from constellations import telling
+from agents.reads.authors import names_of
+from agents.tools.catalogue import TOOLS
 from constellations.admin.dependency_forms import DependencyForm
 from constellations.admin.fields import Prose
 from constellations.admin.row_forms import RowForm, Rows, rows_of
 from constellations.admin.shown import Shown, shown_then
 from constellations.admin.task_forms import ShortTaskForm, TaskForm
-from constellations.edits import REASON_LENGTH, edit_apply
 from constellations.errors import EditRefused, StaleEdit
 from constellations.models import Constellation, Edit
-from constellations.previews import edit_preview
-from constellations.values import Row
+from constellations.plan import sentences
+from constellations.plan.values import Row
+from constellations.services.edits import REASON_LENGTH, edit_apply
+from constellations.services.preview import edit_preview
 
 SUGGESTED = 200
 """Devices, and tasks, that are offered while somebody types a name."""
@@ -129,7 +129,7 @@ class Sheet:
     @property
     def previewed(self) -> list[Row]:
         """What a save would change, in words."""
-        return telling.changes(self.preview["diff"][:CHANGES]) if self.preview else []
+        return sentences.changes(self.preview["diff"][:CHANGES]) if self.preview else []
 
     @property
     def has_errors(self) -> bool:
@@ -143,9 +143,9 @@ class Sheet:
         if isinstance(error, StaleEdit):
             self.stale = error.members["version"]
         since = [each for each in problems if "operation" not in each]
-        for message in telling.edits_since(since, names_of(each.get("author", "") for each in since)):
+        for message in sentences.edits_since(since, names_of(each.get("author", "") for each in since)):
             self.reason.add_error(None, message)
-        for each in telling.others(_also_since(error, since)):
+        for each in sentences.others(_also_since(error, since)):
             self.reason.add_error(None, f"also since: {each}")
         for problem in [each for each in problems if "operation" in each]:
             number = problem["operation"]

@@ -8,16 +8,16 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from constellations.drafts import SKIPPED
-from constellations.edits import REBASED_OVER
-from constellations.forms import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
+from constellations.editor.draft import SKIPPED
 from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation, Dependency, Edit, Task
-from constellations.task_progress import same_stream
-from constellations.values import Row
+from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
+from constellations.plan.values import Row
+from constellations.reads.progress import same_stream
+from constellations.services.edits import REBASED_OVER
 
 EDITABLE = Q(state__in=("PENDING", "WAITING_DEPENDENCY")) | Q(state="CANCELLED", reason__startswith=SKIPPED)
-"""Tasks that may change: `constellations.drafts.editable` as a query."""
+"""Tasks that may change: `constellations.editor.draft.editable` as a query."""
 INTO_EDITABLE = Q(downstream__state__in=("PENDING", "WAITING_DEPENDENCY")) | Q(
     downstream__state="CANCELLED", downstream__reason__startswith=SKIPPED
 )

@@ -7,15 +7,15 @@ from typing import Any
 
 from django import forms
 
-from agents.command_lines import is_split_into, line_of
+from agents.devices.command_lines import is_split_into, line_of
 from constellations.admin.fields import Json, Lines, Prose, Words, spread
 from constellations.admin.looks import LOOKS, state_of
 from constellations.admin.row_forms import RowForm
-from constellations.call_forms import COMMAND
-from constellations.fitting import DEVICE_FIELDS
-from constellations.forms import ON_LOST, PRIORITIES, TASK_DEFAULTS
-from constellations.guard_forms import DECISIONS, SETTING_READERS
-from constellations.values import Row
+from constellations.plan.calls import COMMAND
+from constellations.plan.fitting import DEVICE_FIELDS
+from constellations.plan.guards import DECISIONS, SETTING_READERS
+from constellations.plan.tasks import ON_LOST, PRIORITIES, TASK_DEFAULTS
+from constellations.plan.values import Row
 
 CALL = ("command", "shell", "tool", "arguments")
 """Fields that say together what a task of one call does."""

@@ -7,9 +7,9 @@ import secrets
 from django.contrib import admin
 from django.http import HttpRequest
 
-from agents.admin import ReadOnlyAdmin
-from agents.admin_filters import SessionFilter, StateFilter
-from agents.pagination import LARGEST
+from agents.admin.filters import SessionFilter, StateFilter
+from agents.admin.rows import ReadOnlyAdmin
+from agents.api.pagination import LARGEST
 from constellations.admin.commanding import buttons, cancel_tasks, offered_of_task, retry_tasks, skip_tasks
 from constellations.admin.removing import RemovingAdmin, remove
 from constellations.admin.sheets import Sheet
@@ -23,9 +23,9 @@ from constellations.admin.shown import (
     task_rows,
     tasks_of,
 )
-from constellations.drafts import editable
+from constellations.editor.draft import editable
 from constellations.models import Attempt, Constellation, Dependency, Task
-from constellations.waiting import why
+from constellations.reads.why import why
 
 DEPENDENCIES = 100
 """Dependencies on the page of what they lead into; the list has all."""

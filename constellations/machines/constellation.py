@@ -4,7 +4,7 @@ from agents.machines import ANY, Machine, Row, register
 
 CLOSED = ("COMPLETED", "PARTIALLY_FAILED", "FAILED")
 VERDICTS = ("all_done", "some_failed", "none_completed")
-"""How a close ends, in the order of CLOSED; `constellations.verdict` says which it is."""
+"""How a close ends, in the order of CLOSED; `constellations.live.verdict` says which it is."""
 GIVEN_UP = "given_up"
 """The verdict where a replan rule ends the run badly, or a limit of replanning is reached, whatever has become of its tasks."""
 

@@ -8,14 +8,14 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework.exceptions import AuthenticationFailed
 
-from agents import approvals
-from agents.authentication import token_of
+from agents.access.authentication import token_of
+from agents.access.permissions import refusal
 from agents.errors import AgentsError
 from agents.models import Approval, Device, Session, Token
-from agents.permissions import refusal
+from agents.services import approvals
 from constellations.errors import ConstellationsError, NoSuchConstellation, NoSuchTask
 from constellations.models import Constellation, Task
-from constellations.values import MAX_COMPARED, SHOWN, did_you_mean
+from constellations.plan.values import MAX_COMPARED, SHOWN, did_you_mean
 
 READ = "own"
 """What reading needs, as over REST: any login whose token has the scope read; what is found is what it may see."""

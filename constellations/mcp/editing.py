@@ -7,20 +7,21 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from agents.tables import Fields
-from constellations import dispatcher, telling
-from constellations.addresses import cut, of_edit, with_cuts
+from agents.streams.tables import Fields
 from constellations.errors import GateKept
-from constellations.gate_keeping import known_rules
 from constellations.mcp import results
 from constellations.mcp.access import Caller, constellation_of
 from constellations.mcp.parameters import Form
 from constellations.mcp.pieces import CHARACTERS, json_of, piece_of
-from constellations.overview import within
-from constellations.planner import known_devices
-from constellations.previews import Watch, edit_preview
-from constellations.proposals import Proposed, edit_propose
-from constellations.undoing import edit_undo
+from constellations.plan import sentences
+from constellations.reads.addresses import cut, of_edit, with_cuts
+from constellations.reads.overview import within
+from constellations.runs.planner import known_devices
+from constellations.services import dispatcher
+from constellations.services.gate_keeping import known_rules
+from constellations.services.preview import Watch, edit_preview
+from constellations.services.proposals import Proposed, edit_propose
+from constellations.services.undo import edit_undo
 
 DIFF = 200
 """Entries of a diff that an answer shows,"""
@@ -128,7 +129,7 @@ def told_of(done: dispatcher.Executed, constellation: int, watch: Watch | None =
         if done.changed
         else f"edit {done.edit_id} had been made before{below}; nothing was changed now"
     )
-    said = [made if done.edit else "there was nothing to change", *telling.left_behind(done.diff), *since]
+    said = [made if done.edit else "there was nothing to change", *sentences.left_behind(done.diff), *since]
     said[-1] += "; see between" if done.between_total else ""
     between = [results.EditBetween(**each) for each in done.between]
     return results.EditResult(
@@ -144,7 +145,7 @@ def _unseen_in_words(done: dispatcher.Executed) -> tuple[str, list[str]]:
     later = done.newest - done.version
     before = [each for each in done.between if each["version"] < done.version]
     after = [each for each in done.between if each["version"] > done.version]
-    below, since = telling.versions(before, done.between_total - later), telling.versions(after, later)
+    below, since = sentences.versions(before, done.between_total - later), sentences.versions(after, later)
     return f", on top of {below}" if below else "", [f"After version {done.version} came {since}"] if since else []
 
 

@@ -16,12 +16,12 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from rest_framework.exceptions import AuthenticationFailed
 from starlette.datastructures import Headers
 
-from agents import outages
+from agents.access.logins import is_own_origin, token_in
+from agents.api.parsers import key_twice
+from agents.api.problems import MEDIA_TYPE, RETRY_AFTER_S, problem
 from agents.errors import AgentsError
-from agents.logins import is_own_origin, token_in
-from agents.parsers import key_twice
-from agents.problems import MEDIA_TYPE, RETRY_AFTER_S, problem
-from agents.secret_values import mask_json
+from agents.masks.values import mask_json
+from agents.streams import outages
 from constellations.mcp.access import Caller, caller_of
 from constellations.mcp.server import Context, make_server
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from agents.approvals import ANSWER_LENGTH, STATES
-from agents.approvals import REASON_LENGTH as DECISION_REASON_LENGTH
+from agents.api.pagination import LARGEST
+from agents.api.serializers import PLAN_LENGTH, REQUEST_LENGTH
+from agents.api.serializers import REASON_LENGTH as COMMAND_REASON_LENGTH
 from agents.errors import AgentsError
 from agents.models import Approval
-from agents.pagination import LARGEST
-from agents.serializers import PLAN_LENGTH, REQUEST_LENGTH
-from agents.serializers import REASON_LENGTH as COMMAND_REASON_LENGTH
-from agents.tables import Fields
-from constellations import values
-from constellations.call_forms import MAX_WORD
-from constellations.commands import TITLE_LENGTH
-from constellations.editing import MAX_OPERATIONS
-from constellations.editor_tools import FLAG, OBJECT, TEXT, TEXTS, TOOLS, Schema, a_part, an_object, many, one_of, said
-from constellations.edits import AUTHOR_LENGTH, EDIT_ID, REASON_LENGTH
-from constellations.forms import MAX_DEPENDENCY_ID
+from agents.services.approvals import ANSWER_LENGTH, STATES
+from agents.services.approvals import REASON_LENGTH as DECISION_REASON_LENGTH
+from agents.streams.tables import Fields
+from constellations.editor.editor import MAX_OPERATIONS
 from constellations.machines import CONSTELLATION, TASK
 from constellations.mcp.pieces import CHARACTERS, SEAL_LENGTH
 from constellations.mcp.pieces import LARGEST as LARGEST_PIECE
-from constellations.operations import MAX_TASKS
-from constellations.overview import TASKS
-from constellations.values import MAX_ID, Misfit, Reader, key_text
+from constellations.plan import values
+from constellations.plan.calls import MAX_WORD
+from constellations.plan.operations import MAX_TASKS
+from constellations.plan.schemas import FLAG, OBJECT, TEXT, TEXTS, TOOLS, Schema, a_part, an_object, many, one_of, said
+from constellations.plan.tasks import MAX_DEPENDENCY_ID
+from constellations.plan.values import MAX_ID, Misfit, Reader, key_text
+from constellations.reads.overview import TASKS
+from constellations.services.edits import AUTHOR_LENGTH, EDIT_ID, REASON_LENGTH
+from constellations.services.lifecycle import TITLE_LENGTH
 
 PAGE = 20
 LARGEST_PAGE = 100

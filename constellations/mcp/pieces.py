@@ -15,18 +15,18 @@ from urllib.parse import unquote
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from agents.devices.limits import Limits
+from agents.masks.values import mask, mask_value, shown_limits
 from agents.models import Approval, InboxItem, Session
-from agents.printed import printed_characters, printed_piece
-from agents.replay import consistent_read
-from agents.secret_values import mask, mask_value, shown_limits
-from constellations.addresses import ROOT, json_text
+from agents.reads.printed import printed_characters, printed_piece
+from agents.streams.fold import consistent_read
 from constellations.errors import ConstellationsError, NoSuchTask
-from constellations.graph_reads import read_graph
+from constellations.live.kept import read_graph
 from constellations.mcp import results
 from constellations.mcp.access import Caller, approvals_of, constellation_of, device_of, task_of
-from constellations.previews import critical_path
-from constellations.undoing import edit_named
-from constellations.written import written_whole
+from constellations.reads.addresses import ROOT, json_text
+from constellations.reads.written import written_whole
+from constellations.services.preview import critical_path
+from constellations.services.undo import edit_named
 
 CHARACTERS = 16_000
 LARGEST = 100_000

@@ -10,27 +10,15 @@ from typing import Any
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from agents import approvals
-from agents.authors import names_of
-from agents.engine import confining
 from agents.engine.leases import LEASE_S
+from agents.masks.values import shown_limits
 from agents.models import Approval, Device, Runner
-from agents.replay import consistent_read
-from agents.secret_values import shown_limits
-from agents.tables import Fields
-from agents.toolbox import schemas
-from constellations import history
-from constellations.addresses import (
-    cut,
-    leave_out,
-    of_approval,
-    of_constellation,
-    of_device,
-    of_edit,
-    of_task,
-    shorten,
-    with_cuts,
-)
+from agents.reads.authors import names_of
+from agents.services import approvals
+from agents.streams.fold import consistent_read
+from agents.streams.tables import Fields
+from agents.tools import confining
+from agents.tools.catalogue import schemas
 from constellations.errors import ConstellationsError
 from constellations.mcp import results
 from constellations.mcp.access import (
@@ -45,9 +33,21 @@ from constellations.mcp.access import (
 from constellations.mcp.parameters import PAGE, Form
 from constellations.mcp.pieces import CHARACTERS, limits_of, read_piece
 from constellations.models import Constellation, Edit, Task
-from constellations.overview import TEXT, Part, overview, size_of
-from constellations.waiting import why
-from constellations.written import written
+from constellations.reads import history
+from constellations.reads.addresses import (
+    cut,
+    leave_out,
+    of_approval,
+    of_constellation,
+    of_device,
+    of_edit,
+    of_task,
+    shorten,
+    with_cuts,
+)
+from constellations.reads.overview import TEXT, Part, overview, size_of
+from constellations.reads.why import why
+from constellations.reads.written import written
 
 ACTION_BYTES = 10_000
 """Of an approval's action, as JSON; a longer one is read by its address."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from agents.authors import names_of
-from agents.tables import Fields
-from constellations.addresses import of_constellation
+from agents.reads.authors import names_of
+from agents.streams.tables import Fields
 from constellations.errors import ConstellationsError
 from constellations.mcp import reading
 from constellations.mcp.access import READ, Caller, constellations_of
 from constellations.mcp.pieces import ID, TEMPLATES, WHOLE, approval_of, read_whole
+from constellations.reads.addresses import of_constellation
 
 LISTED = 50
 """The newest, in one page."""

@@ -7,22 +7,22 @@ from typing import Any
 
 from django.db import transaction
 
-from agents import commands as session_commands
-from agents import services
+from agents.engine import requests as session_commands
 from agents.errors import AgentsError
 from agents.models import Actor, InboxItem, Session
-from agents.replay import consistent_read
-from agents.storage import writing
-from agents.tables import Fields
-from constellations import commands, dispatcher, task_commands
-from constellations.addresses import cut, leave_out, of_interaction, shorten, with_cuts
+from agents.services import sessions
+from agents.streams.fold import consistent_read
+from agents.streams.statements import writing
+from agents.streams.tables import Fields
 from constellations.mcp import editing, results
 from constellations.mcp.access import READ, Caller, constellation_of, session_of, task_of
 from constellations.mcp.parameters import Form
 from constellations.mcp.reading import page
 from constellations.models import Constellation
-from constellations.overview import TEXT, VALUE_BYTES
-from constellations.standing import standing_of
+from constellations.reads.addresses import cut, leave_out, of_interaction, shorten, with_cuts
+from constellations.reads.overview import TEXT, VALUE_BYTES
+from constellations.services import dispatcher, lifecycle, task_commands
+from constellations.services.standing import standing_of
 
 INTERACTIONS = 20
 """The latest of a session that are shown."""
@@ -71,18 +71,18 @@ def start_request(caller: Caller, arguments: Fields) -> results.Started:
         item, created = _submit(caller, session.pk, "interaction", given.get("client_id", ""), payload)
         return _started(item, created)
     if (known := _started_as(caller, given.get("client_id", ""))) is not None:
-        services.check_same(known, "interaction", caller.by, payload)
+        sessions.check_same(known, "interaction", caller.by, payload)
         return _started(known, False)
-    services.check_payload(payload)
+    sessions.check_payload(payload)
     with writing():
-        session = services.session_create(caller.user, given.get("title", ""), by=caller.by, parent=given.get("parent"))
+        session = sessions.session_create(caller.user, given.get("title", ""), by=caller.by, parent=given.get("parent"))
         known = _started_as(caller, given.get("client_id", ""))  # by the same call, made twice at once: the token is held now
         if known is not None:
             transaction.set_rollback(True)
         else:
             item, _ = _submit(caller, session.pk, "interaction", given.get("client_id", ""), payload, checked=True)
     if known is not None:
-        services.check_same(known, "interaction", caller.by, payload)
+        sessions.check_same(known, "interaction", caller.by, payload)
         return _started(known, False)
     return _started(item, True)
 
@@ -98,7 +98,7 @@ def _started_as(caller: Caller, client_id: str) -> InboxItem | None:
 def _submit(
     caller: Caller, session: int, kind: str, client_id: str, payload: Fields, *, checked: bool = False
 ) -> tuple[InboxItem, bool]:  # fmt: skip
-    return services.command_submit(
+    return sessions.command_submit(
         session, kind, client_id, payload, by=caller.by, request_id=secrets.token_hex(8), checked=checked
     )
 
@@ -171,15 +171,15 @@ def _either(caller: Caller, given: Fields, kind: str) -> results.Commanded:
         return _command_session(caller, session_of(caller, given["session"]), kind, given)
     row, said = constellation_of(caller, given["constellation_id"]), _said(caller, given)
     if kind == "cancel":
-        item, changed = commands.constellation_cancel(row.pk, **said, client_id=given.get("client_id", ""))
+        item, changed = lifecycle.constellation_cancel(row.pk, **said, client_id=given.get("client_id", ""))
         return _commanded(row, changed, item)
-    _, changed = (commands.constellation_pause if kind == "pause" else commands.constellation_resume)(row.pk, **said)
+    _, changed = (lifecycle.constellation_pause if kind == "pause" else lifecycle.constellation_resume)(row.pk, **said)
     return _commanded(row, changed, None)
 
 
 def _command_session(caller: Caller, session: Session, kind: str, given: Fields) -> results.Commanded:
     client_id, payload = given.get("client_id", ""), {"reason": given.get("reason", "")}
-    if services.asked_as(session.pk, client_id) is None and not session_commands.changes(session.pk, kind, payload):
+    if sessions.asked_as(session.pk, client_id) is None and not session_commands.changes(session.pk, kind, payload):
         item, changed = None, False
     else:
         item, changed = _submit(caller, session.pk, kind, client_id, payload)
@@ -193,7 +193,7 @@ def restart(caller: Caller, arguments: Fields) -> results.Commanded:
     given = RESTART.read(arguments)
     caller.demand("operate")
     row = constellation_of(caller, given["constellation_id"])
-    item, changed = commands.constellation_restart(
+    item, changed = lifecycle.constellation_restart(
         row.pk, **_said(caller, given), client_id=given.get("client_id", "")
     )  # fmt: skip
     return _commanded(row, changed, item)
@@ -230,7 +230,7 @@ def retry(caller: Caller, arguments: Fields) -> results.RetryTaken:
     for task_id in given.get("tasks", ()):
         task_of(row, task_id)
     based_on = given.get("based_on")
-    done = commands.constellation_retry(row.pk, given.get("tasks"), **wanted, based_on=based_on)
+    done = lifecycle.constellation_retry(row.pk, given.get("tasks"), **wanted, based_on=based_on)
     edit_id = "" if done.edit is None else done.edit.edit_id
     found = standing_of(row.pk, done.edit, done.changed, edit_id=edit_id, based_on=based_on, before=row.version)
     view: Fields = {
@@ -245,7 +245,7 @@ def retry(caller: Caller, arguments: Fields) -> results.RetryTaken:
 def reopen(caller: Caller, arguments: Fields) -> results.Started:
     given = REOPEN.read(arguments)
     row, wanted = _going_on(caller, given)
-    item, created = commands.constellation_reopen(row.pk, retry=given.get("retry", ()), **wanted)
+    item, created = lifecycle.constellation_reopen(row.pk, retry=given.get("retry", ()), **wanted)
     return _started(item, created)
 
 
@@ -253,7 +253,7 @@ def fork(caller: Caller, arguments: Fields) -> results.Started:
     given = FORK.read(arguments)
     row, wanted = _going_on(caller, given)
     more = {key: given[key] for key in ("retry", "seq", "title", "parent") if key in given}
-    _, item, created = commands.constellation_fork(row.pk, caller.user, **wanted, **more)
+    _, item, created = lifecycle.constellation_fork(row.pk, caller.user, **wanted, **more)
     return _started(item, created)
 
 

@@ -33,17 +33,17 @@ from mcp_types import (
 )
 from rest_framework.exceptions import AuthenticationFailed, ParseError
 
-from agents import outages
+from agents.api.parsers import check
 from agents.errors import AgentsError
 from agents.machines import TransitionNotAllowed
-from agents.parsers import check
-from agents.secret_values import mask, mask_json, mask_value
-from constellations import telling
+from agents.masks.values import mask, mask_json, mask_value
+from agents.streams import outages
 from constellations.mcp import resources
 from constellations.mcp.access import Caller
 from constellations.mcp.results import Result
 from constellations.mcp.tools import REMOVING, TOOLS, McpTool
-from constellations.values import did_you_mean
+from constellations.plan import sentences
+from constellations.plan.values import did_you_mean
 
 log = logging.getLogger(__name__)
 
@@ -171,7 +171,7 @@ def told(error: Exception) -> str:
     if not isinstance(error, AgentsError):
         return lines[0]
     lines += [f"{name}: {value}" for name, value in error.members.items() if not name.startswith("between")]
-    lines += [f"- {each}" for each in telling.others(error.members.get("between", ()), error.members.get("between_total", 0))]
+    lines += [f"- {each}" for each in sentences.others(error.members.get("between", ()), error.members.get("between_total", 0))]
     others = [each for each in error.problems if str(each["message"]) not in lines[0]]
     lines += [f"- {problem_line(each)}" for each in others[:PROBLEMS_SHOWN]]
     more = len(others) - PROBLEMS_SHOWN

@@ -14,7 +14,7 @@ from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp_types import PARSE_ERROR
 
-from agents.parsers import key_twice
+from agents.api.parsers import key_twice
 from constellations.mcp.access import Caller, caller_of
 from constellations.mcp.server import Context, make_server
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from agents.tables import Fields
-from constellations import dispatcher
-from constellations.editor_tools import EditorTool, Schema, bare
+from agents.streams.tables import Fields
 from constellations.mcp import editing, reading, results, runs
 from constellations.mcp.access import Caller
+from constellations.plan.schemas import EditorTool, Schema, bare
+from constellations.services import dispatcher
 
 REMOVING = frozenset(
     {

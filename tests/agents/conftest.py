@@ -8,10 +8,10 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 from django.test import Client
 
-from agents import services
-from agents.acting.policies import action_digest
+from agents.gates.policies import action_digest
 from agents.models import Token
-from agents.records import door
+from agents.services import sessions
+from agents.streams.door import door
 
 NUMBERS = counter(1)
 NOW = "2026-11-21T03:04:05.123456Z"
@@ -48,7 +48,7 @@ def rest(operator):
 
 @pytest.fixture
 def session(operator):
-    return services.session_create(operator, "mine", by=f"user:{operator.pk}")
+    return sessions.session_create(operator, "mine", by=f"user:{operator.pk}")
 
 
 @pytest.fixture

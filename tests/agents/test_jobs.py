@@ -10,32 +10,34 @@ from django.utils import timezone
 from django_q.models import OrmQ, Schedule
 from django_q.scheduler import scheduler
 
-from agents import jobs, runtime, services
+from agents import jobs
+from agents.devices import host
 from agents.engine.leases import Locked
 from agents.models import Runner
+from agents.services import sessions
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def living_runner(pid: int = 1) -> Locked:
     row = Runner.objects.create(
-        host=runtime.host(), pid=pid, pid_start=1, files=str(runtime.runtime_dir()),
+        host=host.host(), pid=pid, pid_start=1, files=str(host.runtime_dir()),
         started_at=timezone.now(), renewed_at=timezone.now(),
     )  # fmt: skip
-    return Locked(runtime.runtime_dir(), row.pk)
+    return Locked(host.runtime_dir(), row.pk)
 
 
 def test_a_request_asks_for_a_runner_once_when_none_lives(operator):
-    session = services.session_create(operator, by="user:1")
+    session = sessions.session_create(operator, by="user:1")
     for n in range(3):
-        services.command_submit(session.pk, "ping", f"p{n}", {}, by="user:1")
+        sessions.command_submit(session.pk, "ping", f"p{n}", {}, by="user:1")
     assert [queued.func() for queued in OrmQ.objects.filter(key="runners")] == ["agents.jobs.run_runner"]
 
 
 def test_a_request_asks_for_nothing_while_a_runner_lives(operator):
     lock = living_runner()
-    session = services.session_create(operator, by="user:1")
-    services.command_submit(session.pk, "ping", "", {}, by="user:1")
+    session = sessions.session_create(operator, by="user:1")
+    sessions.command_submit(session.pk, "ping", "", {}, by="user:1")
     assert OrmQ.objects.count() == 0
     lock.close()
 
@@ -100,4 +102,4 @@ def test_the_schedule_of_the_safety_net_is_carried_out_by_the_cluster_of_short_j
 
 def test_the_canary_leaves_its_word():
     jobs.canary("n1")
-    assert (runtime.runtime_dir() / "canary").read_text().startswith("n1 ")
+    assert (host.runtime_dir() / "canary").read_text().startswith("n1 ")

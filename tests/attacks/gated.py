@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from agents import services
 from agents.models import Session
-from agents.policies import policy_create
-from agents.services import session_create, token_create
+from agents.services import sessions
+from agents.services.policies import policy_create
+from agents.services.sessions import session_create, token_create
 from constellations.models import Constellation
 from tests.agents.conftest import Rest
 from tests.constellations.planting import noop, plant
-from tests.constellations.test_work import command
+from tests.constellations.runs.test_run import command
 
 EDITOR = ("read", "operate", "edit")
 ALL = (*EDITOR, "approve")
@@ -65,7 +65,7 @@ PLAN: list[dict] = [
 @pytest.fixture
 def session(operator) -> Session:
     for name in ("laptop", "prod"):
-        services.device_create(name, by="system")
+        sessions.device_create(name, by="system")
     policy_create(by="system", tool="command", pattern="PROD", device="prod", decision="ask")
     return session_create(operator, "mine", by=f"user:{operator.pk}")
 

@@ -9,7 +9,7 @@ import sys
 
 from django.conf import settings
 
-from constellations.edits import edit_apply
+from constellations.services.edits import edit_apply
 from tests.reliability.cluster import database_url
 
 PROGRAM = "import django, json, sys; django.setup(); from tests.attacks import racing; racing.gate(**json.loads(sys.argv[1]))"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from agents.problems import not_found
+from agents.api.problems import not_found
 from tests.attacks.access_tables import BODIES, PAGES, REST, Line
 from tests.attacks.worlds import ROLES, Identity, World, identities, make_world, pairs, people, taken_back
 from tests.conftest import person

@@ -6,11 +6,11 @@ import pytest
 from django.contrib import admin
 from django.db import models
 
-from agents import services
-from agents.admin import ReadOnlyAdmin
+from agents.admin.rows import ReadOnlyAdmin
 from agents.models import Device
+from agents.services import sessions
 from tests.conftest import person
-from tests.constellations.admin_client import Staff
+from tests.constellations.admin.admin_client import Staff
 
 pytestmark = [pytest.mark.attack, pytest.mark.django_db]
 
@@ -33,7 +33,7 @@ def listed(staff: Staff, model: type[models.Model], **query: str):
 )
 def test_what_a_device_holds_is_not_asked_for_by_the_address(staff, guess):
     """A viewer read a value of a device's limits so, one comparison after the other."""
-    services.device_create("laptop", limits={"seconds": 7}, by="system")
+    sessions.device_create("laptop", limits={"seconds": 7}, by="system")
     assert Device.objects.filter(limits__seconds=7).exists()
     assert listed(staff, Device, **{guess: "7"}).status_code == 400
 

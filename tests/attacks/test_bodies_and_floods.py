@@ -10,8 +10,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from agents import services
 from agents.models import Token
+from agents.services import sessions
 from tests.agents.conftest import make_token
 from tests.attacks.web_server import WAIT_S, problem_in, read_answer, web_server
 from tests.project.installation import until
@@ -43,7 +43,7 @@ def hasty_server(django_db_setup, tmp_path_factory):
 @pytest.fixture
 def live_address(server, operator):
     """Address of a session's live view, and the headers of one who may see it."""
-    session = services.session_create(operator, "mine", by="system")
+    session = sessions.session_create(operator, "mine", by="system")
     headers = {"Authorization": f"Bearer {make_token(operator, 'read')[1]}"}
     return f"ws://127.0.0.1:{server.port}/ws/sessions/{session.pk}/", headers
 
@@ -193,7 +193,7 @@ def test_a_user_has_so_many_live_views(live_address, server):
 
 def test_a_page_of_another_port_gets_no_websocket_by_cookie(server, operator, client):
     client.force_login(operator)
-    session = services.session_create(operator, "mine", by="system")
+    session = sessions.session_create(operator, "mine", by="system")
     cookie = {"Cookie": f"sessionid={client.cookies['sessionid'].value}"}
     address = f"ws://localhost:{server.port}/ws/sessions/{session.pk}/"
     with connect(address, additional_headers=cookie, origin=f"http://localhost:{server.port}", open_timeout=WAIT_S) as own:
@@ -218,7 +218,7 @@ def test_whoever_may_no_longer_see_a_session_is_cut_off_at_once(live_address, se
     with connect(address, additional_headers=headers, open_timeout=WAIT_S) as client:
         client.recv(WAIT_S)
         if end == "revoked":
-            services.token_revoke(Token.objects.get(), by="system")
+            sessions.token_revoke(Token.objects.get(), by="system")
         else:
             operator.is_active = False
             operator.save()

@@ -7,7 +7,7 @@ import pytest
 
 from agents.engine.journal import Journal
 from agents.models import Event, Output
-from agents.verification import verify
+from agents.streams.verify import verify
 from constellations.models import Attempt, Task
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.attack]

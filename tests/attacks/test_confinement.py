@@ -216,7 +216,7 @@ def test_without_a_network_a_command_reaches_only_itself(ground):
         reach = f"import socket; socket.create_connection(('127.0.0.1', {port}), 5); print('reached')"
         assert ground.run(ground.python, "-c", reach)[0] == "reached"
         if ground.mechanism == UID:
-            return  # agents.engine.confining refuses such a command
+            return  # agents.tools.confining refuses such a command
         said, ended = ground.run(ground.python, "-c", reach, network=False)
         assert ended[0] == "failed"
         assert "reached" not in said

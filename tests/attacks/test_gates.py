@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from agents.approvals import approval_decide
 from agents.models import Approval, Event
-from agents.policies import policy_delete
-from agents.services import session_create, token_create
-from agents.verification import verify
-from constellations.edits import edit_apply
+from agents.services.approvals import approval_decide
+from agents.services.policies import policy_delete
+from agents.services.sessions import session_create, token_create
+from agents.streams.verify import verify
 from constellations.errors import GateKept
 from constellations.models import Constellation, Task
-from constellations.undoing import edit_undo
+from constellations.services.edits import edit_apply
+from constellations.services.undo import edit_undo
 from tests.agents.conftest import Rest
 from tests.attacks.gated import ALL, DAY, EDITOR, add, op, post, step, token, update
 from tests.conftest import person
 from tests.constellations.planting import advance, plant
-from tests.constellations.test_work import command
+from tests.constellations.runs.test_run import command
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import Group
 
-from agents import services
-from agents.approvals import ApprovalDecided, DigestDiffers, approval_decide
 from agents.models import Approval, Event, Session
-from agents.services import token_create
-from constellations.commands import constellation_fork, constellation_restart, constellation_retry
-from constellations.edits import edit_apply
+from agents.services import sessions
+from agents.services.approvals import ApprovalDecided, DigestDiffers, approval_decide
+from agents.services.sessions import token_create
 from constellations.errors import GateKept
 from constellations.models import Constellation, Edit, Task
+from constellations.services.edits import edit_apply
+from constellations.services.lifecycle import constellation_fork, constellation_restart, constellation_retry
 from tests.agents.conftest import Rest
 from tests.attacks.gated import DAY, EDITOR, add, op, post, token, update
 from tests.attacks.racing import gating
-from tests.constellations.admin_client import Staff
+from tests.constellations.admin.admin_client import Staff
+from tests.constellations.mcp.test_tools import Program
 from tests.constellations.planting import advance, noop, plant, states
-from tests.constellations.test_mcp import Program
-from tests.constellations.test_work import command, query
+from tests.constellations.runs.test_run import command, query
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OPENED = [update("danger", confirm=False)]
@@ -39,7 +39,7 @@ def test_a_retry_and_a_fork_with_operations_keep_gates(operator, found):
 
 
 def test_a_fork_of_what_was_before_the_gate_has_the_gate(engine, operator):
-    services.device_create("laptop", by="system")
+    sessions.device_create("laptop", by="system")
     engine.submit({"tasks": [noop("hold", confirm=True), command("free", "echo", "free", after=["hold"])]})
     engine.run(waiting(1))
     found = Constellation.objects.get()
@@ -59,7 +59,7 @@ def test_a_fork_of_what_was_before_the_gate_has_the_gate(engine, operator):
 
 
 def test_a_fork_of_what_was_before_a_task_came_behind_a_gate_has_a_gate(engine, operator):
-    services.device_create("laptop", by="system")
+    sessions.device_create("laptop", by="system")
     rest = [command(name, "echo", name, after=["hold"]) for name in ("free", "tied")]
     late = [noop("early", after=["hold"]), command("later", "echo", "later", after=["early"])]
     engine.submit({"tasks": [noop("hold", confirm=True), *rest, *late]})
@@ -79,7 +79,7 @@ def test_a_fork_of_what_was_before_a_task_came_behind_a_gate_has_a_gate(engine, 
 
 
 def test_a_rejected_task_is_not_replaced_mended_or_reopened_without_its_gate(engine, operator):
-    services.device_create("laptop", by="system")
+    sessions.device_create("laptop", by="system")
     engine.submit({"tasks": [command("danger", "echo", "DANGER", confirm=True), command("next", "ls", after=["danger"])]})
     engine.run(waiting(1))
     found, text = Constellation.objects.get(), token(operator, *EDITOR)[1]
@@ -103,7 +103,7 @@ def test_a_rejected_task_is_not_replaced_mended_or_reopened_without_its_gate(eng
 
 
 def test_leave_for_one_action_is_no_leave_for_another_in_its_place(engine, operator):
-    services.device_create("laptop", by="system")
+    sessions.device_create("laptop", by="system")
     engine.submit({"tasks": [command("danger", "false", confirm=True), noop("hold", confirm=True)]})
     engine.run(waiting(2))
     found, (by, text), person_ = Constellation.objects.get(), token(operator, *EDITOR), f"user:{operator.pk}"
@@ -155,7 +155,7 @@ def test_a_proposal_is_sent_again_decided_and_then_the_same_edit(operator, found
 
 
 def test_rules_of_the_planner_take_no_gate_away(engine, operator):
-    services.device_create("laptop", by="system")
+    sessions.device_create("laptop", by="system")
     rules = [
         {"name": name, "when": {"event": "task_completed", "task": "first"}, "edit": operations}
         for name, operations in {

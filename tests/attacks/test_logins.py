@@ -11,8 +11,8 @@ from django.utils import timezone
 from redis import Redis
 from redis.exceptions import RedisError
 
-from frontend import login_limits
-from frontend.login_links import login_link
+from frontend.logins import limits
+from frontend.logins.links import login_link
 from project import token_attempts
 from project.asgi import entrances
 from project.token_attempts import WITHIN_S, WRONG, TokenAttempts
@@ -21,7 +21,7 @@ from tests.project.test_asgi import get
 
 pytestmark = pytest.mark.django_db
 
-LIMIT = login_limits.PER_NAME_AND_ADDRESS
+LIMIT = limits.PER_NAME_AND_ADDRESS
 HOME, ELSEWHERE, ATTACKER = "192.0.2.1", "192.0.2.2", "198.51.100.7"
 
 
@@ -73,7 +73,7 @@ def test_from_many_addresses_together_there_are_more_attempts_but_not_without_en
     for number in range(6):
         for _ in range(LIMIT - 1):
             attempt("operator", "wrong", f"203.0.113.{number}")
-    assert looked_at() == login_limits.PER_NAME
+    assert looked_at() == limits.PER_NAME
     assert attempt("operator", "operator-secret", ELSEWHERE).status_code == 429
 
 
@@ -89,9 +89,9 @@ def test_and_the_owner_still_comes_in_from_where_they_have_been(operator):
 
 @pytest.mark.attack
 def test_an_address_that_tries_many_names_is_locked_out_as_a_whole(operator):
-    for number in range(login_limits.PER_ADDRESS + 5):
+    for number in range(limits.PER_ADDRESS + 5):
         attempt(f"name{number}", "wrong")
-    assert looked_at() == login_limits.PER_ADDRESS
+    assert looked_at() == limits.PER_ADDRESS
     assert attempt("operator", "operator-secret").status_code == 429
     assert is_in(attempt("operator", "operator-secret", HOME))
 

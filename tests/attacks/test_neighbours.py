@@ -3,7 +3,7 @@
 import pytest
 
 from agents.engine.sessions import Sessions
-from agents.turns import Batch
+from agents.streams.turn import Batch
 from tests.conftest import TestRunner
 from tests.constellations.planting import noop
 

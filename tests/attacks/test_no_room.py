@@ -14,11 +14,11 @@ from django.conf import settings
 from django.db import connection
 
 from agents.engine.outcomes import OutcomeFile, read
-from agents.engine.tools import Outcome
 from agents.models import Event
-from agents.verification import verify
+from agents.streams.verify import verify
+from agents.tools.calls import Outcome
 from constellations.models import Attempt, Task
-from project.processes import is_alive
+from project.up.processes import is_alive
 from tests.conftest import TestRunner
 from tests.project.installation import REPAIR_S, START_S, Installation
 from tests.reliability.test_faults import count
@@ -51,11 +51,11 @@ def test_what_runs_goes_on_while_there_is_no_room_and_nothing_else_starts(engine
 
     def room_again() -> None:
         seen.append(count("SELECT count(*) FROM constellations_attempt"))
-        monkeypatch.setattr("agents.runtime.ROOM_BYTES", 0)
+        monkeypatch.setattr("agents.devices.host.ROOM_BYTES", 0)
 
     def no_room() -> bool:
         if not seen and runner.sessions.reports.outputs._tails:
-            monkeypatch.setattr("agents.runtime.ROOM_BYTES", MOST)
+            monkeypatch.setattr("agents.devices.host.ROOM_BYTES", MOST)
             seen.append(0)
             runner._loop.call_later(0.6, room_again)
         return runner._all_rest()

@@ -6,12 +6,13 @@ import signal
 
 import pytest
 
-from agents import runtime, services
+from agents.devices import host
 from agents.engine.outcomes import OutcomeFile
 from agents.engine.sessions import Sessions
-from agents.engine.tools import TOOLS, Call, Outcome
 from agents.models import InboxItem, Output
-from agents.verification import verify
+from agents.services import sessions as services
+from agents.streams.verify import verify
+from agents.tools.calls import TOOLS, Call, Outcome
 from constellations.models import Attempt
 from tests.agents.conftest import Rest
 from tests.conftest import TestRunner
@@ -86,7 +87,7 @@ def test_what_a_dead_runner_had_only_in_its_outcome_file_is_written_once(engine,
             engine.run()
     (attempt,) = begun
     Output.objects.create(attempt_id=attempt, offset=0, text="first half, ")
-    left = OutcomeFile(runtime.runtime_dir(), 999_999)
+    left = OutcomeFile(host.runtime_dir(), 999_999)
     left.add(attempt, Outcome("completed", printed=24, unwritten=(0, "first half, second half\n")))
     left.flush()
     left.close()

@@ -4,11 +4,12 @@ import os
 
 import pytest
 
-from agents import policies, services, storage
-from agents.approvals import approval_decide
 from agents.devices import files as file_access
-from agents.engine.commands import workspace
 from agents.models import Approval, Evidence
+from agents.services import policies, sessions
+from agents.services.approvals import approval_decide
+from agents.streams import statements
+from agents.tools.command import workspace
 from constellations.models import Task
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
@@ -33,7 +34,7 @@ def deny(**fields):
 
 def rows(table: str, where: str) -> int:
     """How many there are, asked from inside the engine's loop."""
-    cursor = storage.cursor()
+    cursor = statements.cursor()
     cursor.execute(f"SELECT count(*) FROM {table} WHERE {where}")
     return cursor.fetchone()[0]
 
@@ -171,7 +172,7 @@ def test_app_agents_are_judged_like_their_host(engine, files, decision):
 def test_a_label_counts_and_a_name_does_not(engine, device):
     deny(label="prod", tool="command")
     assert carried_out(engine, command=["true"]).state == "COMPLETED"
-    services.device_change(device.pk, labels=["prod"], by="system")
+    sessions.device_change(device.pk, labels=["prod"], by="system")
     engine.submit({"tasks": [{"task_id": "work", "device": "laptop", "command": ["true"]}]})
     engine.run()
     assert Task.objects.latest("id").reason == "denied"

@@ -19,18 +19,20 @@ from django.db import connections, models
 from django.test import Client
 from django.urls import get_resolver, reverse
 
-from agents import secret_values, services
 from agents.engine.hooks import Hooks
-from agents.masked_doors import MaskedCommand, MaskedLogs
-from agents.masking import MARK, is_hidden
+from agents.masks import values
+from agents.masks.doors import MaskedCommand, MaskedLogs
+from agents.masks.masking import MARK, is_hidden
 from agents.models import Device, Event, InboxItem, Output, Session
-from agents.policies import policy_create
-from constellations.edits import edit_apply
+from agents.services import sessions
+from agents.services.policies import policy_create
 from constellations.mcp.pieces import PLACES
 from constellations.mcp.tools import TOOLS
 from constellations.models import Constellation, Task
-from frontend.machine_words import MACHINES
+from constellations.services.edits import edit_apply
+from frontend.words import MACHINES
 from project.asgi import application
+from tests.agents.api.test_sse import Client as SseClient
 from tests.agents.conftest import (
     NOW,
     Rest,
@@ -42,10 +44,9 @@ from tests.agents.conftest import (
     add_rows,
     make_token,
 )  # fmt: skip
-from tests.agents.test_sse import Client as SseClient
-from tests.constellations.mcp_program import Program
+from tests.constellations.api.test_api import add_attempts, printed
+from tests.constellations.mcp.mcp_program import Program
 from tests.constellations.planting import noop, plant
-from tests.constellations.test_api import add_attempts, printed
 from tests.project.test_queries import ROUTES
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.attack]
@@ -91,7 +92,7 @@ TEXTS = models.CharField | models.TextField | models.JSONField
 @pytest.fixture(autouse=True)
 def known(monkeypatch):
     monkeypatch.setenv("ORRERY_SECRET_PLANTED", KNOWN)
-    monkeypatch.setattr(secret_values, "_KNOWN", secret_values._Known())
+    monkeypatch.setattr(values, "_KNOWN", values._Known())
 
 
 def leaks(text: str) -> list[str]:
@@ -135,8 +136,8 @@ def plant_everywhere() -> int:
 @pytest.fixture
 def rows(operator, admin_user):
     """Something in every table that has texts, and the secrets in it."""
-    session = services.session_create(operator, "mine", by=f"user:{operator.pk}")
-    device = services.device_create("laptop", by="system")
+    session = sessions.session_create(operator, "mine", by=f"user:{operator.pk}")
+    device = sessions.device_create("laptop", by="system")
     add_actor(session)
     made = plant(session, noop("a"), noop("b", after=["a"]))
     edit_apply(made.pk, [{"op": "add_task", "parameters": {"task_id": "c", "tool": "noop"}}], author=f"user:{operator.pk}")
@@ -357,7 +358,7 @@ def test_no_answer_passes_by_the_middleware():
     rooms = ("agents", "constellations", "frontend", "project")
     code = [path.read_text() for room in rooms for path in (settings.BASE_DIR / room).rglob("*.py")]
     assert not any(re.search("StreamingHttpResponse|FileResponse", text) for text in code)
-    assert settings.MIDDLEWARE[0] == "agents.masked_doors.MaskedAnswers"
+    assert settings.MIDDLEWARE[0] == "agents.masks.doors.MaskedAnswers"
 
 
 def test_hooks_are_told_masked(rows):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.shell_reading import seen_in
+from agents.tools.shell_reading import seen_in
 
 pytestmark = pytest.mark.attack
 SHELLS = ("sh", "bash")

@@ -7,9 +7,9 @@ import pytest
 from django.urls import get_resolver
 from rest_framework import serializers
 
-from agents.consumers import Closed, acknowledged_by
-from agents.parsers import KeyTwice, read_json
-from agents.serializers import Body
+from agents.api.parsers import KeyTwice, read_json
+from agents.api.serializers import Body
+from agents.api.websocket import Closed, acknowledged_by
 from project.asgi import application
 from tests.agents.conftest import Rest, closed_connections, make_token  # noqa: F401 (a fixture)
 from tests.project.test_asgi import get

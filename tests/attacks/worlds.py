@@ -12,14 +12,14 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
 
-from agents import services
 from agents.models import Device, Event, Output, Policy, Token
 from agents.models.access import SCOPES
-from agents.policies import policy_create
-from agents.records import door
-from constellations.edits import edit_apply
+from agents.services import sessions
+from agents.services.policies import policy_create
+from agents.streams.door import door
 from constellations.machines import CONSTELLATION, TASK
 from constellations.models import Constellation, Task
+from constellations.services.edits import edit_apply
 from tests.agents.conftest import (
     NOW,
     add_actor,
@@ -113,7 +113,7 @@ def identities(users: dict[str, User]) -> list[Identity]:
 def make_world(user: User) -> World:
     """A session of the user with an actor, work of every kind, and what waits for a decision."""
     marker = f"marker-of-{user.username}"
-    session = services.session_create(user, f"{marker} title", by="system")
+    session = sessions.session_create(user, f"{marker} title", by="system")
     actor = add_actor(session, "idle")
     device = _device()
     graph = plant(
@@ -165,7 +165,7 @@ def _device() -> int:
     if not Policy.objects.exists():
         policy_create(decision="ask", tool="write_file", by="system")
     found = Device.objects.filter(name="everyones").first()
-    return found.pk if found else services.device_create("everyones", by="system").pk
+    return found.pk if found else sessions.device_create("everyones", by="system").pk
 
 
 def _advance(graph: Constellation, **events: tuple[str, ...]) -> None:

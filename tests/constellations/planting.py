@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 from agents.models import Session
-from agents.records import door
-from agents.tables import TABLES
-from constellations import planner
-from constellations.live import LiveGraph
+from agents.streams.door import door
+from agents.streams.tables import TABLES
+from constellations.live.live import LiveGraph
 from constellations.machines import CONSTELLATION, TASK
 from constellations.models import Constellation, Task
+from constellations.runs import planner
 from tests.agents.conftest import add_agents, add_interaction
 
 

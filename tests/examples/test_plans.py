@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from agents import storage
-from agents.approvals import approval_decide
 from agents.models import Approval, Event, PhaseRecord
-from constellations import conditions, editing, plans
+from agents.services.approvals import approval_decide
+from agents.streams import statements
+from constellations import conditions
+from constellations.editor import editor
 from constellations.graph import Graph
-from project.demo import DEVICES
+from constellations.plan import plan as plans
+from project.demo.demo import DEVICES
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted(EXAMPLES.glob("*.yaml"))
@@ -47,8 +49,8 @@ def calls_of(task: dict) -> list[dict]:
 def test_every_example_is_a_plan_for_the_devices_of_the_demo(path):
     plan = plan_of(path.name)
     operation = {"build_constellation": {"tasks": plan.tasks, "dependencies": plan.dependencies}}
-    empty = editing.Snapshot(version=1, state="CREATED", tasks={}, dependencies={}, graph=Graph())
-    assert editing.apply(empty, [operation], DEVICES).added_tasks == plan.tasks
+    empty = editor.Snapshot(version=1, state="CREATED", tasks={}, dependencies={}, graph=Graph())
+    assert editor.apply(empty, [operation], DEVICES).added_tasks == plan.tasks
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -129,7 +131,7 @@ OPEN = "SELECT count(*) FROM agents_inboxitem WHERE state <> 'done'"
 @pytest.mark.usefixtures("verified")
 def test_approvals_are_asked_for_one_after_the_other(engine, device):
     def counted(statement: str) -> int:
-        return storage.cursor().execute(statement).fetchone()[0]
+        return statements.cursor().execute(statement).fetchone()[0]
 
     engine.submit((EXAMPLES / "approvals.yaml").read_text())
     asked = []

@@ -7,8 +7,8 @@ import yaml
 
 from agents.models import Event
 from constellations.models import Attempt, Constellation, Edit
-from constellations.operations import filled
-from project.demo import demo_devices
+from constellations.plan.operations import filled
+from project.demo.demo import demo_devices
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]

@@ -9,8 +9,8 @@ from django.test import Client
 from django.utils import timezone
 
 from agents.models import Agent
-from agents.records import door
-from frontend.agent_views import EVIDENCE_SHOWN, spans
+from agents.streams.door import door
+from frontend.views.agents import EVIDENCE_SHOWN, spans
 from tests.frontend.working_rows import VERDICT, Working
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from django.test import Client
 
-from frontend.approval_views import COUNTED, DECIDED_SHOWN
+from frontend.views.approvals import COUNTED, DECIDED_SHOWN
 from tests.frontend.working_rows import Working
 
 

@@ -8,8 +8,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-from frontend import login_links
-from frontend.login_links import LINK_S, LoginLinkGenerator, login_link, redeem
+from frontend.logins import links
+from frontend.logins.links import LINK_S, LoginLinkGenerator, login_link, redeem
 
 BASE = "http://127.0.0.1:8000"
 
@@ -137,4 +137,4 @@ def test_the_command_names_a_user_who_is_not_there(db):
 def test_links_are_signed_for_themselves_alone(operator):
     from django.contrib.auth.tokens import default_token_generator
 
-    assert not login_links.LINKS.check_token(operator, default_token_generator.make_token(operator))
+    assert not links.LINKS.check_token(operator, default_token_generator.make_token(operator))

@@ -6,12 +6,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from agents import services
 from agents.machines import MACHINES as REGISTERED
 from agents.models import Agent, InboxItem
+from agents.services import sessions
 from constellations.models import Constellation, Task
-from frontend.machine_views import counts, note_parts, state_rows
-from frontend.machine_words import LINES, MACHINES
+from frontend.views.machines import counts, note_parts, state_rows
+from frontend.words import LINES, MACHINES
 
 NAMES = [machine.name for machine in MACHINES]
 
@@ -28,7 +28,7 @@ def page(user, name: str) -> str:
 
 def work_of(user, tasks=(), agents=()):
     """A session with a constellation whose tasks, and with device agents, that are in these states."""
-    session, now = services.session_create(user, "work", by=f"user:{user.pk}"), timezone.now()
+    session, now = sessions.session_create(user, "work", by=f"user:{user.pk}"), timezone.now()
     first = (session.pk << 24) + 1_000
     item = InboxItem.objects.create(id=first, session=session, client_id="one", kind="interaction", by="system", created_at=now)
     shared = {"session": session, "interaction": item, "created_at": now, "entered_at": now}

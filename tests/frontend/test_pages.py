@@ -6,9 +6,9 @@ import re
 import pytest
 from django.test import Client
 
-from agents import services
+from agents.services import sessions
 from frontend.examples import EXAMPLE_BYTES, EXAMPLES_LIMIT, SUMMARY, examples, summary
-from frontend.views import SESSIONS_PAGE
+from frontend.views.sessions import SESSIONS_PAGE
 
 
 def signed_in(user) -> Client:
@@ -18,7 +18,7 @@ def signed_in(user) -> Client:
 
 
 def session_of(user, title: str = "a session"):
-    return services.session_create(user, title, by=f"user:{user.pk}")
+    return sessions.session_create(user, title, by=f"user:{user.pk}")
 
 
 def page_data(html: str, name: str):
@@ -196,7 +196,7 @@ def test_a_browser_that_asks_for_an_icon_by_itself_is_sent_to_ours(client):
 
 def test_only_staff_are_led_to_the_admin(client, operator):
     client.force_login(operator)
-    session = services.session_create(operator, "mine", by="system")
+    session = sessions.session_create(operator, "mine", by="system")
     for is_staff in (False, True):
         operator.is_staff = is_staff
         operator.save()

@@ -10,10 +10,10 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agents import services
 from agents.models import Approval, Device, Session
 from agents.progress.digests import canonical
-from agents.records import Door, door
+from agents.services import sessions
+from agents.streams.door import Door, door
 
 STEPS = [
     {"do": "say", "text": "I begin with the tests"},
@@ -68,7 +68,7 @@ class Working:
     """A session in which a device agent works on a task: its rows by name, and more of them on demand."""
 
     def __init__(self, owner, device: Device, title: str = "Digits, in three phases"):
-        self.session = services.session_create(owner, title, by=f"user:{owner.pk}")
+        self.session = sessions.session_create(owner, title, by=f"user:{owner.pk}")
         with self._door() as opened:
             self._graph(opened, device)
             self._agents(opened, device)

@@ -16,8 +16,8 @@ from typing import Any
 import psycopg
 from django.conf import settings
 
-from project.instance import Instance
-from project.processes import Identity, is_alive, look, marked
+from project.up.instance import Instance
+from project.up.processes import Identity, is_alive, look, marked
 
 START_S = 60.0
 STOP_S = 45.0

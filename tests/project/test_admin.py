@@ -5,17 +5,18 @@ from django.apps import apps
 from django.contrib import admin
 from django.test import Client
 
-from agents import ids, services
-from agents.admin import COUNTED, BoundedPaginator, ReadOnlyAdmin
+from agents import ids
+from agents.admin.rows import COUNTED, BoundedPaginator, ReadOnlyAdmin
 from agents.models import Event, Output, Policy, Session, Token
-from agents.policies import policy_create
+from agents.services import sessions as services
+from agents.services.policies import policy_create
 from tests.agents.conftest import add_actor, add_agents, add_approvals, add_evidence, add_loop, make_token
-from tests.constellations.test_api import add_attempts, add_constellation, printed
+from tests.constellations.api.test_api import add_attempts, add_constellation, printed
 
 pytestmark = pytest.mark.django_db
 MODELS = [model for app in ("agents", "constellations") for model in apps.get_app_config(app).get_models()]
 EDITED = {"Constellation", "Task", "Dependency", "Edit"}
-"""Whose pages make edits: tests/constellations/test_admin_editing.py."""
+"""Whose pages make edits: tests/constellations/admin/test_editing.py."""
 KEPT = [model for model in MODELS if model is not Policy and model.__name__ not in EDITED]
 """Those that the admin shows and no more."""
 TERMS = ["1", "9" * 30, "t1", "a\x00b", "'; --", "٣", "%"]
@@ -199,7 +200,7 @@ def test_a_wrong_policy_is_refused_at_its_field(staff):
 
 
 def test_one_policy_too_many_is_refused(staff, rows, monkeypatch):
-    monkeypatch.setattr("agents.policies.POLICIES", 1)
+    monkeypatch.setattr("agents.services.policies.POLICIES", 1)
     page = staff.post(address(Policy, "add"), POLICY)
     assert "delete one first" in page.content.decode()
     assert Policy.objects.count() == 1

@@ -43,6 +43,6 @@ def test_health_cannot_be_posted_to(client):
 
 
 def test_a_state_folder_without_room_is_503(client, monkeypatch):
-    monkeypatch.setattr("agents.runtime.ROOM_BYTES", 1 << 62)
+    monkeypatch.setattr("agents.devices.host.ROOM_BYTES", 1 << 62)
     answer = client.get("/health/")
     assert (answer.status_code, answer.json()["status"], answer.json()["storage"]) == (503, "storage_full", "full")

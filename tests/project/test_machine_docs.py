@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 
 from agents.machines import ANY, Machine, Row
-from frontend.machine_words import MACHINES
+from frontend.words import MACHINES
 from project.machine_docs import diagram, document, section
 
 

@@ -12,17 +12,18 @@ from asgiref.sync import async_to_sync
 from django.db import OperationalError, close_old_connections, connection, connections
 from django.utils import timezone
 
-from agents import services, storage
 from agents.errors import DatabaseBusy, DatabaseGone, StorageFull
 from agents.models import Session, Token
-from agents.outages import refusal_of
+from agents.services import sessions
+from agents.streams import statements
+from agents.streams.outages import refusal_of
 from constellations.mcp import http
 from constellations.mcp.access import caller_of
 from constellations.mcp.server import answer
 from constellations.mcp.tools import TOOLS
 from constellations.models import Constellation, Edit
 from tests.agents.conftest import Rest, make_token
-from tests.constellations.admin_client import Staff, address
+from tests.constellations.admin.admin_client import Staff, address
 from tests.constellations.planting import noop, plant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,8 +33,8 @@ OPERATIONS = [{"op": "add_task", "parameters": noop("extra")}]
 
 @pytest.fixture
 def found(operator) -> Constellation:
-    services.device_create("laptop", by="system")
-    return plant(services.session_create(operator, "mine", by="system"), noop("a"))
+    sessions.device_create("laptop", by="system")
+    return plant(sessions.session_create(operator, "mine", by="system"), noop("a"))
 
 
 @contextmanager
@@ -42,8 +43,8 @@ def busy(found: Constellation, monkeypatch):
     held, release = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with storage.writing():
-            storage.store().lock(storage.cursor(), [found.session_id], wait=True)
+        with statements.writing():
+            statements.store().lock(statements.cursor(), [found.session_id], wait=True)
             Session.objects.filter(pk=found.session_id).update(title="held")
             held.set()
             release.wait(10)
@@ -52,7 +53,7 @@ def busy(found: Constellation, monkeypatch):
     thread = threading.Thread(target=hold)
     thread.start()
     assert held.wait(5)
-    monkeypatch.setattr(storage, "BUSY_S", 0.02)
+    monkeypatch.setattr(statements, "BUSY_S", 0.02)
     wait_for_rows("20ms")
     try:
         yield
@@ -103,7 +104,7 @@ def test_reading_waits_for_nobody_though_the_use_of_its_token_is_to_be_noted(ope
     long_ago = timezone.now() - timedelta(days=1)
     Token.objects.filter(pk=token.pk).update(last_used=long_ago)
     with busy(found, monkeypatch):
-        monkeypatch.setattr(storage, "BUSY_S", 20)
+        monkeypatch.setattr(statements, "BUSY_S", 20)
         begun = time.monotonic()
         read = Rest(token=text).get(f"/api/constellations/{found.pk}/")
         took = time.monotonic() - begun

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings
 
-from project.processes import Identity, is_alive, send
+from project.up.processes import Identity, is_alive, send
 from tests.project.installation import START_S, Installation, a_database, until
 
 pytestmark = [pytest.mark.live, pytest.mark.kill]

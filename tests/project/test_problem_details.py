@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import Group
 from jsonschema import Draft202012Validator
 
-from agents import services
+from agents.services import sessions
 from tests.agents.conftest import Rest
 from tests.constellations.planting import advance, noop, plant
 
@@ -23,9 +23,9 @@ class Scene:
 
     def __init__(self, operator):
         operator.groups.add(Group.objects.get_or_create(name="devices")[0])
-        services.device_create("laptop", by="system")
+        sessions.device_create("laptop", by="system")
         self.rest = Rest(operator)
-        self.session = services.session_create(operator, "mine", by="system")
+        self.session = sessions.session_create(operator, "mine", by="system")
         self.made = plant(self.session, noop("fetch"), noop("train", after=["fetch"]))
         advance(self.made, fetch="COMPLETED")
         self.edit({"add_task": noop("x")}, based_on=1)

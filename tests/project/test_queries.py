@@ -10,11 +10,11 @@ from django.http import QueryDict
 from drf_spectacular.generators import EndpointEnumerator
 from rest_framework.request import Request
 
-from agents import schema
-from agents.problems import not_found
-from agents.queries import KnownQuery, flaws
-from agents.schema import query_parameters
-from constellations.api import TaskViews
+from agents.api import schema
+from agents.api.problems import not_found
+from agents.api.queries import KnownQuery, flaws
+from agents.api.schema import query_parameters
+from constellations.api.views import TaskViews
 from tests.agents.conftest import Rest
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from django.conf import settings
 from django.db import connection
 
-from agents import runtime
+from agents.devices import host
 from agents.devices.processes import is_same_process, mark, pids
 from agents.models import Runner
 from constellations.models import Attempt
@@ -82,7 +82,7 @@ class Cluster:
 
 def marked() -> set[int]:
     """Processes that work for an attempt of this database, whoever started them."""
-    instance = runtime.instance()
+    instance = host.instance()
     return {pid for pid in pids() if (found := mark(pid)) is not None and found.instance == instance}
 
 

@@ -8,13 +8,14 @@ from threading import Event, Thread
 
 from django.db import connections
 
-from agents import replay, services
 from agents.errors import AgentsError
-from agents.replay import read_rows
-from agents.tables import Fields
-from constellations.edits import edit_apply
-from constellations.live import LiveGraph
+from agents.services import sessions as services
+from agents.streams import fold
+from agents.streams.fold import read_rows
+from agents.streams.tables import Fields
+from constellations.live.live import LiveGraph
 from constellations.machines.task import ENDED
+from constellations.services.edits import edit_apply
 
 OPERATOR = "user:1"
 WAIT_S = 0.05
@@ -69,16 +70,16 @@ class Outsider(Thread):
 
     def _wait(self, session: int) -> None:
         """Until the session has moved by some events, or for a while."""
-        target = replay.head(session) + self.random.randint(0, 12)
+        target = fold.head(session) + self.random.randint(0, 12)
         deadline, pause = time.monotonic() + WAIT_S, Event()
-        while replay.head(session) < target and time.monotonic() < deadline:
+        while fold.head(session) < target and time.monotonic() < deadline:
             pause.wait(LOOK_S)
 
     def _act(self, session: int, number: int) -> None:
         if self.random.random() < 0.3:
             self._command(session, self.random.choice(self.commands))
             return
-        with replay.consistent_read():
+        with fold.consistent_read():
             live = newest_graph(session)
         if live is not None:
             operations = [self._operation(live, number, part) for part in range(self.random.randint(1, 3))]
@@ -159,14 +160,14 @@ def check_story(session: int) -> None:
     """Fold the session's stream event by event: no start before its dependencies, no edit of what had started."""
     rows: dict[str, dict[str, Fields]] = {}
     seq = 0
-    while events := replay.events_since(session, seq):
+    while events := fold.events_since(session, seq):
         for event in events:
             data, seq = event["data"], event["seq"]
             if event["type"] == "edited":
                 check_edit(data, rows)
             if data.get("machine") == "task" and data["event"] == "start":
                 check_start(data, rows)
-            replay.apply(data, rows)
+            fold.apply(data, rows)
 
 
 def check_edit(data: Fields, rows: dict[str, dict[str, Fields]]) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from agents import replay
-from agents.tables import Fields
-from constellations.drafts import normal_dependency, normal_task
-from constellations.forms import TASK_DEFAULTS
+from agents.streams import fold
+from agents.streams.tables import Fields
+from constellations.editor.draft import normal_dependency, normal_task
 from constellations.models import Constellation, Edit
+from constellations.plan.tasks import TASK_DEFAULTS
 from tests.reliability.editors import Note
 
 Graph = dict[str, dict[str, Fields]]
@@ -78,13 +78,13 @@ def check_history(constellation: Constellation) -> None:
 
 
 def first_graph(constellation: Constellation) -> Graph:
-    events = replay.events_since(constellation.session_id, 0)
+    events = fold.events_since(constellation.session_id, 0)
     built = [event for event in events if event["type"] in ("constellation_created", "constellation_built")]
-    return normal(replay.fold(built), constellation)
+    return normal(fold.fold(built), constellation)
 
 
 def present_graph(constellation: Constellation) -> Graph:
-    return normal(replay.read_rows(constellation.session_id, ("task", "dependency")), constellation)
+    return normal(fold.read_rows(constellation.session_id, ("task", "dependency")), constellation)
 
 
 def normal(rows: dict[str, dict[str, Fields]], constellation: Constellation) -> Graph:
@@ -115,6 +115,6 @@ def check_specifications(session: int) -> None:
 
 def events_of(session: int) -> Iterable[Fields]:
     seq = 0
-    while events := replay.events_since(session, seq):
+    while events := fold.events_since(session, seq):
         yield from events
         seq = events[-1]["seq"]

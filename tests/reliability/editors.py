@@ -16,14 +16,14 @@ from typing import Any
 from django.conf import settings
 
 from agents.errors import AgentsError
-from agents.replay import consistent_read
-from agents.tables import Fields
-from constellations.edits import edit_apply
+from agents.streams.fold import consistent_read
+from agents.streams.tables import Fields
 from constellations.errors import StaleEdit
-from constellations.graph_reads import read_graph
-from constellations.live import LiveGraph
+from constellations.live.kept import read_graph
+from constellations.live.live import LiveGraph
 from constellations.models import Edit
-from constellations.undoing import edit_undo
+from constellations.services.edits import edit_apply
+from constellations.services.undo import edit_undo
 from tests.reliability.random_edits import Chance
 
 PROGRAM = (

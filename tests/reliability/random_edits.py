@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from agents.tables import Fields
-from constellations.drafts import editable, normal_dependency, normal_task
-from constellations.live import LiveGraph
+from agents.streams.tables import Fields
+from constellations.editor.draft import editable, normal_dependency, normal_task
+from constellations.live.live import LiveGraph
 
 TYPES = ("SUCCESS_ONLY", "UNCONDITIONAL", "COMPLETION_ONLY")
 SHARED_NAMES = 4

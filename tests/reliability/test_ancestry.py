@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from agents import runtime
+from agents.devices import host
 from agents.devices.processes import attempts_at_work
 from agents.models import Actor, InboxItem, Session
-from agents.services import command_submit, session_create, token_create
-from agents.verification import verify
-from constellations.commands import constellation_cancel
+from agents.services.sessions import command_submit, session_create, token_create
+from agents.streams.verify import verify
 from constellations.models import Attempt, Constellation
+from constellations.services.lifecycle import constellation_cancel
 from tests.reliability.cluster import marked, until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.kill]
@@ -37,7 +37,7 @@ def test_descendants_end_with_their_parent_also_when_the_runners_are_killed_in_b
     family = family_at_work(engine, operator, wide[0], 3)
     first = clusters()
     first.start()
-    until(lambda: len(attempts_at_work(runtime.instance())) >= 3, "the three commands run")
+    until(lambda: len(attempts_at_work(host.instance())) >= 3, "the three commands run")
     first.kill()
     command_submit(family[0].pk, "cancel", "", {"reason": "enough"}, by=BY)
     second = clusters()
@@ -57,7 +57,7 @@ def test_descendants_end_with_their_parent_also_when_the_runners_are_killed_in_b
 def test_a_constellation_that_is_cancelled_takes_with_it_what_was_started_from_its_session(clusters, engine, operator, wide):
     session, child = family_at_work(engine, operator, wide[0], 2)
     clusters().start()
-    until(lambda: len(attempts_at_work(runtime.instance())) >= 2, "both commands run")
+    until(lambda: len(attempts_at_work(host.instance())) >= 2, "both commands run")
     constellation_cancel(Constellation.objects.get(session=session).pk, by=BY, reason="enough")
     until(all_answered, "all that was asked for is answered")
     until(lambda: not marked(), "the commands are gone")

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 from django.db import connections
 
-from agents import ids, services
+from agents import ids
 from agents.devices.processes import mark
 from agents.models import Actor, Device, InboxItem, Runner
-from agents.replay import consistent_read
-from agents.verification import verify, verify_stream
+from agents.services import sessions as services
+from agents.streams.fold import consistent_read
+from agents.streams.verify import verify, verify_stream
 from constellations.models import Attempt
 from tests.reliability.cluster import Cluster, marked, until
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from agents import services
-from agents.engine.tools import TOOLS, Call, Outcome
 from agents.models import Device, SlotRequest
-from agents.verification import verify
+from agents.services import sessions as services
+from agents.streams.verify import verify
+from agents.tools.calls import TOOLS, Call, Outcome
 from constellations.machines.constellation import CLOSED
 from constellations.models import Attempt, Constellation, Edit, Task
 from tests.conftest import TestRunner

@@ -15,13 +15,13 @@ from django.db import connections
 
 from agents.errors import AgentsError
 from agents.models import Actor, Agent, Device, InboxItem
-from agents.replay import consistent_read
-from agents.verification import verify, verify_stream
-from constellations import commands
-from constellations.edits import edit_apply
+from agents.streams.fold import consistent_read
+from agents.streams.verify import verify, verify_stream
 from constellations.errors import ConstellationEnded
 from constellations.machines.constellation import CLOSED
 from constellations.models import Attempt, Constellation
+from constellations.services import lifecycle
+from constellations.services.edits import edit_apply
 from tests.reliability.cluster import Cluster, Marks, marked, until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.attack]
@@ -78,20 +78,20 @@ class Client:
             self.taken[verb] += 1
 
     def pause(self, key: int, name: str) -> None:
-        commands.constellation_pause(key, by=BY)
+        lifecycle.constellation_pause(key, by=BY)
 
     def resume(self, key: int, name: str) -> None:
-        commands.constellation_resume(key, by=BY)
+        lifecycle.constellation_resume(key, by=BY)
 
     def retry(self, key: int, name: str) -> None:
-        commands.constellation_retry(key, None, by=BY, client_id=name)
+        lifecycle.constellation_retry(key, None, by=BY, client_id=name)
 
     def restart(self, key: int, name: str) -> None:
-        commands.constellation_restart(key, by=BY, client_id=name)
+        lifecycle.constellation_restart(key, by=BY, client_id=name)
 
     def cancel(self, key: int, name: str) -> None:
         if self.chance.random() < 0.3:
-            commands.constellation_cancel(key, by=BY, reason="by chance", client_id=name)
+            lifecycle.constellation_cancel(key, by=BY, reason="by chance", client_id=name)
 
     def edit(self, key: int, name: str) -> None:
         task = {"task_id": f"e{name}", "tool": "noop", "after": ["t00"]}
@@ -99,18 +99,18 @@ class Client:
 
     def reopen(self, key: int, name: str) -> None:
         task = {"task_id": f"r{name}", "tool": "noop"}
-        commands.constellation_reopen(key, operations=[{"add_task": task}], by=BY, client_id=name)
+        lifecycle.constellation_reopen(key, operations=[{"add_task": task}], by=BY, client_id=name)
 
     def fork(self, key: int, name: str) -> None:
         if len(self.forks) < 6:
-            self.forks.append(commands.constellation_fork(key, self.owner, by=BY)[0].pk)
+            self.forks.append(lifecycle.constellation_fork(key, self.owner, by=BY)[0].pk)
 
 
 def resume_all() -> bool:
     """Whether every interaction has ended; what is paused goes on."""
     for key in Constellation.objects.filter(state="PAUSED").values_list("id", flat=True):
         with suppress(ConstellationEnded):  # its runner has carried a cancel out meanwhile
-            commands.constellation_resume(key, by=BY)
+            lifecycle.constellation_resume(key, by=BY)
     return not InboxItem.objects.filter(state__in=("queued", "running")).exists()
 
 

@@ -7,9 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from agents import services, storage
-from agents.approvals import approval_decide
-from agents.engine.tools import RETRIES, TOOLS, Call, Outcome
 from agents.models import (
     Actor,
     Agent,
@@ -24,7 +21,11 @@ from agents.models import (
     Runner,
     Transition,
 )
-from agents.verification import verify
+from agents.services import sessions as services
+from agents.services.approvals import approval_decide
+from agents.streams import statements
+from agents.streams.verify import verify
+from agents.tools.calls import RETRIES, TOOLS, Call, Outcome
 from constellations.models import Attempt, Task
 from tests.reliability.cluster import marked, until
 from tests.reliability.steps import StepMarks, calls_of, check_each_done_once
@@ -307,4 +308,4 @@ def test_an_answer_to_something_else_is_none_after_another_runner_took_over(engi
 
 def is_there(table: str, where: str) -> Callable[[], bool]:
     """Asks, from inside the engine's loop, whether there is such a row."""
-    return lambda: storage.cursor().execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0] > 0
+    return lambda: statements.cursor().execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0] > 0

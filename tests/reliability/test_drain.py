@@ -6,10 +6,11 @@ import time
 
 import pytest
 
-from agents import jobs, services
-from agents.approvals import approval_decide
+from agents import jobs
 from agents.models import Approval, InboxItem, Lease, Runner
-from agents.verification import verify
+from agents.services import sessions as services
+from agents.services.approvals import approval_decide
+from agents.streams.verify import verify
 from constellations.models import Attempt, Task
 from tests.reliability.cluster import PATIENCE_S, marked, until
 

@@ -5,9 +5,9 @@ import signal
 
 import pytest
 
-from agents import services
 from agents.models import Actor, Event, Lease, Runner
-from agents.verification import verify
+from agents.services import sessions as services
+from agents.streams.verify import verify
 from constellations.models import Constellation, Task
 from tests.constellations.planting import noop
 from tests.reliability.cluster import Marks, until

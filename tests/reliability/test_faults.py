@@ -9,16 +9,18 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from agents import replay, runtime, services, storage
 from agents.clock import now_iso
+from agents.devices import host
 from agents.engine import leases
 from agents.engine.journal import Journal
 from agents.engine.sessions import Sessions
-from agents.engine.tools import TOOLS, Call, Outcome
 from agents.models import Actor, Lease, Runner, Stream
-from agents.records import WAKE
+from agents.services import sessions as services
+from agents.streams import fold, statements
+from agents.streams.door import WAKE
+from agents.tools.calls import TOOLS, Call, Outcome
 from constellations.models import Attempt, Constellation, Task
-from constellations.work import ConstellationWork
+from constellations.runs.run import ConstellationWork
 from tests.conftest import TestRunner
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified"), pytest.mark.attack]
@@ -117,7 +119,7 @@ def test_transient_faults_that_do_not_end_end_the_actor(engine, device, broken, 
 
 
 def test_a_request_whose_preparation_meets_a_transient_fault_is_prepared_again(engine, device, monkeypatch):
-    from constellations import planner
+    from constellations.runs import planner
 
     prepare, seen = planner.prepare, []
 
@@ -202,7 +204,7 @@ def run_with(meddle: Callable[[TestRunner], None]) -> TestRunner:
 
 
 def count(statement: str) -> int:
-    return storage.cursor().execute(statement).fetchone()[0]
+    return statements.cursor().execute(statement).fetchone()[0]
 
 
 def in_another_process(function: Callable[[], None]) -> None:
@@ -237,7 +239,7 @@ def test_an_owner_whose_fence_was_moved_records_nothing_more(engine, device):
     def take_away() -> None:
         """Another runner takes the session over, records something, and dies."""
         other = Runner.objects.create(
-            host=runtime.host(), pid=1, pid_start=0, files=str(runtime.runtime_dir()),
+            host=host.host(), pid=1, pid_start=0, files=str(host.runtime_dir()),
             started_at=timezone.now(), renewed_at=timezone.now(),
         )  # fmt: skip
         stream = Stream.objects.get(pk=session.pk)
@@ -258,23 +260,23 @@ def test_a_look_that_was_asked_for_is_still_asked_for_when_the_lease_is_given_ba
     session = services.session_create(engine.owner, by="system")
     now = timezone.now()
     row = Runner.objects.create(
-        host=runtime.host(), pid=1, pid_start=0, files=str(runtime.runtime_dir()), started_at=now, renewed_at=now
+        host=host.host(), pid=1, pid_start=0, files=str(host.runtime_dir()), started_at=now, renewed_at=now
     )
-    head, journal = replay.head(session.pk), Journal()
+    head, journal = fold.head(session.pk), Journal()
     held = leases.Leases(journal, row.pk)
 
     async def give_back(asked_for: bool) -> bool:
         (leased,) = await held.take([session.pk])
         if asked_for:
             async with journal.transaction() as cursor:
-                storage.store().execute(cursor, WAKE, (storage.store().time(now_iso()), session.pk))
+                statements.store().execute(cursor, WAKE, (statements.store().time(now_iso()), session.pk))
         returned = leases.Returned(session.pk, head, leased.token, (leased.rows_from, leased.rows_to), None)
         return await held.give_back([returned]) == {session.pk}
 
     given = []
     for asked_for in (True, False):
         assert asyncio.run(give_back(asked_for))
-        found = storage.store().execute(journal.cursor(), "SELECT runner_id, wake_at FROM agents_lease").fetchone()
+        found = statements.store().execute(journal.cursor(), "SELECT runner_id, wake_at FROM agents_lease").fetchone()
         given.append((found[0], found[1] is not None))
     journal.close()
     row.delete()

@@ -7,9 +7,9 @@ from contextlib import suppress
 
 import pytest
 
-from agents.approvals import approval_decide
 from agents.models import Approval, InboxItem, Lease, Runner, Stream
-from agents.verification import verify
+from agents.services.approvals import approval_decide
+from agents.streams.verify import verify
 from constellations.models import Attempt, Constellation, Task
 from tests.reliability.cluster import Marks, marked, until
 

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from agents import services
-from agents.verification import verify
+from agents.services import sessions
+from agents.streams.verify import verify
 from tests.agents.conftest import make_token
-from tests.constellations.test_mcp_http import Web
+from tests.constellations.mcp.test_http import Web
 from tests.reliability.cluster import until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.live]
@@ -62,7 +62,7 @@ class Model:
 
 @pytest.fixture
 def model(clusters, state_dir, operator):
-    services.device_create("laptop", by="system")
+    sessions.device_create("laptop", by="system")
     clusters(runners=1).start()
     token = make_token(operator, "read", "operate", "edit", "approve", name="claude")[1]
     web = Web(state_dir)

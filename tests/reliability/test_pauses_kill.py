@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from agents import services
 from agents.models import Actor, InboxItem
-from agents.verification import verify
+from agents.services import sessions
+from agents.streams.verify import verify
 from constellations.models import Constellation, Task
 from tests.reliability.cluster import Marks, until
 
@@ -21,21 +21,21 @@ def is_decided(item: InboxItem) -> bool:
 
 def test_a_pause_outlives_every_runner_and_holds_what_was_asked_before_it(operator, device, state_dir, clusters):
     marks, cluster = Marks(state_dir), clusters(runners=1)
-    session = services.session_create(operator, by=BY)
+    session = sessions.session_create(operator, by=BY)
     first = {"name": "first", "tasks": [marks.command("a", "laptop", 1.0)]}
     second = {"name": "second", "tasks": [marks.command("b", "laptop", 0.1)]}
     for name, plan in (("one", first), ("two", second)):
-        services.command_submit(session.pk, "interaction", name, {"plan": json.dumps(plan)}, by=BY)
+        sessions.command_submit(session.pk, "interaction", name, {"plan": json.dumps(plan)}, by=BY)
     cluster.start()
     until(lambda: marks.count("start") == 1, "the command runs")
-    services.command_submit(session.pk, "pause", "p", {"reason": "look"}, by=BY)
+    sessions.command_submit(session.pk, "pause", "p", {"reason": "look"}, by=BY)
     until(lambda: Actor.objects.filter(pausing=True).exists(), "the pause waits for the command")
     cluster.kill()
     cluster.start()
     until(lambda: Actor.objects.filter(state="paused").exists(), "the next runner ends the pause's wait")
     cluster.kill()
     cluster.start()
-    ping, _ = services.command_submit(session.pk, "ping", "look", {}, by=BY)
+    ping, _ = sessions.command_submit(session.pk, "ping", "look", {}, by=BY)
     until(lambda: is_decided(ping), "the third runner has looked")
     actor = Actor.objects.get()
     assert (actor.state, actor.reason, actor.held_from) == ("paused", "look", InboxItem.objects.get(client_id="p").pk)
@@ -44,7 +44,7 @@ def test_a_pause_outlives_every_runner_and_holds_what_was_asked_before_it(operat
         "two": "queued",
     }
     assert Constellation.objects.count() == 1
-    services.command_submit(session.pk, "resume", "r", {}, by=BY)
+    sessions.command_submit(session.pk, "resume", "r", {}, by=BY)
     until(lambda: InboxItem.objects.filter(kind="interaction", state="done").count() == 2, "both are done")
     assert list(Constellation.objects.order_by("id").values_list("name", flat=True)) == ["first", "second"]
     assert set(Task.objects.values_list("state", flat=True)) == {"COMPLETED"}

@@ -15,8 +15,8 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from agents import services
 from agents.models import InboxItem
+from agents.services import sessions
 from constellations.models import Attempt, Task
 from tests.reliability.cluster import database_url, until
 
@@ -71,9 +71,9 @@ def holding(state_dir) -> Iterator[Callable[..., None]]:
 @pytest.fixture
 def ask(operator) -> Callable[..., InboxItem]:
     def ask(*tasks: dict) -> InboxItem:
-        session = services.session_create(operator, by="system")
+        session = sessions.session_create(operator, by="system")
         plan = json.dumps({"tasks": [{"device": "laptop", **task} for task in tasks]})
-        return services.command_submit(session.pk, "interaction", "", {"plan": plan}, by=f"user:{operator.pk}")[0]
+        return sessions.command_submit(session.pk, "interaction", "", {"plan": plan}, by=f"user:{operator.pk}")[0]
 
     return ask
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandError, CommandParser
 
-from agents.masked_doors import MaskedCommand
+from agents.masks.doors import MaskedCommand
 from agents.progress.traces import Judgement, judge, score
 
 FILE_LIMIT = 64 * 2**20

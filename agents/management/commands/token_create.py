@@ -5,10 +5,10 @@ from datetime import timedelta
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents import services
+from agents.api.token_serializers import TOKEN_DAYS
 from agents.errors import NoSuchSession
 from agents.models.access import SCOPES
-from agents.token_serializers import TOKEN_DAYS
+from agents.services import sessions
 
 
 class Command(BaseCommand):
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         scopes = sorted(set(options["scope"] or ["read"]))
         lifetime = timedelta(days=options["days"])
         try:
-            _, text = services.token_create(
+            _, text = sessions.token_create(
                 user, options["name"], scopes, lifetime, by="system", session=options["session"]
             )  # fmt: skip
         except NoSuchSession as error:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from agents.masked_doors import MaskedCommand
+from agents.masks.doors import MaskedCommand
 from agents.models import Evidence, Loop
 from agents.progress.traces import CONTROLS
 

@@ -2,9 +2,9 @@
 
 from django.core.management.base import CommandError
 
-from agents.masked_doors import MaskedCommand
+from agents.masks.doors import MaskedCommand
 from agents.models import Event, Stream
-from agents.verification import verify
+from agents.streams.verify import verify
 
 SHOWN = 200
 """Findings printed at most."""

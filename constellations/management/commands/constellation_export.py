@@ -3,11 +3,11 @@
 from django.core.management.base import CommandError, CommandParser
 
 from agents.errors import AgentsError
-from agents.masked_doors import MaskedCommand
-from agents.replay import consistent_read
-from constellations.dialects import NAMES, ORRERY
-from constellations.exporting import export
+from agents.masks.doors import MaskedCommand
+from agents.streams.fold import consistent_read
 from constellations.models import Constellation
+from constellations.plan.dialects import NAMES, ORRERY
+from constellations.reads.exports import export
 
 
 class Command(MaskedCommand):

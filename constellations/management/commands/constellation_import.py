@@ -8,13 +8,13 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from agents import services
+from agents.api.problems import PROBLEMS_LIMIT
 from agents.errors import AgentsError
-from agents.masked_doors import MaskedCommand
-from agents.problems import PROBLEMS_LIMIT
-from constellations import importing
-from constellations.dialects import NAMES
-from constellations.documents import MAX_JSON_BYTES
+from agents.masks.doors import MaskedCommand
+from agents.services import sessions
+from constellations.plan.dialects import NAMES
+from constellations.plan.documents import MAX_JSON_BYTES
+from constellations.services import imports
 
 
 class Command(MaskedCommand):
@@ -34,10 +34,10 @@ class Command(MaskedCommand):
         document, dialect = _bytes_of(options["file"]), options["dialect"]
         try:
             if options["constellation"] is not None:
-                edit, _ = importing.apply_edit(options["constellation"], document, dialect, author="system")
+                edit, _ = imports.apply_edit(options["constellation"], document, dialect, author="system")
                 return edit.edit_id if edit is not None else "nothing to change"
-            payload, warnings = importing.payload_of(document, dialect)
-            item, _ = services.command_submit(options["session"], "interaction", "", payload, by="system", checked=True)
+            payload, warnings = imports.payload_of(document, dialect)
+            item, _ = sessions.command_submit(options["session"], "interaction", "", payload, by="system", checked=True)
         except AgentsError as error:
             raise CommandError("\n".join([str(error), *_lines(error)])) from error
         self.stderr.write("".join(f"{_place(each)}{each['message']}\n" for each in warnings), ending="")

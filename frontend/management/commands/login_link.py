@@ -3,7 +3,7 @@
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
-from frontend.login_links import LINK_S, login_link
+from frontend.logins.links import LINK_S, login_link
 
 
 class Command(BaseCommand):

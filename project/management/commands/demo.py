@@ -11,11 +11,11 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 
 from agents.errors import AgentsError
-from project.demo import INTERRUPTED, Demo, demo_devices
-from project.instance import AlreadyUp
+from project.demo.demo import INTERRUPTED, Demo, demo_devices
+from project.demo.progress import Progress
 from project.management.commands.up import add_serving_arguments, refuse_missing_migrations, say_walls
-from project.progress import Progress
-from project.supervisor import TICK_S, ChildBroken, PortTaken, supervised
+from project.up.instance import AlreadyUp
+from project.up.supervisor import TICK_S, ChildBroken, PortTaken, supervised
 
 
 class Command(BaseCommand):

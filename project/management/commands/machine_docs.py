@@ -6,8 +6,8 @@ from pathlib import Path
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from agents.masked_doors import MaskedCommand
-from frontend.machine_words import MACHINES
+from agents.masks.doors import MaskedCommand
+from frontend.words import MACHINES
 from project.machine_docs import document
 
 

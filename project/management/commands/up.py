@@ -11,13 +11,13 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agents.devices.confinement import NONE, ConfinementMissing
-from agents.engine import confining
+from agents.masks.values import kept_literally
 from agents.models import Device
-from agents.secret_values import kept_literally
-from frontend.login_links import login_link
-from project.demo import furnish
-from project.instance import AlreadyUp
-from project.supervisor import ChildBroken, PortTaken, Supervisor, supervised
+from agents.tools import confining
+from frontend.logins.links import login_link
+from project.demo.demo import furnish
+from project.up.instance import AlreadyUp
+from project.up.supervisor import ChildBroken, PortTaken, Supervisor, supervised
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000

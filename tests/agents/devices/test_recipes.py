@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import services
-from agents.device_profiles import DeviceRejected
+from agents.devices.profiles import DeviceRejected
 from agents.devices.recipes import problems, read
 from agents.models import Device, Event
+from agents.services import sessions
 from tests.agents.conftest import Rest
 
 TRAIN = {
@@ -160,14 +160,14 @@ def test_anything_is_a_recipe_or_has_problems(name, written):
 def test_a_device_with_a_broken_recipe_is_not_made_and_not_changed():
     broken = {"train": {"command": ["python", "{model}"]}}
     with pytest.raises(DeviceRejected, match=r"recipes\.train\.command\[1\]: there is no parameter model") as refused:
-        services.device_create("laptop", recipes=broken, by="system")
+        sessions.device_create("laptop", recipes=broken, by="system")
     assert refused.value.problems[0]["key"] == "recipes.train.command[1]"
     assert not Device.objects.exists()
 
-    device = services.device_create("laptop", recipes={"train": TRAIN}, by="system")
+    device = sessions.device_create("laptop", recipes={"train": TRAIN}, by="system")
     events = Event.objects.count()
     with pytest.raises(DeviceRejected):
-        services.device_change(device.pk, recipes=broken, by="system")
+        sessions.device_change(device.pk, recipes=broken, by="system")
     assert Event.objects.count() == events
     assert Device.objects.get().recipes == {"train": TRAIN}
 

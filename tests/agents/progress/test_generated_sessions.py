@@ -2,8 +2,8 @@
 
 import pytest
 
-from agents.progress.memory import State
 from agents.progress.settings import Settings
+from agents.progress.state import State
 from agents.progress.traces import items_of
 from agents.progress.tracker import observe
 from tests.agents.progress.generator import LOOPS, benign

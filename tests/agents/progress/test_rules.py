@@ -3,8 +3,8 @@
 import pytest
 
 from agents.progress.evidence import ABSENT, Control, Evidence, message_of
-from agents.progress.memory import State
 from agents.progress.settings import Settings
+from agents.progress.state import State
 from agents.progress.tracker import observe
 
 SETTINGS = Settings()

@@ -3,8 +3,8 @@
 import json
 
 from agents.progress.evidence import Control
-from agents.progress.memory import FILES_LIMIT, SEEN_LIMIT, State
 from agents.progress.settings import Settings
+from agents.progress.state import FILES_LIMIT, SEEN_LIMIT, State
 from agents.progress.tracker import Progress, accept, observe, progress, progress_due
 from tests.agents.progress.test_rules import bash, edit, fails, look, poll, ran
 

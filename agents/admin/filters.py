@@ -1,0 +1,68 @@
+"""What the lists of the admin are narrowed down by, at no cost of a query."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+
+from agents import ids
+from agents.api.pagination import LARGEST
+from agents.machines import MACHINES
+
+
+class StateFilter(admin.SimpleListFilter):
+    """States by the machine's table, so that the list of them costs no query."""
+
+    title = parameter_name = "state"
+
+    def lookups(self, request, model_admin):
+        states = dict.fromkeys(state for name in model_admin.machines for state in MACHINES[name].states)
+        return [(state, state) for state in states]
+
+    def queryset(self, request, queryset):
+        return queryset.filter(state=self.value()) if self.value() else queryset
+
+
+class MachineFilter(admin.SimpleListFilter):
+    """Transitions of one machine."""
+
+    title = parameter_name = "machine"
+
+    def lookups(self, request, model_admin):
+        return [(name, name) for name in MACHINES]
+
+    def queryset(self, request, queryset):
+        return queryset.filter(machine=self.value()) if self.value() else queryset
+
+
+class SessionFilter(admin.SimpleListFilter):
+    """Rows of the session that an address names, by the range of keys that is its; no list of thousands to choose from."""
+
+    title = parameter_name = "session"
+    beyond = 0
+    """Bits of a key below those of a row or event."""
+
+    def lookups(self, request, model_admin):
+        return [(self.value(), self.value())] if self.value() else []
+
+    def has_output(self) -> bool:
+        return bool(self.value())
+
+    def queryset(self, request, queryset):
+        text = self.value()
+        if not text:
+            return queryset
+        if not (text.isascii() and text.isdigit() and int(text[:20]) <= LARGEST >> ids.BITS + self.beyond):
+            return queryset.none()
+        low, high = ids.row_range(int(text))
+        return queryset.filter(pk__gte=low << self.beyond, pk__lt=high << self.beyond)
+
+
+class TransitionSessionFilter(SessionFilter):
+    """The same for transitions, of which an event has many."""
+
+    beyond = ids.PART_BITS
+
+
+def is_of_session(each: object) -> bool:
+    """Whether an entry of `list_filter` narrows a list down to a session."""
+    return isinstance(each, type) and issubclass(each, SessionFilter)

@@ -1,0 +1,308 @@
+"""REST of those who act. Every list is paged, every object is looked for among what its reader may see."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import orjson
+from django.db import IntegrityError
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import mixins, serializers, viewsets
+from rest_framework.decorators import action
+from rest_framework.exceptions import NotFound
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.access.permissions import actor_name, refusal
+from agents.api import serializers as forms
+from agents.api.device_serializers import DeviceBody, DeviceChange, DeviceRow
+from agents.api.pagination import LARGEST, PAGE, optional, parameter
+from agents.api.parsers import StrictJson
+from agents.api.queries import ByAccept, KnownQuery
+from agents.api.schema import ProblemSchema
+from agents.api.token_serializers import FreshToken, TokenBody, TokenRow
+from agents.engine import requests
+from agents.errors import AgentsError
+from agents.ids import CAPACITY
+from agents.machines import ACTOR, MACHINES, Machine
+from agents.models import Actor, Device, InboxItem, Session, Stream, Token
+from agents.reads import history
+from agents.services import sessions
+from agents.streams import fold
+from agents.streams.statements import writing
+from agents.streams.tail import read_events
+
+EVENTS_LIMIT = 1_000
+EVENTS_BYTES = 5_000_000
+"""Events, and bytes of events, of one answer; the client asks again from `next`."""
+ACTORS = 20
+"""The latest that a detail shows."""
+TOKENS = 100
+"""Of one user at most."""
+KEY = "[0-9]{1,18}"
+REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,40}")
+
+SNAPSHOT = OpenApiParameter("snapshot", OpenApiTypes.INT, enum=[0, 1], description="1: with all rows of the session.")
+SINCE = OpenApiParameter(
+    "since", {"type": "integer", "minimum": 0, "maximum": CAPACITY, "default": 0}, description="Events after this seq."
+)
+LIMIT = OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": EVENTS_LIMIT, "default": EVENTS_LIMIT})
+
+HISTORY_PAGE = [
+    OpenApiParameter("cursor", {"type": "integer", "minimum": 0, "maximum": LARGEST}, description="`next` of the page before."),
+    OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": history.PAGE_LIMIT, "default": PAGE}),
+]
+EPOCH = OpenApiParameter(
+    "epoch", {"type": "integer", "minimum": 1, "maximum": LARGEST}, description="Which of its actors; else the latest."
+)
+
+
+class TooManyTokens(AgentsError):
+    """The user has as many tokens as one may have."""
+
+    code = "too_many_tokens"
+    status = 409
+
+
+class Api(KnownQuery, viewsets.GenericViewSet):
+    """What all views share. `needs` says by action what permissions.NEEDS asks for."""
+
+    content_negotiation_class = ByAccept
+    renderer_classes = [JSONRenderer]
+    parser_classes = [StrictJson]
+    schema = ProblemSchema()
+    lookup_value_regex = KEY
+    needs: dict[str, str] = {}
+
+    def finalize_response(self, request, response, *args, **kwargs):
+        response.headers.setdefault("Cache-Control", "no-store")
+        return super().finalize_response(request, response, *args, **kwargs)
+
+    def body(self, kind: type[serializers.Serializer]) -> dict[str, Any]:
+        """The request's body, checked; raises ValidationError."""
+        form = kind(data=self.request.data)
+        form.is_valid(raise_exception=True)
+        return form.validated_data
+
+
+def history_page(request: Request, row: Any, machine: str, about: history.About) -> Response:
+    """A page of what the machine of `row` went through; to be read inside `consistent_read`."""
+    cursor = parameter(request, "cursor", 0, 0, LARGEST)
+    limit = parameter(request, "limit", PAGE, 1, history.PAGE_LIMIT)
+    return Response(forms.History(history.page(row, machine, cursor, limit, about)).data)
+
+
+def request_id(request: Request) -> str:
+    """The caller's X-Request-ID where it is one, else a fresh one: events and logs carry it."""
+    given = request.headers.get("X-Request-ID", "")
+    return given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+
+
+def head_of(session: int) -> int:
+    return Stream.objects.values_list("head", flat=True).get(pk=session)
+
+
+class SessionViews(mixins.ListModelMixin, Api):
+    """Sessions and what they are asked."""
+
+    serializer_class = forms.SessionRow
+    newest_first = True
+    filter_backends: list = []
+
+    def get_queryset(self) -> QuerySet[Session]:
+        return Session.objects.visible_to(self.request.user).select_related("owner").with_latest_actor()
+
+    def only_id(self) -> int:
+        """The session of the address, if it is the reader's to see; one query."""
+        found = Session.objects.visible_to(self.request.user).filter(pk=self.kwargs["pk"]).values_list("pk", flat=True).first()
+        if found is None:
+            raise NotFound("there is no such session, or it is not yours to see")
+        return found
+
+    @extend_schema(request=forms.SessionBody, responses={201: forms.SessionMade})
+    def create(self, request: Request) -> Response:
+        body = self.body(forms.SessionBody)
+        payload, interaction = forms.asked_for(body), None
+        if payload:
+            sessions.check_payload(payload)
+        with writing():
+            made = sessions.session_create(
+                request.user, body["title"], by=actor_name(request), parent=body.get("parent")
+            )  # fmt: skip
+            if payload:
+                interaction = self._submit(made.pk, "interaction", body.get("client_id", ""), payload)[0].pk
+        return Response({**self._detail(self.get_queryset().get(pk=made.pk)), "interaction": interaction}, status=201)
+
+    @extend_schema(parameters=[SNAPSHOT], responses=forms.SessionDetail)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        wanted = parameter(request, "snapshot", 0, 0, 1)
+        session = self.get_object()
+        if wanted:
+            session.snapshot = fold.snapshot(session.pk)
+        return Response(self._detail(session))
+
+    def _detail(self, session: Any) -> dict[str, Any]:
+        actors = list(session.actors.order_by("-epoch")[:ACTORS])
+        row = forms.SessionRow(session).data
+        row["actors"] = forms.ActorRow(actors, many=True, context={"renewed_at": session.renewed_at}).data
+        snapshot = getattr(session, "snapshot", None)
+        row["head"] = head_of(session.pk) if snapshot is None else snapshot["seq"]
+        return row if snapshot is None else {**row, "snapshot": snapshot}
+
+    @extend_schema(methods=["GET"], responses=forms.InteractionRow(many=True))
+    @extend_schema(methods=["POST"], request=forms.InteractionBody, responses={202: forms.Accepted})
+    @action(detail=True, methods=["get", "post"], serializer_class=forms.InteractionRow)
+    def interactions(self, request: Request, pk: str) -> Response:
+        """What a session was asked: a plan, or a request in words."""
+        session = self.only_id()
+        if request.method == "POST":
+            return self._submit_interaction(session)
+        rows = InboxItem.objects.asked_in(session)
+        return self.get_paginated_response(forms.InteractionRow(self.paginate_queryset(rows), many=True).data)
+
+    def _submit_interaction(self, session: int) -> Response:
+        body = self.body(forms.InteractionBody)
+        payload = forms.asked_for(body)
+        seq = head_of(session)  # before the request, so that whoever follows from here misses nothing of it
+        item, created = self._submit(session, "interaction", body.get("client_id", ""), payload)
+        ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
+        return Response({**ids, "created": created, "seq": seq}, status=202)
+
+    def _submit(self, session: int, kind: str, client_id: str, payload: dict[str, Any]) -> tuple[InboxItem, bool]:
+        by, asked = actor_name(self.request), request_id(self.request)
+        checked = self.action == "create"  # a new session's first request has been, before anything was written
+        return sessions.command_submit(session, kind, client_id, payload, by=by, request_id=asked, checked=checked)
+
+    @extend_schema(request=forms.CommandBody, responses={200: forms.CommandAccepted, 202: forms.CommandAccepted})
+    @action(detail=True, methods=["post"])
+    def commands(self, request: Request, pk: str) -> Response:
+        """Commands to a session's actor, such as pause and resume."""
+        session, body = self.only_id(), self.body(forms.CommandBody)
+        client_id, kind, seq = body.get("client_id", ""), body["kind"], head_of(session)
+        payload: dict[str, Any] = {name: body[name] for name in ("reason", "mode", *forms.GO_ON) if name in body}
+        known = client_id and InboxItem.objects.filter(session_id=session, client_id=client_id).exists()
+        if not known and not requests.changes(session, kind, payload):
+            return Response({"session": session, "command": None, "changed": False, "seq": seq})
+        item, created = self._submit(session, kind, client_id, payload)
+        answer = {"session": session, "command": item.pk, "changed": created, "seq": seq}
+        return Response(answer, status=202 if created else 200)
+
+    @extend_schema(parameters=[EPOCH, *HISTORY_PAGE], responses=forms.History, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def transitions(self, request: Request, pk: str) -> Response:
+        """How one of its actors came to its state: every transition, oldest first, with its number."""
+        epoch = optional(request, "epoch", 1, LARGEST)
+        with fold.consistent_read():
+            actors = Actor.objects.filter(session=self.only_id()).order_by("-epoch")
+            actor = (actors if epoch is None else actors.filter(epoch=epoch)).first()
+            if actor is None:
+                raise NotFound("the session has had no such actor")
+            return history_page(request, actor, ACTOR.name, history.about_nothing)
+
+    @extend_schema(parameters=[SINCE, LIMIT], responses=forms.Events, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def events(self, request: Request, pk: str) -> HttpResponse:
+        """The session's stream from a place on."""
+        since = parameter(request, "since", 0, 0, CAPACITY)
+        limit = parameter(request, "limit", EVENTS_LIMIT, 1, EVENTS_LIMIT)
+        session = self.only_id()
+        found = read_events(session, since, limit, EVENTS_BYTES)
+        ends = orjson.dumps({"next": found[-1].seq if found else since, "head": head_of(session)})
+        body = b'{"events":[' + b",".join(event.json for event in found) + b"]," + ends[1:]
+        return HttpResponse(body, content_type="application/json")
+
+
+class DeviceViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):
+    """Where tasks run; making and changing them takes the role `devices` or `admin`, and of a token that scope."""
+
+    queryset = Device.objects.all()
+    serializer_class = DeviceRow
+    filter_backends: list = []
+    needs = {"list": "read", "retrieve": "read", "create": "devices", "partial_update": "devices"}
+
+    @extend_schema(request=DeviceBody, responses={201: DeviceRow})
+    def create(self, request: Request) -> Response:
+        body = self.body(DeviceBody)
+        try:
+            device = sessions.device_create(**body, by=actor_name(request), may_exceed=self._may_exceed(request))
+        except IntegrityError as error:
+            raise sessions.DeviceExists(f"there is a device called {body['name']} already") from error
+        return Response(DeviceRow(device, context=self.get_serializer_context()).data, status=201)
+
+    @extend_schema(request=DeviceChange, responses=DeviceRow)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        row, body = self.get_object(), self.body(DeviceChange)
+        changed = sessions.device_change(row.pk, **body, by=actor_name(request), may_exceed=self._may_exceed(request))
+        return Response(DeviceRow(changed).data)
+
+    def _may_exceed(self, request: Request) -> bool:
+        token = request.auth if isinstance(request.auth, Token) else None
+        return not refusal(request.user, token, "govern")
+
+
+@extend_schema_view(
+    destroy=extend_schema(parameters=[OpenApiParameter("id", OpenApiTypes.STR, OpenApiParameter.PATH)]),
+)
+class TokenViews(mixins.ListModelMixin, mixins.DestroyModelMixin, Api):
+    """The reader's own API tokens."""
+
+    serializer_class = TokenRow
+    filter_backends: list = []
+    lookup_field, lookup_url_kwarg, lookup_value_regex = "token_key", "id", "[A-Za-z0-9_]{1,25}"
+    cursor_field = "token_key"
+    needs = {"list": "own", "create": "tokens", "destroy": "tokens"}
+
+    def get_queryset(self) -> QuerySet[Token]:
+        return Token.objects.select_related("parent").filter(user=self.request.user)
+
+    @extend_schema(request=TokenBody, responses={201: FreshToken})
+    def create(self, request: Request) -> Response:
+        body = self.body(TokenBody)
+        if self.get_queryset().count() >= TOKENS:
+            raise TooManyTokens(f"a user has at most {TOKENS} tokens; revoke one first")
+        lifetime = timedelta(days=body["days"])
+        token, text = sessions.token_create(
+            request.user, body["name"], body["scopes"], lifetime, by=actor_name(request), session=body.get("session")
+        )
+        answer = Response({**TokenRow(token).data, "token": text}, status=201)
+        answer.shown_once = text  # what else is a token is masked (agents.masks.doors)
+        return answer
+
+    def perform_destroy(self, instance: Token) -> None:
+        sessions.token_revoke(instance, by=actor_name(self.request))
+
+
+class MachineViews(Api):
+    """The tables of all state machines."""
+
+    serializer_class = forms.MachineTable
+    pagination_class = None
+    filter_backends: list = []
+    lookup_url_kwarg, lookup_value_regex = "name", "[a-z_]{1,32}"
+
+    @extend_schema(responses=forms.MachineList, operation_id="machines_list")
+    def list(self, request: Request) -> Response:
+        return Response({"results": [table(machine) for machine in MACHINES.values()], "next": None})
+
+    @extend_schema(responses=forms.MachineTable)
+    def retrieve(self, request: Request, name: str) -> Response:
+        if name not in MACHINES:
+            raise NotFound(f"there is no machine called {name}")
+        return Response(table(MACHINES[name]))
+
+
+def table(machine: Machine) -> dict[str, Any]:
+    return forms.MachineTable(
+        {
+            "name": machine.name, "initial": machine.initial, "terminal": sorted(machine.terminal),
+            "round_end": sorted(machine.round_end), "subtask_end": sorted(machine.subtask_end),
+            "states": machine.states, "events": machine.events, "rows": machine.rows,
+        }
+    ).data  # fmt: skip

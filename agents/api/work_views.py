@@ -1,0 +1,173 @@
+"""REST of agents at work: agents with their loops and evidence, what they wait for people to decide, and policies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins
+from rest_framework.decorators import action
+from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agents.access.permissions import actor_name
+from agents.api import work_serializers as forms
+from agents.api.filters import AgentFilter, ApprovalFilter
+from agents.api.serializers import History, TransitionRow
+from agents.api.views import HISTORY_PAGE, Api, history_page, request_id
+from agents.errors import AgentsError
+from agents.machines import TOOL_LOOP
+from agents.models import Agent, Approval, Loop, Policy, Session
+from agents.reads import agents, history
+from agents.services import approvals, policies
+from agents.streams.fold import consistent_read
+
+TRANSITIONS = 1_000
+"""The latest that a detail shows."""
+
+
+class WrongKind(AgentsError):
+    """A call-back is no person's to decide, and nothing else is a call-back."""
+
+    code = "wrong_kind"
+    status = 409
+
+
+class AgentViews(mixins.ListModelMixin, Api):
+    """Agents: constellation agents, and device agents on their attempts."""
+
+    serializer_class = forms.AgentRow
+    filterset_class = AgentFilter
+    newest_first = True
+
+    def get_queryset(self) -> QuerySet[Agent]:
+        return Agent.objects.filter(session__in=Session.objects.visible_to(self.request.user)).select_related("device")
+
+    @extend_schema(responses=forms.AgentDetail)
+    def retrieve(self, request: Request, pk: str) -> Response:
+        return Response(detail(self.get_object()))
+
+    @extend_schema(responses=forms.EvidenceRow(many=True), filters=False)
+    @action(detail=True, methods=["get"], serializer_class=forms.EvidenceRow)
+    def evidence(self, request: Request, pk: str) -> Response:
+        self.newest_first = False
+        rows = self.paginate_queryset(agents.evidence_of(self.get_object().pk))
+        return self.get_paginated_response(forms.EvidenceRow(rows, many=True).data)
+
+    @extend_schema(responses=History, parameters=HISTORY_PAGE, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def transitions(self, request: Request, pk: str) -> Response:
+        """How an agent came to its state: every transition, oldest first, with its number and its constellation."""
+        with consistent_read():
+            agent = self.get_object()
+            return history_page(request, agent, agent.machine, history.about_agent(agent))
+
+    @extend_schema(responses=History, parameters=HISTORY_PAGE, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def loop_transitions(self, request: Request, pk: str) -> Response:
+        """The same of an agent's tool loop."""
+        with consistent_read():
+            agent = self.get_object()
+            loop = Loop.objects.filter(agent=agent.pk).first()
+            if loop is None:
+                raise NotFound("the agent has no tool loop")
+            return history_page(request, loop, TOOL_LOOP.name, history.about_agent(agent))
+
+
+def detail(agent: Agent) -> dict[str, Any]:
+    """The agent, its history, and what there is of its work."""
+    steps = history.latest(agent.pk, TRANSITIONS, history.about_agent(agent))
+    loop = Loop.objects.filter(agent=agent.pk).first()
+    evidence = agents.latest_evidence(agent.pk) if loop is not None else []
+    return {
+        **forms.AgentRow(agent).data,
+        "transitions": TransitionRow(steps, many=True).data,
+        "time_per_state": history.time_per_state(agent, agent.machine),
+        "choices": history.choices_of(agent.machine, agent.state),
+        "loop": None if loop is None else with_choices(loop),
+        "phases": forms.PhaseRow(agent.phases.order_by("id")[: agents.PHASES], many=True).data,
+        "evidence": forms.EvidenceRow(evidence, many=True).data,
+        "approvals": forms.ApprovalRow(agents.approvals_of(agent), many=True).data,
+        "children": agents.below(agent.pk, levels=1),
+        "blackboard": agent.blackboard,
+        "progress": agents.progress_of(agent.pk, evidence),
+    }
+
+
+def with_choices(loop: Loop) -> dict[str, Any]:
+    """The row, its time in each state, and the events it takes."""
+    machine = TOOL_LOOP.name
+    spent, choices = history.time_per_state(loop, machine), history.choices_of(machine, loop.state)
+    return {**forms.LoopRow(loop).data, "time_per_state": spent, "choices": choices}
+
+
+class ApprovalViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):
+    """What agents wait for somebody to give: leave for one exact action, an answer, a call-back."""
+
+    serializer_class = forms.ApprovalRow
+    filterset_class = ApprovalFilter
+    newest_first = True
+    needs = {"decision": "approve", "callback": "operate"}
+
+    def get_queryset(self) -> QuerySet[Approval]:
+        rows = approvals.visible_to(self.request.user)
+        asked_for = self.action != "list" or self.request.query_params.get("kind")
+        return rows if asked_for else rows.exclude(kind="callback")
+
+    @extend_schema(request=forms.DecisionBody, responses=forms.ApprovalDecision)
+    @action(detail=True, methods=["post"])
+    def decision(self, request: Request, pk: str) -> Response:
+        row, body = self.get_object(), self.body(forms.DecisionBody)
+        if row.kind == "callback":
+            raise WrongKind(f"approval {row.pk} awaits an event from outside: post it to /api/approvals/{row.pk}/callback")
+        return self._decided(row, **body)
+
+    @extend_schema(request=forms.CallbackBody, responses=forms.ApprovalDecision)
+    @action(detail=True, methods=["post"])
+    def callback(self, request: Request, pk: str) -> Response:
+        row, body = self.get_object(), self.body(forms.CallbackBody)
+        if row.kind != "callback":
+            raise WrongKind(f"approval {row.pk} is a {row.kind}, which waits for a person: decide it")
+        if "error" in body:
+            return self._decided(row, decision="reject", reason=body["error"])
+        return self._decided(row, decision="approve", answer=body["data"])
+
+    def _decided(self, row: Approval, **asked: Any) -> Response:
+        by, asked_as = actor_name(self.request), request_id(self.request)
+        decided, changed = approvals.approval_decide(row.pk, by=by, request_id=asked_as, **asked)
+        return Response({**forms.ApprovalRow(decided).data, "changed": changed})
+
+
+class PolicyViews(mixins.RetrieveModelMixin, Api):
+    """What tools may do on this installation, all of it in the order in which it counts."""
+
+    queryset = Policy.objects.all()
+    serializer_class = forms.PolicyRow
+    pagination_class = None
+    filter_backends: list = []
+    needs = {
+        "list": "read", "retrieve": "read", "create": "govern", "partial_update": "govern", "destroy": "govern",
+    }  # fmt: skip
+
+    @extend_schema(responses=forms.PolicyList, operation_id="policies_list")
+    def list(self, request: Request) -> Response:
+        return Response({"results": forms.PolicyRow(self.get_queryset()[: policies.POLICIES], many=True).data, "next": None})
+
+    @extend_schema(request=forms.PolicyBody, responses={201: forms.PolicyRow})
+    def create(self, request: Request) -> Response:
+        body = self.body(forms.PolicyBody)
+        made = policies.policy_create(**body, by=actor_name(request), request_id=request_id(request))
+        return Response(forms.PolicyRow(made).data, status=201)
+
+    @extend_schema(request=forms.PolicyChange, responses=forms.PolicyRow)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        row, body = self.get_object(), self.body(forms.PolicyChange)
+        changed = policies.policy_change(row.pk, **body, by=actor_name(request), request_id=request_id(request))
+        return Response(forms.PolicyRow(changed).data)
+
+    @extend_schema(responses={204: None})
+    def destroy(self, request: Request, pk: str) -> Response:
+        policies.policy_delete(self.get_object().pk, by=actor_name(request), request_id=request_id(request))
+        return Response(status=204)

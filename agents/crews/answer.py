@@ -1,0 +1,97 @@
+"""What an agent knows and what it does next: the strategies of DATA_COLLECTION and LLM_INTERACTION."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from agents.crews.evidence import message_row
+from agents.crews.member import Member
+from agents.crews.permit import JUDGED
+from agents.crews.script import Position, Step
+from agents.machines.tool_loop import WORKING
+from agents.streams.turn import Turn
+
+
+def note_resources(member: Member, turn: Turn, now: float) -> bool:
+    """Stop working while the device is short of memory, disk or processor; go on where it stopped."""
+    low = member.crew.scene.device.get("low", "")
+    if low and member.state in WORKING and member.row is None:
+        member.move(turn, "resources_low", left=member.state, reason=low)
+    elif not low and member.state == "ResourcePaused":
+        member.move(turn, "resources_ok", left="")
+    return member.state != "ResourcePaused"
+
+
+def prompt(member: Member, turn: Turn, now: float) -> bool:
+    """The task, or its next phase, becomes a prompt; a script answers at once."""
+    if member.state == "Idle":
+        member.move(turn, "start_phase" if member.script.total else "prompt")
+    if member.state == "PhaseTransition":
+        _next_phase(member, turn)
+    if member.state == "ProcessingPrompt":
+        member.move(turn, "responding")
+    return member.state != "Idle"
+
+
+def _next_phase(member: Member, turn: Turn) -> None:
+    at: Position | None = member.at
+    if member.phases.now is not None:
+        member.phases.complete(turn)
+        at = member.script.next_phase(member.at)
+    if at is None:
+        member.move(turn, "all_done", replace(member.at, done=True))
+        return
+    member.at = at
+    member.phases.start(turn)
+    window = member.note(turn, kind="phase", success=True)
+    member.move(turn, "phase_started", add={"evidence": [window]})
+
+
+def answer(member: Member, turn: Turn, now: float) -> bool:
+    """What the agent does next. Calls go on down the pipe; what else it does, it does here."""
+    if member.state != "StreamingResponse":
+        return True
+    at, step = _next_step(member)
+    if at.met is not None or step is None:
+        member.move(turn, "said", at, reason=at.error)
+        return True
+    member.at = at
+    return step["do"] in JUDGED or DO[step["do"]](member, turn, step)
+
+
+def _next_step(member: Member) -> tuple[Position, Step | None]:
+    at = member.script.pass_over(member.at, member.crew.blackboard)
+    return at, member.script.step(at)
+
+
+def _say(member: Member, turn: Turn, step: Step) -> bool:
+    row = member.note(turn, **message_row(step["text"]))
+    member.move(turn, "said", replace(member.at, met=True), add={"evidence": [row]})
+    return True
+
+
+def _ask(member: Member, turn: Turn, step: Step) -> bool:
+    member.ask(turn, "question", step["question"], step["timeout"], options=step["options"])
+    member.wait(turn, "approval", step["timeout"], f"asks: {step['question']}")
+    return False
+
+
+def _wait(member: Member, turn: Turn, step: Step) -> bool:
+    if step["seconds"] is not None:
+        member.wait(turn, "time", step["seconds"], f"waits {step['seconds']:g} s")
+    else:
+        member.ask(turn, "callback", step["for"], step["timeout"])
+        member.wait(turn, "approval", step["timeout"], f"waits for {step['for']}")
+    return False
+
+
+def _delegate(member: Member, turn: Turn, step: Step) -> bool:
+    member.crew.delegate(turn, member, step)
+    return False
+
+
+DO: dict[str, Callable[[Member, Turn, Step], bool]] = {
+    "say": _say, "ask": _ask, "wait": _wait, "delegate": _delegate,
+}  # fmt: skip
+"""What an agent does besides calling tools and looking, which are judged first."""

@@ -1,0 +1,90 @@
+"""What a call brought, and what comes next: the first strategies of MEMORY_UPDATE."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agents.crews.member import Member
+from agents.crews.permit import is_free
+from agents.crews.script import Position, Step
+from agents.crews.ways import FAULTS
+from agents.errors import AgentsError
+from agents.streams.turn import Turn
+from agents.tools.calls import Outcome
+
+STUCK = "stuck"
+"""The fault of an agent that gets nowhere."""
+
+
+def remember(member: Member, turn: Turn, now: float) -> bool:
+    """The end of a call becomes evidence; what it found goes to the blackboard and into the record of the phase."""
+    outcome, row, step = member.outcome, member.row, member.step
+    if member.state != "ExecutingTool" or outcome is None or row is None or step is None:
+        return True
+    wrong = _wrong(member, step, outcome)
+    at = replace(member.at, met=not wrong, error=wrong[:2000], tries=member.at.tries + 1, waits="")
+    faulty = bool(wrong) and outcome.error_kind in FAULTS
+    if faulty:
+        at = replace(at, fault=outcome.error_kind, faults=at.faults + 1)
+    fields = member.end_row(turn, outcome, wrong)
+    also = {"evidence": {str(row["id"]): fields}}
+    member.move(turn, "fault" if faulty else "returned", at, reason=wrong, also=also)
+    member.phases.changed(turn, row)
+    if step["save"] and not wrong:
+        member.crew.save(turn, step["save"], outcome.result if outcome.result is not None else outcome.text)
+    return True
+
+
+def _wrong(member: Member, step: Step, outcome: Outcome) -> str:
+    """What was missing from a call, by the step's expectation; empty when nothing was."""
+    try:
+        wrong = member.script.shortfall(step, outcome)
+        if step["save"] and not wrong:
+            member.crew.check_room(step["save"], outcome.result if outcome.result is not None else outcome.text)
+    except AgentsError as error:
+        return str(error)
+    return wrong
+
+
+def check_progress(member: Member, turn: Turn, now: float) -> bool:
+    """Stuck or not, and what comes next."""
+    if member.state != "ProgressCheck":
+        return True
+    verdict = member.memory.verdict
+    if verdict is not None:
+        _stuck(member, turn)
+        return True
+    before = member.at
+    course, at = member.script.course(before)
+    at = replace(at, waits="")
+    if before.met is False and before.detour < 0 and course in ("next", "phase_done", "done"):
+        member.phases.blocked_by_step(turn, before.error)
+    if course == "again":
+        return _again(member, turn, before, at)
+    event = {"next": "progress", "failed": "done"}.get(course, course)
+    member.move(turn, event, at, reason=before.error if course == "failed" else "")
+    return True
+
+
+def _again(member: Member, turn: Turn, before: Position, at: Position) -> bool:
+    """The same step once more: after its pause, at once, or by way of an answer."""
+    step = member.script.step(at)
+    if step is not None and step.get("every") and before.detour < 0:
+        member.wait(turn, "time", step["every"], f"looks again in {step['every']:g} s", at=at)
+        return False
+    member.at = at
+    act = member.act()
+    if before.detour < 0 and is_free(member, act):
+        member.perform(turn, "next_call", act, at)
+    else:
+        member.move(turn, "progress", at)
+    return True
+
+
+def _stuck(member: Member, turn: Turn) -> None:
+    verdict = member.memory.verdict
+    assert verdict is not None
+    if verdict.action == "halt":
+        member.halt(turn, verdict)
+    else:
+        member.move(turn, "stuck", replace(member.at, fault=STUCK), reason=verdict.sentence)

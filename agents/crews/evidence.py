@@ -1,0 +1,115 @@
+"""Evidence as rows, and read back from them: what the rules of `agents.progress` remember is never stored itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from agents.gates.policies import target_of
+from agents.progress.evidence import Control, Evidence, evidence_of, message_of
+from agents.progress.settings import Settings
+from agents.progress.state import State
+from agents.progress.tracker import Verdict, accept, observe
+from agents.streams.tables import Fields
+from agents.tools.calls import Outcome
+
+RAW_ERROR = 4_000
+"""Characters of an error that a row keeps; the digest is of the whole."""
+TARGET = 2_000
+RESULT_BYTES = 64_000
+"""A larger result is not kept with the evidence."""
+ARGUMENT_BYTES = 64_000
+CONTROLS = ("user", "nudge", "phase", "compaction")
+
+
+class Memory:
+    """What one loop has done: its rows' numbers, the rules' state, and what they said of the last row."""
+
+    def __init__(self, settings: Settings, accepted: Iterable[str] = ()):
+        self.settings = settings
+        self.state = State()
+        self.count = 0
+        self.verdict: Verdict | None = None
+        for identity in accepted:
+            self.state = accept(self.state, identity)
+
+    def take(self, row: Mapping[str, Any]) -> Verdict | None:
+        """A row that is complete."""
+        self.count = max(self.count, row["number"])
+        self.verdict = None
+        if row["kind"] == "accept":  # counted, so that the rows a verdict names are numbers of rows
+            self.state = replace(accept(self.state, row["target"]), observed=self.state.observed + 1)
+        else:
+            self.state, self.verdict = observe(self.state, item_of(row), self.settings)
+        return self.verdict
+
+    def read(self, rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+        """All rows of a loop; returns the one whose call had not ended.
+
+        They are taken in the order in which they ended. What was accepted in the course of it counts from there on.
+        """
+        unended, known = None, list(rows)
+        known.sort(key=_place)
+        since = {row["target"] for row in known if row["kind"] == "accept"}
+        self.state = replace(self.state, accepted={one: True for one in self.state.accepted if one not in since})
+        for row in known:
+            if row["ended_at"] is None:
+                unended = row
+                self.count = max(self.count, row["number"])
+            else:
+                self.take(row)
+        return unended
+
+
+def _place(row: Mapping[str, Any]) -> tuple[bool, str, bool, int]:
+    """What a person accepts comes first in its turn, as all commands do."""
+    return row["ended_at"] is None, row["ended_at"] or "", row["kind"] != "accept", row["number"]
+
+
+def item_of(row: Mapping[str, Any]) -> Evidence | Control:
+    """A row as the rules see it."""
+    if row["kind"] in CONTROLS:
+        return Control(row["kind"])
+    return Evidence(
+        tool=row["tool"], target=row["target"], call=row["call"], success=bool(row["success"]), error=row["error"],
+        outcome=row["outcome"], before=row["before"], kind="tool" if row["kind"] == "observe" else row["kind"],
+        raw_error=row["raw_error"], error_kind=row["error_kind"],
+    )  # fmt: skip
+
+
+def call_row(tool: str, arguments: Mapping[str, Any], kind: str, settings: Settings, writes: str = "") -> Fields:
+    """The fields that are known when a call begins; raises TypeError for arguments that are not JSON."""
+    target = writes or target_of(tool, arguments)
+    item = evidence_of(tool, target, arguments, settings, kind=kind or None)  # type: ignore[arg-type]
+    kept = dict(arguments) if len(orjson.dumps(arguments)) <= ARGUMENT_BYTES else {}
+    return {"kind": item.kind, "tool": tool, "target": target[:TARGET], "arguments": kept, "call": item.call}
+
+
+def ended_fields(row: Mapping[str, Any], outcome: Outcome, wrong: str, at: str) -> Fields:
+    """What the end of a call adds to its row; `wrong` is what was missing, empty when it went well."""
+    item = evidence_of(
+        row["tool"], row["target"], row["arguments"], Settings(), result=outcome.result, error=wrong,
+        error_kind=outcome.error_kind, before=outcome.before, after=outcome.said, kind=row["kind"],
+    )  # fmt: skip
+    result = outcome.result if len(orjson.dumps(outcome.result)) <= RESULT_BYTES else None
+    fields = {
+        "success": not wrong, "error": item.error, "error_kind": outcome.error_kind, "raw_error": wrong[:RAW_ERROR],
+        "outcome": item.outcome, "before": item.before, "result": result, "exit_code": outcome.exit_code, "ended_at": at,
+    }  # fmt: skip
+    return {name: value for name, value in fields.items() if value != row.get(name)}
+
+
+def message_row(text: str) -> Fields:
+    """The fields of something the agent said."""
+    item = message_of(text)
+    return {"kind": "message", "call": item.call, "outcome": item.outcome, "success": True, "arguments": {"text": text}}
+
+
+def verdict_json(verdict: Verdict) -> Fields:
+    return {
+        "rule": verdict.rule, "identity": verdict.identity, "rows": list(verdict.rows), "sentence": verdict.sentence,
+        "action": verdict.action, "first": verdict.first,
+    }  # fmt: skip

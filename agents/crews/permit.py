@@ -1,0 +1,80 @@
+"""Which calls are made: the strategies of ACTION_EXECUTION. Policies decide, and people about what these leave open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agents.crews.evidence import call_row, ended_fields
+from agents.crews.member import Member
+from agents.crews.script import Step
+from agents.gates import approvals
+from agents.gates.policies import Act
+from agents.streams.turn import Turn
+from agents.tools.calls import Outcome
+
+JUDGED = ("call", "observe")
+"""What steps do that policies have a say in."""
+
+
+def permit(member: Member, turn: Turn, now: float) -> bool:
+    """Policies decide about the call in turn; a person about what they leave open."""
+    if member.state == "AwaitingPermission":
+        _decided(member, turn)
+    elif member.state == "StreamingResponse" and member.at.met is None and (step := member.step) and step["do"] in JUDGED:
+        _judge(member, turn, step)
+    return member.agent["state"] == "CONTINUE"
+
+
+def _judge(member: Member, turn: Turn, step: Step) -> None:
+    act = member.act()
+    judgement = member.judged(act)
+    if judgement.decision == "deny":
+        _refused(member, turn, "tool_denied", act, f"denied by policy: {judgement.note or act.tool}")
+    elif (judgement.decision == "ask" and not member.crew.covers(judgement.critical, act)) or step.get("confirm"):
+        title = f"{member.crew.scene.title}: {judgement.note or 'may it call ' + act.tool + '?'}"
+        member.move(turn, "tool_asks", reason=judgement.note)
+        member.ask(turn, "tool", title, approvals.APPROVAL_S, action=act.action)
+        member.wait(turn, "approval", approvals.APPROVAL_S, "waits for permission")
+    elif step["do"] == "observe":
+        member.observe(turn)
+    else:
+        member.perform(turn, "tool_allowed", act)
+
+
+def _decided(member: Member, turn: Turn) -> None:
+    """A person has decided about a call."""
+    approval, member.approval = member.approval, None
+    assert approval is not None
+    action = approval["action"]
+    act = member.act_of(action["tool"], action["arguments"])
+    if approval["state"] != "approved":
+        said = f"refused by {approval['decided_by']}" + (f": {approval['reason']}" if approval["reason"] else "")
+        _refused(member, turn, "denied", act, said)
+    elif not approvals.intact(approval) or member.judged(act).decision == "deny":
+        _refused(member, turn, "denied", act, "what was approved is not what may be done")
+    elif not approval["edited"] and act.action != action:
+        _refused(member, turn, "denied", act, f"what was approved is not what would be done: the path leads to {act.place} now")
+    else:
+        member.perform(turn, "approved", act)
+
+
+def _refused(member: Member, turn: Turn, event: str, act: Act, why: str) -> None:
+    """A call that must not be made is a failed action, and goes back to whoever wanted it."""
+    known = call_row(act.tool, act.arguments, "", member.memory.settings)
+    ended = ended_fields({**known, "error": ""}, Outcome("failed", error_kind="denied"), why, turn.at)
+    row = member.note(turn, **{**known, **ended})
+    if member.script.plain:  # the same call again would be refused again
+        member.said = Outcome("failed", error=why, error_kind="denied", reason="denied")
+    at = replace(member.at, met=False, error=why, tries=member.at.tries + 1)
+    member.move(turn, event, at, reason=why, add={"evidence": [row]})
+
+
+def perform(member: Member, turn: Turn, now: float) -> bool:
+    """Wait for the call under way."""
+    return member.state != "ExecutingTool" or member.outcome is not None
+
+
+def is_free(member: Member, act: Act) -> bool:
+    """Whether a call needs nobody's leave."""
+    step = member.step
+    return member.judged(act).decision == "allow" and step is not None and not step.get("confirm")

@@ -1,0 +1,192 @@
+"""The device agent's states: what an agent does in each, a stateless function registered by platform.
+
+Each moves its agent as far as the next wait; the crew calls again as long as something was recorded. A platform or a state that
+nobody registered is an error of the agent, never a silent default (docs/machines.md, "3. Device agent").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from agents.crews.member import Member
+from agents.crews.script import Step
+from agents.crews.strategies import PIPES
+from agents.errors import AgentsError
+from agents.gates import approvals
+from agents.streams.turn import Turn
+from agents.tools.calls import Outcome
+
+State = Callable[[Member, Turn, float], None]
+STATES: dict[str, dict[str, State]] = {}
+APPROVED = "approved"
+
+
+def register(platform: str, states: dict[str, State]) -> None:
+    STATES[platform] = states
+
+
+def go_on(member: Member, turn: Turn, now: float) -> None:
+    """CONTINUE: the task's gate first, then one step after the other through the four processing phases."""
+    if not member.loop:
+        member.begin(turn)
+    if member.crew.gate_is_shut(member):
+        _ask_for_the_task(member, turn)
+    elif member.at.done and member.state == "Idle":
+        _end(member, turn)
+    elif _has_made_a_step(member, turn, now) and member.agent["state"] == "CONTINUE":
+        member.become(turn, "step")
+
+
+def _has_made_a_step(member: Member, turn: Turn, now: float) -> bool:
+    """Through the pipe of the platform; False where something has to be waited for."""
+    phases = PIPES[member.agent["platform"]].values()
+    return all(strategy(member, turn, now) for phase in phases for strategy in phase)
+
+
+def _ask_for_the_task(member: Member, turn: Turn) -> None:
+    """Look first, so that whoever is asked sees what it is about."""
+    if member.said is None and member.judged(member.act_of("observe", {})).decision == "allow":
+        member.observe(turn)
+        return
+    crew, observed = member.crew, None if member.said is None else member.said.result
+    member.ask(turn, "task", crew.scene.title, approvals.APPROVAL_S, action=crew.whole_action(), observed=observed)
+    member.become(turn, "ask", reason="waits for a person")
+
+
+def _end(member: Member, turn: Turn) -> None:
+    if member.at.met is False:
+        member.become(turn, "fail", reason=member.at.error)
+    else:
+        member.become(turn, "finish")
+
+
+def look(member: Member, turn: Turn, now: float) -> None:
+    """SCREENSHOT: an observation, and nothing else."""
+    outcome, row = member.outcome, member.row
+    if outcome is None or row is None:
+        return
+    wrong = "" if outcome.outcome == "completed" else outcome.error or outcome.outcome
+    fields = member.end_row(turn, outcome, wrong)
+    also = {"evidence": {str(row["id"]): fields}}
+    if outcome.outcome in ("lost", "cancelled"):
+        turn.record("look_lost", agent_id=member.agent["id"], set=also)
+        member.look_again(turn)
+        return
+    if wrong:
+        member.become(turn, "error", reason=f"capture failed: {wrong}", also=also)
+        return
+    step = member.step
+    if member.crew.gate_is_shut(member) or step is None or step["do"] != "observe":
+        member.become(turn, "captured", also=also)
+        return
+    wrong = _saved(member, turn, step, outcome.result)
+    at = replace(member.at, met=not wrong, tries=member.at.tries + 1, error=wrong)
+    member.become(turn, "captured", at, also=also)
+
+
+def pend(member: Member, turn: Turn, now: float) -> None:
+    """PENDING: until the time, the answer or the child is there; then the agent needs its slot back."""
+    WAITS[member.at.waits](member, turn, now)
+
+
+def _for_time(member: Member, turn: Turn, now: float) -> None:
+    if member.at.until is not None and now >= member.at.until and member.crew.has_slot():
+        at = replace(member.at, waits="over", until=None)
+        step = member.step
+        if member.state == "StreamingResponse" and step is not None and step["do"] == "wait":
+            at = replace(at, met=True)
+        member.become(turn, "received", at)
+
+
+def _for_answer(member: Member, turn: Turn, now: float) -> None:
+    approval = member.approval
+    assert approval is not None
+    if approval["state"] == "waiting":
+        if approvals.expired(approval, now):
+            _too_late(member, turn)
+        return
+    if not member.crew.has_slot():
+        return
+    approvals.use(turn, approval)
+    well = approval["state"] == APPROVED
+    at = replace(member.at, waits="", until=None)
+    step = member.step
+    if member.state == "StreamingResponse" and step is not None:  # the step itself was the question
+        member.approval = None
+        wrong = _saved(member, turn, step, approval["answer"]) if well else approval["reason"] or "refused"
+        at = replace(at, met=not wrong, tries=at.tries + 1, error=wrong)
+    member.become(turn, "received" if well else "failed", at, reason=approval["reason"])
+    if approval["kind"] != "callback":
+        row = member.note(turn, kind="user", success=True, arguments={"said": approval["answer"]})
+        turn.record("window_began", agent_id=member.agent["id"], add={"evidence": [row]})
+
+
+def _too_late(member: Member, turn: Turn) -> None:
+    assert member.approval is not None
+    approvals.expire(turn, member.approval)
+    why = f"nobody answered in time: {member.approval['title']}"
+    if member.state == "AwaitingPermission":
+        member.said = Outcome("failed", error=why, error_kind="denied", reason="expired")
+        member.move(turn, "expired", reason="nobody decided")
+    member.become(turn, "timeout", reason=why)
+
+
+def _for_child(member: Member, turn: Turn, now: float) -> None:
+    """The app agent has ended, however it ended: its host takes over again."""
+    child, step = member.crew.returned, member.step
+    if child is None or step is None or not member.crew.has_slot():
+        return
+    member.crew.returned = None
+    wrong = child.error or child.outcome
+    if child.outcome == "completed":
+        wrong = _saved(member, turn, step, child.result)
+    elif step["on_failure"] == "fail":  # why it ended says whether another attempt makes sense
+        member.said = child
+    at = replace(member.at, waits="", met=not wrong, tries=member.at.tries + 1, error=wrong)
+    member.become(turn, "received", at, reason=wrong)
+
+
+def _saved(member: Member, turn: Turn, step: Step, value: Any) -> str:
+    """Put what came where the step says; why that is not possible, empty when it is."""
+    try:
+        member.crew.save(turn, step["save"], value)
+    except AgentsError as error:
+        return str(error)
+    return ""
+
+
+WAITS: dict[str, State] = {"time": _for_time, "approval": _for_answer, "child": _for_child}
+
+
+def confirm(member: Member, turn: Turn, now: float) -> None:
+    """CONFIRM: a person decides about the task, exactly as it was shown."""
+    approval = member.approval
+    assert approval is not None
+    if approval["state"] == "waiting":
+        if approvals.expired(approval, now):
+            approvals.expire(turn, approval)
+            _refuse(member, turn, "expired", "nobody decided in time")
+    elif approval["state"] != APPROVED:
+        approvals.use(turn, approval)
+        said = f": {approval['reason']}" if approval["reason"] else ""
+        _refuse(member, turn, "rejected", f"rejected by {approval['decided_by']}{said}", by=approval["decided_by"])
+    elif member.crew.has_slot():
+        approvals.use(turn, approval)
+        member.approval = None
+        if approvals.intact(approval):
+            member.crew.open_gate(member, approval)
+            member.become(turn, "approved", by=approval["decided_by"])
+        else:
+            member.become(turn, "error", reason="what was approved is not what was asked for")
+
+
+def _refuse(member: Member, turn: Turn, event: str, why: str, by: str = "") -> None:
+    """Without the approval the task cannot be done, and is not tried again."""
+    member.said = Outcome("failed", error=why, error_kind="denied", reason=event)
+    member.become(turn, event, reason=why, by=by)
+
+
+SHELL: dict[str, State] = {"CONTINUE": go_on, "PENDING": pend, "CONFIRM": confirm, "SCREENSHOT": look}
+register("shell", SHELL)

@@ -1,0 +1,78 @@
+"""What all sessions of a runner look at: the devices, how hard these are pressed, and the policies."""
+
+from __future__ import annotations
+
+from agents.devices.names import name_fault
+from agents.devices.readings import Pressure, Reading, read
+from agents.gates.policies import Rule
+from agents.streams.statements import cursor, store
+from agents.streams.tables import TABLES, Fields, fold_rows
+from agents.tools.command import workspace
+
+READ_S = 5.0
+"""Between two readings of a device's memory, disk and processor."""
+
+
+class Surroundings:
+    """`devices` are live rows by id, with `low`: why work on them pauses, if it does. `policies` come in their order."""
+
+    def __init__(self) -> None:
+        self.devices: dict[int, Fields] = {}
+        self.policies: list[Rule] = []
+        self._pressures: dict[int, Pressure] = {}
+        self._readings: dict[int, Reading] = {}
+        self._read_at = 0.0
+
+    def look(self, now: float) -> bool:
+        """Read everything anew; whether anything has changed that sessions decide by."""
+        changed = self._devices()
+        changed |= self._policies()
+        if now >= self._read_at:
+            self._read_at = now + READ_S
+            changed |= self._pressed()
+        return changed
+
+    def _devices(self) -> bool:
+        table, changed = TABLES["device"], False
+        columns = (*table.columns, ("used", "int"), ("queued", "int"))
+        names = [name for name, _ in columns]
+        for values in store().select(cursor(), table.db_table, columns, "id > %s", (0,)):
+            row, known = dict(zip(names, values, strict=True)), self.devices.setdefault(values[0], {"low": ""})
+            changed |= any(known.get(name) != row[name] for name, _ in table.columns)
+            known.update(row)
+        return changed
+
+    def _policies(self) -> bool:
+        found = sorted(fold_rows("policy", "id > %s", 0), key=lambda row: (row["order"], row["id"]))
+        rules = [rule_of(row) for row in found]
+        changed = rules != self.policies
+        self.policies[:] = rules
+        return changed
+
+    def _pressed(self) -> bool:
+        """Take a reading of every device of this host; whether one has become low, or is no more."""
+        changed = False
+        for key, device in self.devices.items():
+            if device["kind"] != "local" or name_fault(device["name"]):
+                continue
+            reading = self._readings[key] = read(workspace(device["name"]), self._readings.get(key))
+            low = self._pressure(key, device).take(reading)
+            changed |= bool(low) != bool(device["low"])
+            device["low"] = low
+        return changed
+
+    def _pressure(self, key: int, device: Fields) -> Pressure:
+        """Kept from reading to reading, until the device's limits change."""
+        try:
+            wanted = Pressure.of(device["limits"])
+        except ValueError:  # nobody else must suffer for limits that say nothing
+            wanted = Pressure()
+        known = self._pressures.get(key)
+        if known is None or (known.limits, known.hold_s) != (wanted.limits, wanted.hold_s):
+            known = self._pressures[key] = wanted
+        return known
+
+
+def rule_of(row: Fields) -> Rule:
+    """A policy's row as it is judged by."""
+    return Rule(row["tool"], row["pattern"], row["device"], row["decision"], row["critical"], row["note"], row["label"])

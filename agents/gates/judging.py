@@ -1,0 +1,23 @@
+"""A call as rules judge it: with what its paths lead to in the workspace of the device where it would be made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from agents.devices.names import name_fault
+from agents.devices.places import leads_to
+from agents.gates.policies import Act, Place, unresolved
+from agents.tools.command import workspace
+
+
+def act_on(device: Mapping[str, Any], tool: str, arguments: Mapping[str, Any], writes: str = "") -> Act:
+    """`device` is its row, of this host where it is a local one."""
+    return Act(tool, arguments, partial(_led, device), writes)
+
+
+def _led(device: Mapping[str, Any], path: str, is_word: bool = False) -> Place:
+    if device["kind"] != "local" or name_fault(device["name"]):
+        return unresolved(path)
+    return leads_to(workspace(device["name"]), path, is_word)

@@ -1,0 +1,257 @@
+"""What a call may do, by the rules of the installation and of its task. Pure: values in, values out.
+
+Judged is what would happen: an `Act` says what a call is about once paths are resolved and shells are read, and what of it
+cannot be known. Patterns over commands are a seat belt, and confinement is the wall (docs/plans.md, "Policies").
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+from agents.devices.command_lines import run_by_a_shell
+from agents.patterns import begins, is_found, may_fit
+from agents.progress.digests import canonical
+from agents.tools.catalogue import PATHS
+from agents.tools.shell_reading import Seen, seen_in
+
+SEARCHED = 2_000_000
+"""Characters of everything a call is about; a longer one is denied where a pattern would have to be searched in it."""
+WORDS_RESOLVED = 100
+"""Words of a call that are looked at as paths."""
+DECISIONS = ("allow", "ask", "deny")
+"""From the mildest to the strictest."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. `tool`, `device` and `label` are patterns as in file names, `label` of one of the labels that a device's owner
+    gave it (`*`: of a device without any, too); `pattern` is a regular expression, empty for any target.
+    """
+
+    tool: str = "*"
+    pattern: str = ""
+    device: str = "*"
+    decision: str = "allow"
+    critical: bool = False
+    note: str = ""
+    label: str = "*"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the rules say of one call. `critical` counts with `ask`; `note` says why."""
+
+    decision: str = "allow"
+    critical: bool = False
+    note: str = ""
+
+
+class Site(NamedTuple):
+    """Where a call is made, as rules see it."""
+
+    name: str
+    labels: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, device: Mapping[str, Any]) -> Site:
+        return cls(device["name"], tuple(device["labels"]))
+
+
+class Place(NamedTuple):
+    """Where a path leads in a device's workspace: `path` without links and detours, relative to it.
+
+    `doubt` says why the file may be known by other names, empty where it is not; `any_case` that the file system takes small
+    and capital letters for the same.
+    """
+
+    path: str
+    doubt: str = ""
+    any_case: bool = False
+
+
+def unresolved(path: str, is_word: bool = False) -> Place:
+    """A path that nobody can look at, without its detours; words with blanks are taken for none."""
+    if is_word and " " in path:
+        return Place(path)
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    return Place(("/" if path.startswith("/") else "") + "/".join(parts))
+
+
+class Resolve(Protocol):
+    """Tells where a path leads. Of a word that may be none `any_case` is not wanted."""
+
+    def __call__(self, path: str, is_word: bool = False) -> Place: ...
+
+
+class Act:
+    """A call, and what it is about; found out when a rule asks for it. `resolve` tells where a path leads."""
+
+    def __init__(self, tool: str, arguments: Mapping[str, Any], resolve: Resolve = unresolved, writes: str = ""):
+        self.tool, self.arguments, self.writes, self._resolve = tool, arguments, writes, resolve
+
+    @cached_property
+    def target(self) -> str:
+        return target_of(self.tool, self.arguments)
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """Where the paths lead that the call names as such."""
+        named = [self.arguments.get(key) for key in PATHS.get(self.tool, ())]
+        return [self._resolve(path) for path in (*named, self.writes) if isinstance(path, str) and path]
+
+    @property
+    def place(self) -> str | None:
+        """Where the first path leads that the call names as such; None where it names none."""
+        return self.places[0].path if self.places and self.tool in PATHS else None
+
+    @cached_property
+    def action(self) -> dict[str, Any]:
+        """What people are shown and decide about. `leads_to` is there where the path leads elsewhere than it reads."""
+        action: dict[str, Any] = {"tool": self.tool, "arguments": self.arguments}
+        path = self.arguments.get(PATHS[self.tool][0]) if self.place is not None else None
+        if path is not None and unresolved(path).path != self.place:
+            action["leads_to"] = self.place
+        return action
+
+    @property
+    def any_case(self) -> bool:
+        return any(place.any_case for place in self.places)
+
+    @cached_property
+    def seen(self) -> list[Seen]:
+        """Everything that the call is about, as far as it can be known."""
+        found = [Seen(self.target)]
+        found += [Seen(place.path, 0, place.doubt) for place in self.places]
+        argv = _argv(self.tool, self.arguments)
+        if argv is not None:
+            commands = seen_in(argv)
+            return [*found, *commands, *self._led_elsewhere(commands)]
+        if self.tool not in PATHS:
+            for text in _texts(self.arguments):
+                found += [Seen(text), Seen(self._resolve(text).path)] if "/" in text else [Seen(text)]
+        return found
+
+    def _led_elsewhere(self, commands: Sequence[Seen]) -> Iterator[Seen]:
+        """The commands with the paths that their words lead to, where these are others, or may be."""
+        left = WORDS_RESOLVED
+        for command in commands:
+            words = command.words[: max(left, 0)]
+            left -= len(words)
+            led = [self._led(word) for word in words]
+            paths = [place.path for place in led]
+            at = next((at for at, place in enumerate(led) if place.doubt), None)
+            if at is not None or paths != list(words):
+                text = shlex.join([*paths, *command.words[len(led) :]])
+                yield Seen(text) if at is None else Seen(text, len(shlex.join(paths[:at])), led[at].doubt)
+
+    def _led(self, word: str) -> Place:
+        """Where a word leads, or what stands in it behind the name of an option: `--file=x`, `if=x`."""
+        name, sign, value = word.partition("=")
+        if not sign:
+            return Place(word) if word.startswith("-") else self._resolve(word, True)
+        place = self._resolve(value, True) if value else Place(value)
+        return place._replace(path=f"{name}={place.path}")
+
+    @cached_property
+    def length(self) -> int:
+        return sum(len(seen.text) for seen in self.seen)
+
+
+def _argv(tool: str, arguments: Mapping[str, Any]) -> list[str] | None:
+    argv = arguments.get("argv")
+    if tool == "command" and isinstance(argv, list | tuple) and all(isinstance(word, str) for word in argv):
+        return list(argv)
+    return None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts of a JSON value, keys left out."""
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, Mapping):
+            todo.extend(one.values())
+        elif isinstance(one, list | tuple):
+            todo.extend(one)
+
+
+def judge(rules: Sequence[Rule], own: Sequence[Rule], act: Act, site: Site) -> Judgement:
+    """The stricter of what the installation's `rules` and the task's `own` say: a plan can only tighten.
+
+    Of each the first that fits counts; where none fits, the call is allowed. A rule that asks or denies, and of which nobody
+    can say whether it fits, makes the call one that is asked about. Patterns are checked when they are written.
+    """
+    return max((_first(rules, act, site), _first(own, act, site)), key=_strictness)
+
+
+def _strictness(judgement: Judgement) -> tuple[int, bool]:
+    return DECISIONS.index(judgement.decision), judgement.critical
+
+
+def _first(rules: Sequence[Rule], act: Act, site: Site) -> Judgement:
+    """What the first rule that fits says, and what those before it leave open."""
+    found = [Judgement()]
+    for rule in rules:
+        if not concerns(rule, act.tool, site):
+            continue
+        if rule.pattern and act.length > SEARCHED:
+            return Judgement("deny", note=f"it has {act.length:,} characters; {SEARCHED:,} can be judged")
+        if fits(rule, act):
+            found.append(Judgement(rule.decision, rule.critical, rule.note))
+            break
+        if rule.decision != "allow" and (doubt := _doubt(rule, act)):
+            found.append(Judgement("ask", rule.critical and rule.decision == "ask", f"a policy may apply: {doubt}"))
+    return max(found, key=_strictness)
+
+
+def concerns(rule: Rule, tool: str, site: Site) -> bool:
+    """Whether `rule` is about calls of this tool on this device."""
+    if not (fnmatchcase(tool, rule.tool) and fnmatchcase(site.name, rule.device)):
+        return False
+    return rule.label == "*" or any(fnmatchcase(label, rule.label) for label in site.labels)
+
+
+def fits(rule: Rule, act: Act) -> bool:
+    """Whether `rule`, which concerns this call, is about what it does.
+
+    What a shell runs may do more than what a pattern knows of it. So a rule that allows has to fit from the shell's name on
+    (`^sh -c`), for files where the path leads, and for any other tool each text that it is given. One that asks or denies is
+    about the call where it fits anything that the call is about.
+    """
+    if not rule.pattern:
+        return True
+    if rule.decision != "allow":
+        return any(is_found(rule.pattern, seen.text, act.any_case) for seen in act.seen)
+    if act.tool in PATHS:
+        return all(not place.doubt and is_found(rule.pattern, place.path) for place in act.places)
+    argv = _argv(act.tool, act.arguments)
+    if argv is None:
+        return all(is_found(rule.pattern, text) for text in list(_texts(act.arguments)) or [act.target])
+    return (is_found if run_by_a_shell(argv) is None else begins)(rule.pattern, act.target)
+
+
+def _doubt(rule: Rule, act: Act) -> str:
+    """Why nobody can say that `rule` does not fit; empty where it does not."""
+    return next((seen.why for seen in act.seen if seen.why and may_fit(rule.pattern, seen.text[: seen.sure])), "")
+
+
+def target_of(tool: str, arguments: Mapping[str, Any]) -> str:
+    """What a call is about, as text: a command's words quoted as for a shell, else the path, else all its arguments."""
+    argv = _argv(tool, arguments)
+    if argv is not None:
+        return shlex.join(argv)
+    path = arguments.get("path")
+    return path if isinstance(path, str) else canonical(arguments)
+
+
+def action_digest(action: Mapping[str, Any]) -> str:
+    """SHA-256, in hexadecimal digits, of exactly what is to be done: equal for equal actions in any order of their keys."""
+    return hashlib.sha256(canonical(action).encode("utf-8", "surrogatepass")).hexdigest()

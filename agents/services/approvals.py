@@ -1,0 +1,260 @@
+"""Deciding what an agent waits for. The decision is written under the session's lock: exactly one wins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import QuerySet
+
+from agents import ids
+from agents.access import ancestry
+from agents.clock import to_datetime
+from agents.errors import AgentsError, NoSuchSession
+from agents.gates.policies import action_digest
+from agents.masks.masking import is_hidden
+from agents.models import Approval, Session
+from agents.progress.digests import canonical
+from agents.services.sessions import wake_a_runner
+from agents.streams.door import Door, door
+from agents.streams.tables import Fields
+
+REASON_LENGTH = 500
+ANSWER_LENGTH = 10_000
+"""Characters."""
+DATA_BYTES = 64_000
+"""Of what a call-back brings, as JSON."""
+ARGUMENTS_BYTES = 1_000_000
+"""Of edited arguments, as JSON."""
+STATES = {"approve": "approved", "reject": "rejected"}
+"""What a decision makes of the row."""
+ANSWERED = ("question", "callback")
+EDITABLE = ("task", "tool")
+"""Kinds."""
+
+
+class NoSuchApproval(AgentsError):
+    """There is no approval {id}."""
+
+    code = "no_such_approval"
+    status = 404
+
+
+class ApprovalDecided(AgentsError):
+    """Somebody has decided it before."""
+
+    code = "approval_decided"
+    status = 409
+
+
+class ApprovalExpired(AgentsError):
+    """Its time is over."""
+
+    code = "approval_expired"
+    status = 409
+
+
+class DigestDiffers(AgentsError):
+    """What was seen is not what would be done."""
+
+    code = "digest_differs"
+    status = 409
+
+
+class DecisionRejected(AgentsError):
+    """A decision that nobody can take."""
+
+    code = "decision_rejected"
+
+
+class EditNotPossible(AgentsError):
+    """There are no arguments to change, or not in this way."""
+
+    code = "edit_not_possible"
+
+
+class OwnProposal(AgentsError):
+    """Who proposes something is not who approves it."""
+
+    code = "own_proposal"
+    status = 403
+
+
+class AnswerNeeded(AgentsError):
+    """A question is approved by answering it."""
+
+    code = "answer_needed"
+
+
+class AnswerUnknown(AgentsError):
+    """The answer is none that was asked for."""
+
+    code = "answer_unknown"
+
+
+Effect = Callable[[Door], None]
+"""Done under the session's lock, in the commit of the decision; what it raises refuses the decision."""
+_EFFECTS: dict[str, Callable[[Approval], Effect]] = {}
+
+
+def register_effect(kind: str, prepare: Callable[[Approval], Effect]) -> None:
+    """Let approving an approval of `kind` do something itself: `prepare` reads what it needs before the lock is taken.
+
+    Agents know nothing of graphs: `constellations` registers the edits that outside agents propose.
+    """
+    _EFFECTS[kind] = prepare
+
+
+def visible_to(user: Any) -> QuerySet[Approval]:
+    """Approvals of the sessions that `user` may see."""
+    return Approval.objects.filter(session__in=Session.objects.visible_to(user))
+
+
+def approval_decide(
+    approval_id: int, decision: str, *, by: str, request_id: str = "", digest: str = "",
+    arguments: dict[str, Any] | None = None, answer: Any = None, reason: str = "",
+) -> tuple[Approval, bool]:  # fmt: skip
+    """Decide: (the row, whether this changed it). `decision` is approve or reject, `by` is user:ID or token:KEY.
+
+    `digest` is that of the action as it was seen, `arguments` put others in the place of its own, `answer` goes with the
+    approval of a question (text) or a call-back (any JSON). The same decision by the same author again changes nothing.
+    Where approving does something itself (`register_effect`), that is in the same commit. Raises the errors above, and what
+    such an effect raises.
+    """
+    asked = {"digest": digest, "arguments": arguments, "answer": answer, "reason": reason}
+    asked_for = _row(approval_id)
+    check_author(asked_for, by)
+    effect = _effect_of(asked_for, decision)
+    try:
+        with door(ids.stream_of(approval_id), by, request_id) as opened:
+            row = _row(approval_id)
+            ancestry.refuse_ended(by)
+            changed = not _is_repeated(row, decision, by, asked)
+            if changed:
+                _decide(opened, row, decision, asked)
+                if effect is not None:
+                    effect(opened)
+    except NoSuchSession as error:
+        raise NoSuchApproval(f"there is no approval {approval_id}") from error
+    if changed:
+        wake_a_runner()
+    return _row(approval_id), changed
+
+
+def _effect_of(row: Approval, decision: str) -> Effect | None:
+    """What approving does itself, made ready; None where it does nothing, or there is nothing left to decide."""
+    prepare = _EFFECTS.get(row.kind) if decision == "approve" and row.state == "waiting" else None
+    return None if prepare is None else prepare(row)
+
+
+def check_author(row: Approval, by: str) -> None:
+    """Raise OwnProposal where `by` is who proposed it, OwnApproval where a token has another part in what was asked for."""
+    if row.action.get("author") == by:
+        raise OwnProposal(f"approval {row.pk} is a proposal of {by}, and somebody else decides it")
+    ancestry.refuse_own_approval(row, by)
+
+
+def _row(approval_id: int) -> Approval:
+    found = Approval.objects.filter(pk=approval_id).first()
+    if found is None:
+        raise NoSuchApproval(f"there is no approval {approval_id}")
+    return found
+
+
+def _is_repeated(row: Approval, decision: str, by: str, asked: Fields) -> bool:
+    """Whether `by` has decided exactly so before."""
+    if (row.state, row.decided_by) != (STATES.get(decision), by):
+        return False
+    given = asked["arguments"]
+    same_answer = decision == "reject" or _same(row.answer, asked["answer"])
+    return same_answer and (given is None or _same(row.action.get("arguments"), given))
+
+
+def _decide(opened: Door, row: Approval, decision: str, asked: Fields) -> None:
+    _check_open(row, opened.turn.at)
+    _check_decision(row, decision, asked)
+    changes = {
+        "state": STATES[decision], "decided_at": opened.turn.at, "decided_by": opened.turn.by, "reason": asked["reason"],
+        "answer": asked["answer"], **_edit(row, asked["arguments"]),
+    }  # fmt: skip
+    told: Fields = {"approval_id": row.pk, "kind": row.kind, "decision": decision, "title": row.title}
+    if decision == "approve" and row.kind in _EFFECTS:
+        changes["used_at"] = opened.turn.at
+    opened.turn.record("approval_decided", set={"approval": {str(row.pk): changes}}, **told)
+
+
+def _check_open(row: Approval, now: str) -> None:
+    """Raise ApprovalDecided or ApprovalExpired unless `row` still waits."""
+    name = f"approval {row.pk} ({row.title})"
+    if row.state == "expired" or (row.state == "waiting" and row.expires_at and row.expires_at <= to_datetime(now)):
+        raise ApprovalExpired(f"{name} has expired{_at(row.expires_at)}")
+    if row.state != "waiting":
+        who = f" by {row.decided_by}" if row.decided_by else ""
+        raise ApprovalDecided(f"{name} was {row.state}{who}{_at(row.decided_at)}")
+
+
+def _at(time: Any) -> str:
+    return f" at {time:%Y-%m-%d %H:%M:%S} UTC" if time else ""
+
+
+def _check_decision(row: Approval, decision: str, asked: Fields) -> None:
+    """Raise where the decision does not fit the row."""
+    if decision not in STATES:
+        raise DecisionRejected(f"decision must be one of {', '.join(STATES)}, not {decision}")
+    if len(asked["reason"]) > REASON_LENGTH:
+        raise DecisionRejected(f"reason: at most {REASON_LENGTH} characters, not {len(asked['reason'])}")
+    if asked["digest"] and asked["digest"] != row.digest:
+        raise DigestDiffers(
+            f"what you saw is not what would be done: read the action of approval {row.pk} again, and all of it"
+        )
+    if asked["arguments"] is not None:
+        _check_edit(row, decision, asked["arguments"])
+    _check_answer(row, decision, asked["answer"])
+
+
+def _check_edit(row: Approval, decision: str, arguments: Any) -> None:
+    if decision != "approve":
+        raise EditNotPossible("arguments: a rejection does nothing, so there are none to change")
+    if row.kind not in EDITABLE or not {"tool", "arguments"} <= set(row.action):
+        raise EditNotPossible(f"arguments: approval {row.pk} ({row.kind}) is not about one call whose arguments could change")
+    if not isinstance(arguments, dict):
+        raise EditNotPossible("arguments: must be an object")
+    if _size(arguments) > ARGUMENTS_BYTES:
+        raise EditNotPossible(f"arguments: at most {ARGUMENTS_BYTES} bytes of JSON")
+    if is_hidden(canonical(arguments)):
+        raise EditNotPossible("arguments: they hold what is shown in the place of a secret; write it anew, or leave them out")
+
+
+def _edit(row: Approval, arguments: dict[str, Any] | None) -> Fields:
+    """What changes in the row when its call gets other arguments; nothing when they are the ones it has."""
+    if arguments is None or _same(arguments, row.action["arguments"]):
+        return {}
+    action = {key: value for key, value in row.action.items() if key != "leads_to"} | {"arguments": arguments}
+    return {"action": action, "digest": action_digest(action), "edited": True}
+
+
+def _check_answer(row: Approval, decision: str, answer: Any) -> None:
+    if answer is not None and (row.kind not in ANSWERED or decision != "approve"):
+        raise AnswerUnknown(f"answer: to {decision} an approval of kind {row.kind} takes none")
+    if decision == "approve" and row.kind == "question":
+        _check_words(row, answer)
+    if _size(answer) > DATA_BYTES:
+        raise AnswerUnknown(f"answer: at most {DATA_BYTES} bytes of JSON")
+
+
+def _check_words(row: Approval, answer: Any) -> None:
+    if answer is None or (isinstance(answer, str) and not answer.strip()):
+        raise AnswerNeeded(f"answer: approval {row.pk} is a question; give an answer")
+    if not isinstance(answer, str) or len(answer) > ANSWER_LENGTH:
+        raise AnswerUnknown(f"answer: must be text of at most {ANSWER_LENGTH} characters")
+    if row.options and answer not in row.options:
+        raise AnswerUnknown(f"answer: must be one of {', '.join(map(str, row.options))}")
+
+
+def _same(one: Any, other: Any) -> bool:
+    """As JSON, where true is not 1."""
+    return canonical(one) == canonical(other)
+
+
+def _size(value: Any) -> int:
+    return len(canonical(value).encode("utf-8", "surrogatepass"))

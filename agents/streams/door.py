@@ -1,0 +1,200 @@
+"""The one write path: rows and the events that tell of them, in one transaction, through `write`.
+
+Rows are written *from* the events, so folding a stream gives exactly its rows (docs/engine.md, "From decision to row").
+Services use `door`, the runner's journal uses `write` itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from django.apps import apps
+from django.db import connection, transaction
+
+from agents import ids
+from agents.clock import now_iso
+from agents.errors import NoSuchSession
+from agents.streams import nudges, slots
+from agents.streams import statements as storage
+from agents.streams.statements import Store, store
+from agents.streams.tables import EVENT_COLUMNS, TABLES, TRANSITION_COLUMNS, Fields, Table
+from agents.streams.turn import Batch, Draft, Turn
+
+EVENT_VERSION = 1
+
+
+def write(store: Store, cursor, batches: list[Batch], *, wait: bool = True) -> tuple[list[Batch], list[Batch]]:
+    """Write those of `batches` whose streams stand where they expect: (written, refused). The caller commits.
+
+    Locks are taken in order: streams by id, then devices by id. Without `wait` a stream that somebody else has locked
+    counts as refused (PostgreSQL).
+    """
+    found = store.lock(cursor, [batch.stream for batch in batches], wait=wait)
+    written: list[Batch] = []
+    refused: list[Batch] = []
+    for batch in batches:
+        head_now, rows, token = found.get(batch.stream, (-1, 0, 0))
+        fits = head_now == batch.head and batch.token in (None, token)
+        (written if fits else refused).append(batch)
+        batch.rows_after = rows + batch.rows
+    if written:
+        _write(store, cursor, written)
+    return written, refused
+
+
+def _write(store: Store, cursor, batches: list[Batch]) -> None:
+    """Write batches that fit, under the locks of their streams."""
+    slots.settle(store, cursor, batches)
+    _write_records(store, cursor, batches)
+
+
+def one_trip(raw: Any) -> AbstractContextManager[Any]:
+    """On PostgreSQL statements whose results nobody reads go to the server together; what fails is raised at the end."""
+    return nullcontext() if connection.vendor == "sqlite" else raw.pipeline()
+
+
+def _write_records(store: Store, cursor, batches: list[Batch]) -> None:
+    events: list[tuple] = []
+    history: list[tuple] = []
+    heads: list[tuple[int, int, int]] = []
+    added: dict[str, dict[int, Fields]] = {}
+    changed: dict[str, dict[int, Fields]] = {}
+    removed: dict[str, list[int]] = {}
+    for batch in batches:
+        stream, seq = batch.stream, batch.head
+        for draft in batch.written():
+            seq += 1
+            key = ids.row_id(stream, seq)
+            data = draft.data
+            events.append((key, stream, seq, draft.type, EVENT_VERSION, draft.at, draft.by, batch.request_id, data))
+            if draft.type == "state_changed":
+                history.append(_history(key, stream, seq, draft, data, 0))
+            elif "transitions" in data:
+                history.extend(_history(key, stream, seq, draft, told, part) for part, told in enumerate(data["transitions"]))
+            _merge(data, added, changed, removed)
+        heads.append((seq, batch.rows_after, stream))
+    store.move(cursor, heads)
+    store.insert(cursor, "agents_event", EVENT_COLUMNS, events)
+    if history:
+        store.insert(cursor, "agents_transition", TRANSITION_COLUMNS, history)
+    _write_rows(store, cursor, added, changed, removed)
+
+
+def _history(key: int, stream: int, seq: int, draft: Draft, told: Fields, part: int) -> tuple:
+    return (
+        ids.transition_id(key, part), stream, seq, draft.at, draft.by, told["machine"], told["id"],
+        told["from_state"], told["to_state"], told["event"], told["reason"], told["spent"],
+    )  # fmt: skip
+
+
+def _merge(data: Fields, added: dict, changed: dict, removed: dict) -> None:
+    """Take up what one event does to the rows, so that each row is written once a commit."""
+    for table, rows in data.get("add", {}).items():
+        into = added.setdefault(table, {})
+        for row in rows:
+            into[row["id"]] = dict(row)
+    for table, rows in data.get("set", {}).items():
+        fresh, into = added.get(table, {}), changed.setdefault(table, {})
+        for key, fields in rows.items():
+            row = int(key)
+            if row in fresh:
+                fresh[row].update(fields)
+            elif row in into:
+                into[row].update(fields)
+            else:
+                into[row] = dict(fields)
+    for table, gone in data.get("del", {}).items():
+        for row in gone:
+            changed.get(table, {}).pop(row, None)
+            if added.get(table, {}).pop(row, None) is None:
+                removed.setdefault(table, []).append(row)
+
+
+def _write_rows(store: Store, cursor, added: dict, changed: dict, removed: dict) -> None:
+    for name in reversed(TABLES):
+        if name in removed:
+            store.delete(cursor, TABLES[name].db_table, removed[name])
+    for name, table in TABLES.items():
+        # What ends makes room for what begins: one actor of a session lives, and both may be in one commit.
+        for columns, rows in _by_columns(table, changed.get(name, {}), keyed=True):
+            store.update(cursor, table.db_table, columns, rows)
+        for columns, rows in _by_columns(table, added.get(name, {})):
+            store.insert(cursor, table.db_table, columns, rows)
+
+
+def _by_columns(table: Table, rows: dict[int, Fields], keyed: bool = False) -> Iterator[tuple[tuple, list[list[Any]]]]:
+    """Rows grouped by the columns they write; new rows are whole, changed ones end with their id."""
+    if not rows:
+        return
+    if not keyed:
+        names = [name for name, _ in table.columns]
+        defaults = table.defaults
+        yield table.columns, [[row[n] if n in row else defaults[n] for n in names] for row in rows.values()]
+        return
+    groups: dict[tuple[str, ...], list[list[Any]]] = {}
+    for key, fields in rows.items():
+        groups.setdefault(tuple(fields), []).append([*fields.values(), key])
+    kinds = table.kinds
+    for names_changed, values in groups.items():
+        yield tuple((name, kinds[name]) for name in names_changed), values
+
+
+class Door:
+    """A stream under its lock: what a service reads, decides and records in one transaction."""
+
+    def __init__(self, stream: int, head: int, rows: int, by: str, request_id: str):
+        self.stream, self.head, self.request_id = stream, head, request_id
+        self._first = self._rows = rows
+        self.turn = Turn(now_iso(), by, self.take)
+
+    def take(self) -> int:
+        """A fresh row id."""
+        self._rows += 1
+        return ids.row_id(self.stream, self._rows)
+
+    def batch(self) -> Batch:
+        rows = self._rows - self._first
+        return Batch(self.stream, self.head, None, rows, self.turn.drafts, request_id=self.request_id, rows_after=self._rows)
+
+
+@contextmanager
+def door(stream: int, by: str, request_id: str = "") -> Iterator[Door]:
+    """Open `stream` for one change: locks it, hands out a Door, writes what its turn holds, nudges after the commit.
+
+    Raises NoSuchSession where there is no such stream. An exception inside writes nothing.
+    """
+    with storage.writing(), connection.wrap_database_errors:
+        cursor, statements = storage.cursor(), store()
+        found = statements.lock(cursor, [stream], wait=True).get(stream)
+        if found is None:
+            raise NoSuchSession(f"there is no session {stream}")
+        opened = Door(stream, found[0], found[1], by, request_id)
+        yield opened
+        batch = opened.batch()
+        if batch.drafts:
+            heads = {stream: batch.head + len(batch.drafts)}
+            with one_trip(cursor.connection):
+                _write(statements, cursor, [batch])
+                statements.execute(cursor, WAKE, (_now_for(statements), stream))
+                nudges.announce(cursor, heads)
+            transaction.on_commit(lambda: nudges.send(heads))
+
+
+WAKE = "UPDATE agents_lease SET wake_at = %s WHERE stream_id = %s"
+"""Somebody should look at the session: its owner, or a runner that takes it up. The guarantee behind the nudge."""
+
+
+def _now_for(statements: Store) -> str:
+    return statements.time(now_iso())
+
+
+def system_stream() -> int:
+    """The stream of what concerns no session and no device: users, tokens, policies."""
+    return apps.get_model("agents", "Stream").objects.get_or_create(kind="system")[0].pk
+
+
+def new_stream(kind: str) -> int:
+    """A fresh stream's id; call it inside the transaction that opens its door."""
+    return apps.get_model("agents", "Stream").objects.create(kind=kind).pk

@@ -1,0 +1,159 @@
+"""Nudges: "stream X is at N", told to every process that may care (docs/engine.md, "Nudges").
+
+A nudge is only a hint: consumers read the stream behind their cursor, and look at the database every LOOK_S anyway, so a
+lost or doubled one does no harm. On SQLite it is a datagram to the processes of this host; on PostgreSQL a NOTIFY, which
+reaches other hosts too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import psycopg
+from django.db import connection
+
+from agents.devices.host import process_start, runtime_dir
+
+LOOK_S = 0.05
+"""Seconds after which a consumer looks at the database although nothing nudged it."""
+ADDRESSES_S = 0.5
+"""Seconds for which the list of listeners is believed."""
+CHANNEL = "orrery"
+STREAMS_A_DATAGRAM = 100
+
+
+def encode(heads: Mapping[int, int]) -> list[str]:
+    pairs = [f"{stream}:{head}" for stream, head in heads.items()]
+    return [",".join(pairs[at : at + STREAMS_A_DATAGRAM]) for at in range(0, len(pairs), STREAMS_A_DATAGRAM)]
+
+
+def decode(text: str) -> list[tuple[int, int]]:
+    """The (stream, head) pairs of a nudge; what is no nudge has none."""
+    pairs = (pair.partition(":") for pair in text.split(","))
+    return [(int(stream), int(head)) for stream, _, head in pairs if stream.isdecimal() and head.isdecimal()]
+
+
+def announce(cursor, heads: Mapping[int, int]) -> None:
+    """Inside the transaction, on PostgreSQL: tell everybody that these streams have moved, once it is committed."""
+    if connection.vendor == "postgresql":
+        for text in encode(heads):
+            cursor.execute("SELECT pg_notify(%s, %s)", (CHANNEL, text))
+
+
+def send(heads: Mapping[int, int]) -> None:
+    """The same after the commit, on SQLite. It never blocks and never fails."""
+    if connection.vendor == "sqlite":
+        POST.send(heads)
+
+
+class Post:
+    """Datagrams to the listeners of this host."""
+
+    def __init__(self) -> None:
+        self._socket: socket.socket | None = None
+        self._pid = 0
+        self._ports: list[int] = []
+        self._read_at = 0.0
+
+    def send(self, heads: Mapping[int, int]) -> None:
+        out = self._out()
+        for text in encode(heads):
+            for port in self._listeners():
+                with contextlib.suppress(OSError):  # a listener that is gone needs no nudge
+                    out.sendto(text.encode(), ("127.0.0.1", port))
+
+    def _out(self) -> socket.socket:
+        if self._socket is None or self._pid != os.getpid():  # never share a socket over a fork
+            self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            self._socket.setblocking(False)
+            self._pid = os.getpid()
+        return self._socket
+
+    def _listeners(self) -> list[int]:
+        now = time.monotonic()
+        if now - self._read_at > ADDRESSES_S:
+            self._ports = [int(name.rpartition("-")[2]) for name in os.listdir(listeners_dir())]
+            self._read_at = now
+        return self._ports
+
+
+POST = Post()
+
+
+def listeners_dir() -> Path:
+    path = runtime_dir() / "listeners"
+    path.mkdir(mode=0o700, exist_ok=True)
+    return path
+
+
+class Listener:
+    """Calls `on_nudge(stream, head)` on the running loop for every nudge, from `start` to `stop`."""
+
+    def __init__(self, on_nudge: Callable[[int, int], None]):
+        self._on_nudge = on_nudge
+        self._socket: socket.socket | None = None
+        self._address: Path | None = None
+        self._task: asyncio.Task | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        if connection.vendor == "postgresql":
+            self._task = self._loop.create_task(self._follow_notifications(dict(connection.get_connection_params())))
+        else:
+            self._open_socket()
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        if self._socket is not None and self._loop is not None:
+            self._loop.remove_reader(self._socket)
+            self._socket.close()
+        if self._address is not None:
+            self._address.unlink(missing_ok=True)
+        self._task = self._socket = self._address = None
+
+    def _open_socket(self) -> None:
+        forget_the_dead()
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.setblocking(False)
+        port = self._socket.getsockname()[1]
+        self._address = listeners_dir() / f"{os.getpid()}-{process_start()}-{port}"
+        self._address.touch()
+        assert self._loop is not None
+        self._loop.add_reader(self._socket, self._read)
+
+    def _read(self) -> None:
+        assert self._socket is not None
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                for stream, head in decode(self._socket.recv(65536).decode(errors="replace")):
+                    self._on_nudge(stream, head)
+
+    async def _follow_notifications(self, parameters: dict) -> None:
+        """Listen on a connection of its own; after a lost one, again: until then the look every LOOK_S serves."""
+        for key in ("cursor_factory", "context", "prepare_threshold"):
+            parameters.pop(key, None)
+        while True:
+            with contextlib.suppress(psycopg.OperationalError):
+                async with await psycopg.AsyncConnection.connect(**parameters, autocommit=True) as own:
+                    await own.execute(f"LISTEN {CHANNEL}")
+                    async for notification in own.notifies():
+                        for stream, head in decode(notification.payload):
+                            self._on_nudge(stream, head)
+            await asyncio.sleep(1)
+
+
+def forget_the_dead() -> None:
+    """Remove the addresses of processes that ended without doing so themselves."""
+    for address in listeners_dir().iterdir():
+        pid, start, _ = address.name.split("-")
+        if process_start(int(pid)) != int(start):
+            address.unlink(missing_ok=True)

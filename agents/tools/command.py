@@ -1,0 +1,155 @@
+"""The tool `command`: an argument list, run on a device of this host in its workspace (see agents.devices.local)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+from agents.devices import files, host
+from agents.devices.limits import Limits
+from agents.devices.local import DEFAULT_PATH, CommandOutcome, run_command
+from agents.devices.names import name_fault
+from agents.errors import AgentsError
+from agents.masks.values import resolved
+from agents.progress.digests import digest
+from agents.tools import confining
+from agents.tools.calls import Call, Outcome, check_arguments, tool
+
+BLACKBOARD = "ORRERY_BLACKBOARD"
+BLACKBOARD_CHARACTERS = 64_000
+"""A process can be given no text beyond 128 KiB."""
+
+
+class NoWorkspace(AgentsError):
+    """The name of a device, or of what constellations share, is no name of a folder."""
+
+    code = "no_workspace"
+    error_kind = ""
+
+
+def workspace(device: str) -> Path:
+    """Where commands of a local device run. Raises NoWorkspace for a name that leads elsewhere."""
+    if fault := name_fault(device):
+        raise NoWorkspace(f"the device {device!r} has no workspace, because its name {fault}; make one with another name")
+    return settings.STATE_DIR / "workspaces" / device
+
+
+def artifacts(scope: str, inherits: str = "") -> Path:
+    """What the tasks of one constellation hand to each other on this host: ORRERY_ARTIFACTS.
+
+    A fork's folder begins as a copy of that of the constellation it `inherits` from, as it is when it is first needed.
+    """
+    if not scope.isdecimal() or not (inherits or "0").isdecimal():
+        raise NoWorkspace(f"constellations have numbers, and {scope!r} with {inherits!r} is none")
+    path = settings.STATE_DIR / "artifacts" / scope
+    if not path.exists():
+        source = path.with_name(inherits) if inherits else None
+        if source is not None and source.exists():
+            _copy(source, path)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Whole or not at all: of several that copy at once one wins."""
+    fresh = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
+    shutil.copytree(source, fresh, symlinks=True)
+    try:
+        fresh.rename(target)
+    except OSError:  # it is there, and not empty
+        shutil.rmtree(fresh)
+
+
+ARGV = {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "The program and its arguments; no shell."}
+
+
+TAKES = {"type": "object", "properties": {"argv": ARGV}, "required": ["argv"], "additionalProperties": False}
+
+
+@tool("command", TAKES, keeps_time=True)
+async def command(call: Call) -> Outcome:
+    """Argument `argv`: a list of texts. The JSON value on the last line of its output is its result.
+
+    What it said is the digest of its exit code and output; with `writes`, that of the file's content after it. It sees the
+    blackboard as JSON in ORRERY_BLACKBOARD, unless that is empty or has more than BLACKBOARD_CHARACTERS.
+    """
+    argv = call.arguments.get("argv")
+    if not isinstance(argv, list | tuple) or not argv:
+        await asyncio.to_thread(check_arguments, call.tool, dict(call.arguments))
+    if not call.writes:
+        return _outcome(await _run(call), None, None)
+    return await _run_watching(call, workspace(call.device["name"]))
+
+
+async def _run(call: Call) -> CommandOutcome:
+    limits = call.device["limits"]
+    if not confining.is_open_to_all():
+        await asyncio.to_thread(_refuse_unconfined, call.session)
+    shared = await asyncio.to_thread(artifacts, call.scope, call.inherits) if call.inherits else artifacts(call.scope)
+    return await run_command(
+        list(call.arguments["argv"]),
+        workspace=workspace(call.device["name"]),
+        attempt_id=call.attempt,
+        instance=host.instance(),
+        limits=Limits.of(limits),
+        timeout=call.timeout,
+        env={
+            "ORRERY_ARTIFACTS": str(shared),
+            "ORRERY_HOME": str(settings.BASE_DIR),
+            **blackboard(call.blackboard),
+            **resolved(limits.get("env", {})),
+        },
+        on_output=call.on_output,
+        path=limits.get("path", DEFAULT_PATH),
+        walls=confining.walls(limits, shared),
+    )
+
+
+def _refuse_unconfined(session: int) -> None:
+    """In a thread, which has a connection of its own."""
+    try:
+        confining.refuse_unconfined(session)
+    finally:
+        connection.close()
+
+
+async def _run_watching(call: Call, place: Path) -> Outcome:
+    """Run it between two looks at the file it writes. Raises FileRefused, before anything runs, for a path that leads out."""
+    before = await asyncio.to_thread(files.state, place, call.writes)
+    ended = await _run(call)
+    return _outcome(ended, before, await asyncio.to_thread(_state_after, place, call.writes))
+
+
+def _state_after(place: Path, path: str) -> str | None:
+    """None when it cannot be told, as where the command has put something else in the file's place. Raises nothing: a command
+    that has run must not be run again.
+    """
+    try:
+        return files.state(place, path) or None
+    except (files.FileRefused, OSError):
+        return None
+
+
+def _outcome(ended: CommandOutcome, before: str | None, after: str | None) -> Outcome:
+    """What it said is the file's state where that was looked at, else what it printed, where it ran."""
+    said = after
+    if before is None and ended.fingerprint is not None:
+        said = digest(f"{ended.exit_code} {ended.fingerprint}")
+    return Outcome(
+        "failed" if ended.outcome == "limit" else ended.outcome, result=ended.result, error=ended.error,
+        exit_code=ended.exit_code, error_kind=ended.error_kind, said=said, before=before, text=ended.text,
+    )  # fmt: skip
+
+
+def blackboard(shared: Mapping[str, Any]) -> dict[str, str]:
+    """The environment's entry that tells a command what its task's agents share; none when there is nothing, or too much."""
+    text = json.dumps(shared, separators=(",", ":")) if shared else ""
+    return {BLACKBOARD: text} if 0 < len(text) <= BLACKBOARD_CHARACTERS else {}

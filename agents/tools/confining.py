@@ -1,0 +1,107 @@
+"""Which walls the commands of this installation are behind, and who may run commands where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from agents.access import ancestry
+from agents.devices.confinement import NONE, TOLD, UID, Confinement, ConfinementMissing, Walls, find_confinement
+from agents.devices.limits import Limits
+from agents.engine.leases import LEASE_S
+from agents.errors import AgentsError
+from agents.models import Runner, Session, Token
+
+RUNNERS = 64
+"""The newest, asked what their commands are behind."""
+UNKNOWN = "not yet known: no runner has lived"
+HOW_TO_CONFINE = (
+    "Install bubblewrap (apt install bubblewrap), or set ORRERY_UNCONFINED_COMMANDS=1 so that others than admins may run "
+    "commands here (docs/confinement.md)."
+)
+
+
+class NotConfined(AgentsError):
+    """The command may not run without walls that are missing here."""
+
+    code = "not_confined"
+    status = 403
+    error_kind = "broken"  # nothing that the task could do about it
+
+
+def confinement() -> Confinement:
+    """Tried once in each process. Raises ConfinementMissing where ORRERY_CONFINEMENT asks for walls that do not hold here."""
+    return _found(settings.CONFINEMENT, settings.STATE_DIR)
+
+
+@cache
+def _found(wanted: str, state: Path) -> Confinement:
+    return find_confinement(wanted, state)
+
+
+def told() -> str:
+    """What this process has found, as a device shows it."""
+    try:
+        return confinement().told
+    except ConfinementMissing as missing:
+        return f"{TOLD[NONE]}: {missing}"
+
+
+def shown() -> str:
+    """What commands on this installation's devices are behind: as the runners say that live, else the last that did.
+
+    A runner runs the commands of its sessions on its own host, so hosts may differ; then all are named.
+    """
+    alive = timezone.now() - timedelta(seconds=LEASE_S)
+    newest = list(Runner.objects.exclude(confinement="").values("state", "renewed_at", "confinement")[:RUNNERS])
+    living = {one["confinement"] for one in newest if one["state"] == "LIVE" and one["renewed_at"] > alive}
+    found = living or {one["confinement"] for one in newest[:1]}
+    return "; ".join(sorted(found, reverse=True)) or UNKNOWN
+
+
+def walls(limits: Mapping[str, Any], shared: Path) -> Walls | None:
+    """What a command of a device with these limits is behind; None for no walls. Raises NotConfined."""
+    try:
+        found = confinement()
+    except ConfinementMissing as missing:
+        raise NotConfined(str(missing)) from missing
+    network = settings.COMMANDS_NETWORK and Limits.of(limits).network
+    if not network and found.mechanism in (NONE, UID):
+        raise NotConfined(f"commands of this device are to have no network, and that cannot be: here they are {found.told}")
+    if found.mechanism == NONE:
+        return None
+    readable = (settings.BASE_DIR / "examples", *settings.READABLE)
+    hidden = (settings.STATE_DIR, settings.BASE_DIR)
+    return Walls(found.mechanism, (shared,), readable, settings.WRITABLE, hidden, network)
+
+
+def is_open_to_all() -> bool:
+    """Whether everybody who may submit work may run commands here, as far as walls matter."""
+    return settings.UNCONFINED_COMMANDS or told() != TOLD[NONE]  # walls that are missing are told by `walls`
+
+
+def only_admins_may() -> bool:
+    """The same by what the runners tell, for processes that run no commands."""
+    return not settings.UNCONFINED_COMMANDS and shown() == TOLD[NONE]
+
+
+def refuse_unconfined(session_id: int, by: str = "") -> None:
+    """Raises NotConfined unless the session is an admin's, and each token that began it or asks now has the scope for that."""
+    from agents.access.permissions import refusal  # large, and no runner with walls needs it
+
+    session = Session.objects.select_related("owner").filter(pk=session_id).first()
+    if session is None:
+        return
+    keys = {key for key in (session.token_key, ancestry.key_of(by)) if key}
+    tokens = list(Token.objects.filter(token_key__in=keys))
+    reasons = [refusal(session.owner, token, "govern") for token in (None, *tokens)]
+    if len(tokens) < len(keys):
+        reasons.append("the token that began it is revoked")
+    if reason := next(filter(None, reasons), ""):
+        raise NotConfined(f"commands are not confined on this host, so only admins may run them: {reason}. {HOW_TO_CONFINE}")

@@ -1,0 +1,160 @@
+"""The tools that look at a local device's workspace and change its files (agents.devices.files, agents.devices.observation).
+
+Their work is done in threads; an interrupted one has ended, or can change nothing any more, when its outcome is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from agents.devices import files, observation
+from agents.devices.output import TEXT_CHARACTERS
+from agents.per_loop import one_per_loop
+from agents.progress.digests import digest
+from agents.tools.calls import Call, Outcome, check_arguments, tool
+from agents.tools.command import workspace
+
+SECONDS = 60.0
+"""Of a call that says nothing itself."""
+ENDS_S = 1.0
+"""The work of a call that is cancelled may end so long."""
+LOOK_S = 0.05
+"""Between two looks at a change that is being made just when it is to be given up."""
+THREADS = 32
+"""Calls that one loop has under way at once; the others wait."""
+places = one_per_loop(lambda: asyncio.Semaphore(THREADS))
+
+PATH = {"type": "string", "minLength": 1, "maxLength": 4096, "description": "Relative to the workspace."}
+
+
+def schema(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+async def in_thread(work: Callable[[Call], Outcome], call: Call, leave: files.Leave | None = None) -> Outcome:
+    """Check the call's arguments and do its work in a thread of its own.
+
+    A cancel waits for the end of what cannot be cut off, at most ENDS_S; then it takes back the `leave` to change anything
+    and goes on without it. What a thread that is stuck comes back to has no effect.
+    """
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Outcome] = loop.create_future()
+
+    def settle(outcome: Outcome | None, error: Exception | None) -> None:
+        if ended.done():
+            return  # given up
+        if error is not None:
+            ended.set_exception(error)
+        elif outcome is not None:
+            ended.set_result(outcome)
+
+    def run() -> None:
+        outcome, error = None, None
+        try:
+            check_arguments(call.tool, dict(call.arguments))
+            outcome = work(call)
+        except Exception as raised:
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(settle, outcome, error)
+
+    async with places():
+        threading.Thread(target=run, name=f"{call.tool} {call.key}", daemon=True).start()
+        try:
+            return await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            await _end_or_give_up(ended, leave or files.Leave())
+            raise
+
+
+async def _end_or_give_up(ended: asyncio.Future[Outcome], leave: files.Leave) -> None:
+    """Wait for the end of a thread's work, however often the waiting task is cancelled meanwhile, and not for ever."""
+    loop = asyncio.get_running_loop()
+    last = loop.time() + ENDS_S
+    while not ended.done():
+        left = last - loop.time()
+        if left <= 0 and leave.take_back():
+            ended.cancel()
+            return
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([ended], timeout=max(left, LOOK_S))
+    if not ended.cancelled():
+        ended.exception()  # nobody else asks
+
+
+READ = schema(
+    ["path"],
+    path=PATH,
+    offset={"type": "integer", "minimum": 0, "description": "In characters."},
+    limit={"type": "integer", "minimum": 1, "maximum": files.READ_CHARACTERS, "description": "In characters."},
+)
+
+
+@tool("read_file", READ, seconds=SECONDS, paths=("path",))
+async def read_file(call: Call) -> Outcome:
+    """What a text file holds: {"path", "content", "offset", "size"}; offset and size are in characters."""
+    return await in_thread(_read, call)
+
+
+def _read(call: Call) -> Outcome:
+    path = call.arguments["path"]
+    part = {name: int(call.arguments[name]) for name in ("offset", "limit") if name in call.arguments}
+    found = files.read(workspace(call.device["name"]), path, **part, judged=call.place)
+    result = {"path": path, "content": found.text, "offset": found.offset, "size": found.size}
+    return Outcome("completed", result=result, said=digest(found.text), text=found.text[-TEXT_CHARACTERS:])
+
+
+WRITE = schema(["path", "content"], path=PATH, content={"type": "string", "maxLength": files.FILE_BYTES})
+
+
+@tool("write_file", WRITE, seconds=SECONDS, paths=("path",))
+async def write_file(call: Call) -> Outcome:
+    """Make a text file or replace all it holds: {"path", "size"}."""
+    leave = files.Leave()
+    return await in_thread(partial(_write, leave), call, leave)
+
+
+def _write(leave: files.Leave, call: Call) -> Outcome:
+    path, content = call.arguments["path"], call.arguments["content"]
+    change = files.write(workspace(call.device["name"]), path, content, leave, judged=call.place)
+    return Outcome("completed", result={"path": path, "size": change.size}, said=change.after, before=change.before)
+
+
+EDIT = schema(
+    ["path", "old", "new"],
+    path=PATH,
+    old={"type": "string", "minLength": 1, "description": "Text to replace, exactly as it stands."},
+    new={"type": "string", "maxLength": files.FILE_BYTES},
+    count={"type": "integer", "minimum": 1, "description": "In how many places it may stand at most; 1 unless given."},
+)
+
+
+@tool("edit_file", EDIT, seconds=SECONDS, paths=("path",))
+async def edit_file(call: Call) -> Outcome:
+    """Replace a text in a file, everywhere it stands: {"path", "size", "replaced"}."""
+    leave = files.Leave()
+    return await in_thread(partial(_edit, leave), call, leave)
+
+
+def _edit(leave: files.Leave, call: Call) -> Outcome:
+    path, old, new = (call.arguments[name] for name in ("path", "old", "new"))
+    count = int(call.arguments.get("count", 1))
+    change = files.edit(workspace(call.device["name"]), path, old, new, count, leave, judged=call.place)
+    result = {"path": path, "size": change.size, "replaced": change.replaced}
+    return Outcome("completed", result=result, said=change.after, before=change.before)
+
+
+@tool("observe", schema([]), seconds=SECONDS)
+async def observe(call: Call) -> Outcome:
+    """What the workspace and the system look like (agents.devices.observation)."""
+    return await in_thread(_observe, call)
+
+
+def _observe(call: Call) -> Outcome:
+    seen = observation.observe(workspace(call.device["name"]))
+    return Outcome("completed", result=seen, said=observation.files_digest(seen))

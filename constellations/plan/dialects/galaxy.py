@@ -1,0 +1,111 @@
+"""The dialect of UFO Galaxy: what its TaskConstellation, TaskStar and TaskStarLine write of themselves, and read again. Pure.
+
+Galaxy keeps `task_data` of a task and `metadata` of the others as they are, and forgets keys it does not know: what it has no
+words for is in there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from constellations.machines import CONSTELLATION, TASK
+from constellations.plan.calls import prose
+from constellations.plan.dialects.vocabulary import ACTIONS, EXTENSION, Dialect, Part, Word, actions, any_case, as_written
+from constellations.plan.operations import MAX_TASKS
+from constellations.plan.tasks import MAX_ATTEMPTS, PRIORITIES, TYPES
+from constellations.plan.values import MAX_ID, Misfit, Reader, Row, identifier, kind_of, list_of, mapping, shown, whole
+
+DEVICE_TYPES = ("windows", "macos", "linux", "android", "ios", "web", "api")
+ENDS = {"CANCELLED": "failed"}
+"""Galaxy has no cancelled constellations; what it does not know it takes for one that was just created."""
+
+TIMES: dict[str, Reader] = dict.fromkeys(
+    ("created_at", "updated_at", "execution_start_time", "execution_end_time", "execution_duration"), as_written
+)
+PAST: dict[str, Reader] = {**TIMES, "result": as_written, "error": as_written, "current_retry": as_written}
+EVALUATED: dict[str, Reader] = {
+    "created_at": as_written, "updated_at": as_written, "is_satisfied": as_written, "last_evaluation_result": as_written,
+    "last_evaluation_time": as_written,
+}  # fmt: skip
+"""What has happened, when: read past."""
+
+ids = list_of(identifier(MAX_ID), MAX_TASKS)
+
+
+def priority(value: Any) -> str | None:
+    """A name, or a number from 1."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if 1 <= value <= len(PRIORITIES):
+            return PRIORITIES[value - 1]
+        raise Misfit(f"is {shown(value)}; it must be from 1 (LOW) to {len(PRIORITIES)} (CRITICAL)")
+    if not isinstance(value, str):
+        raise Misfit(f"must be one of {', '.join(PRIORITIES)} or a number from 1, not {kind_of(value)}")
+    return any_case(PRIORITIES)(value)
+
+
+def attempts(value: Any) -> int:
+    """`retry_count` counts what comes after the first attempt."""
+    return whole(0, MAX_ATTEMPTS - 1)(value) + 1
+
+
+def device_type(value: str) -> str | None:
+    return value if value in DEVICE_TYPES else None
+
+
+def told(row: Row) -> Row:
+    return {
+        "status": row["state"].lower(), "result": row.get("result"), "error": row.get("error") or None,
+        "current_retry": max(0, (row.get("attempt") or 0) - 1), "execution_start_time": row.get("started_at"),
+        "execution_end_time": row.get("ended_at"),
+    }  # fmt: skip
+
+
+GALAXY = Dialect(
+    name="galaxy",
+    document=Part(
+        words=(Word("name", "name", always=True),),
+        others={
+            "tasks": as_written, "dependencies": as_written, "constellation_id": as_written, "llm_source": as_written,
+            "state": any_case(CONSTELLATION.states), "metadata": mapping, **TIMES,
+        },
+        extension=("metadata", EXTENSION),
+    ),
+    task=Part(
+        words=(
+            Word("task_id", "task_id", always=True),
+            Word("name", "name", always=True),
+            Word("description", "description", always=True),
+            Word("tips", "tips", always=True),
+            Word("target_device_id", "device", "wanted_device"),
+            Word("device_type", "device_type", read=any_case(DEVICE_TYPES), write=device_type),
+            Word("priority", "priority", read=priority, write=lambda place: place + 1, always=True),
+            Word("timeout", "timeout"),
+            Word("retry_count", "max_attempts", read=attempts, write=lambda count: count - 1, always=True),
+        ),
+        others={
+            "task_description": as_written, "expected_output_type": prose, "status": any_case(TASK.states), **PAST,
+            "dependencies": ids, "dependents": ids, ACTIONS: actions, "task_data": mapping,
+        },
+        extension=("task_data", EXTENSION),
+    ),
+    dependency=Part(
+        words=(
+            Word("line_id", "dependency_id", always=True),
+            Word("from_task_id", "from", always=True),
+            Word("to_task_id", "to", always=True),
+            Word("dependency_type", "type", read=any_case(TYPES), write=str.lower, always=True),
+            Word("condition_description", "condition", always=True),
+        ),
+        others={"metadata": mapping, **EVALUATED},
+        extension=("metadata", EXTENSION),
+    ),
+    action=("function", "arguments"),
+    of_action=dict.fromkeys(("status", "result", "target", "action_string", "action_representation"), as_written),
+    actions=("task_data", ACTIONS),
+    condition="condition_description",
+    default_type="UNCONDITIONAL",
+    keyed=True,
+    names_command="execute_command",
+    state=lambda state: ENDS.get(state, state.lower()),
+    told=told,
+)  # fmt: skip

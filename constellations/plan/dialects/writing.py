@@ -1,0 +1,145 @@
+"""Writing a constellation in any dialect, so that reading it again gives the same. Pure.
+
+What is written in the dialect's words is read as if it came from elsewhere; whatever comes out differently is what the dialect
+cannot say, and goes into the extension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from constellations.plan import tasks as forms
+from constellations.plan.dialects import lines, plan_words, shell, tasks
+from constellations.plan.dialects.recognition import FOREIGN, NAMES, ORRERY, STATES
+from constellations.plan.dialects.translation import Translation
+from constellations.plan.dialects.vocabulary import Dialect, Part
+from constellations.plan.plan import Plan, absent
+from constellations.plan.step_keys import DEFAULTS
+from constellations.plan.steps import STEPS
+from constellations.plan.tasks import DEPENDENCY_DEFAULTS, IN_WORDS, TASK_DEFAULTS
+from constellations.plan.values import Path, Row, did_you_mean
+
+TOLD = ("state", "reason", "result", "error", "attempt", "started_at", "ended_at")
+"""What may be told of how far a task has come; times are ISO texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """How far a constellation has come: its state, and by task_id what TOLD names."""
+
+    state: str
+    tasks: Mapping[str, Row] = field(default_factory=dict)
+
+
+def write(
+    tasks: Iterable[Row],
+    dependencies: Iterable[Row],
+    rules: Sequence[Row] = (),
+    dialect: str = ORRERY,
+    name: str = "",
+    with_states: States | None = None,
+) -> dict[str, Any]:
+    """A JSON document of rows in normal form. Raises ValueError for a dialect that does not exist."""
+    whole = Plan(name, list(tasks), list(dependencies), list(rules))
+    if dialect == ORRERY:
+        plan = plan_words.plan(whole)
+        return plan if with_states is None else {**plan, STATES: _states(with_states)}
+    if dialect not in FOREIGN:
+        raise ValueError(f"there is no dialect {dialect}{did_you_mean(dialect, NAMES)}")
+    return _Writer(FOREIGN[dialect], with_states).document(whole)
+
+
+def _states(states: States) -> dict[str, Any]:
+    return {"state": states.state, "tasks": {task_id: _told(row) for task_id, row in states.tasks.items()}}
+
+
+def _told(row: Row) -> Row:
+    return {key: row[key] for key in TOLD if row.get(key) not in (None, "", 0)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    dialect: Dialect
+    states: States | None
+
+    def document(self, whole: Plan) -> dict[str, Any]:
+        written = _words(self.dialect.document, {"name": whole.name}, {"name": ""})
+        if self.states is not None:
+            written["state"] = self.dialect.state(self.states.state)
+        written["tasks"] = self._held([(row["task_id"], self.task(row)) for row in whole.tasks])
+        lines = [(row["dependency_id"], self.dependency(row)) for row in whole.dependencies]
+        written["dependencies"] = self._held(lines)
+        if extra := {key: value for key, value in (("replan", whole.rules), ("absent", absent(whole))) if value}:
+            _put(written, self.dialect.document.extension, extra)
+        return written
+
+    def _held(self, parts: list[tuple[str, Row]]) -> Any:
+        return dict(parts) if self.dialect.keyed else [part for _, part in parts]
+
+    def task(self, row: Row) -> Row:
+        part = self.dialect.task
+        written = _words(part, row, TASK_DEFAULTS)
+        actions = [self._action(call) for call in _calls(row)]
+        if actions:
+            _put(written, self.dialect.actions, actions)
+        said, _, _ = forms.task(tasks.task(Translation(), self.dialect, written, (), ()), in_words=True)
+        if differing := plan_words.differing(said, row):
+            _put(written, part.extension, plan_words.fields(row, differing))
+        return written | self._state(row["task_id"])
+
+    def _action(self, call: Row) -> Row:
+        tool, arguments = self.dialect.action
+        line = shell.line_of(call["tool"], call["arguments"])
+        name = self.dialect.names_command
+        if line is None or name not in shell.LINES:
+            return {tool: call["tool"], arguments: call["arguments"]}
+        return {tool: name, arguments: {shell.LINES[name]: line}}
+
+    def _state(self, task_id: str) -> Row:
+        told = self.states.tasks.get(task_id) if self.states is not None else None
+        return {} if told is None else self.dialect.told(told)
+
+    def dependency(self, row: Row) -> Row:
+        part = self.dialect.dependency
+        written = _words(part, row, DEPENDENCY_DEFAULTS)
+        if not row["condition"] and row["description"] and self.dialect.condition != "condition":
+            written[self.dialect.condition] = row["description"]
+        said, _ = forms.dependency(lines.dependency(Translation(), self.dialect, written, (), ()))
+        if differing := {key: row[key] for key in DEPENDENCY_DEFAULTS if said[key] != row[key]}:
+            _put(written, part.extension, differing)
+        return written
+
+
+def _words(part: Part, row: Row, usual: Row) -> Row:
+    """What the dialect has words for; what goes without saying only where it is always said."""
+    written: Row = {}
+    for word in part.words:
+        column = word.column or word.plan
+        value = word.write(row[column])
+        if value is not None and (word.always or row[column] != usual[column]):
+            written[word.key] = value
+    return written
+
+
+def _put(written: Row, way: Path, value: Any) -> None:
+    held = written
+    for step in way[:-1]:
+        held = held.setdefault(str(step), {})
+    held[str(way[-1])] = value
+
+
+def _calls(row: Row) -> list[Row]:
+    """The calls that a task is, if it is that and nothing more."""
+    if row["tool"] == IN_WORDS:
+        return []
+    if row["tool"] != STEPS:
+        return [row]
+    steps = [step for phase in row["phases"] for step in phase["steps"]]
+    usual = DEFAULTS["call"]
+    plain = all(
+        step["do"] == "call" and all(step[key] == usual[key] for key in usual if key not in ("tool", "arguments"))
+        for step in steps
+    )
+    return steps if plain else []

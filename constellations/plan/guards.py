@@ -1,0 +1,76 @@
+"""What watches over a task's calls, as a plan writes it: policies, and the settings of the detection of being stuck. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import fields as fields_of
+from typing import Any
+
+from agents import patterns
+from agents.progress.settings import Settings
+from constellations.plan.calls import MAX_WORD
+from constellations.plan.values import Misfit, Reader, Row, list_of, one_of, read_fields, shown, text
+
+DECISIONS = ("allow", "ask", "deny")
+
+MAX_POLICIES = 50
+"""Policies of a task."""
+MAX_PATTERN = 500
+"""Characters of a regular expression."""
+MAX_COUNT = 100_000
+"""The largest threshold, window, interval or memory of the detection of being stuck, in actions."""
+
+POLICY_DEFAULTS: Row = {"tool": "*", "pattern": "", "decision": ""}
+"""A policy's normal form: `tool` as in file names, `pattern` searched in the call's target (empty: any)."""
+
+
+def pattern(value: Any) -> str:
+    written = text(MAX_PATTERN)(value)
+    if wrong := patterns.fault(written):
+        raise Misfit(wrong)
+    return written
+
+
+POLICY_READERS: dict[str, Reader] = {"tool": text(MAX_WORD), "pattern": pattern, "decision": one_of(DECISIONS)}
+
+
+def policy(value: Any) -> Row:
+    row = {**POLICY_DEFAULTS, **_whole(value, POLICY_READERS)}
+    if not row["tool"]:
+        raise Misfit("is empty; * is any tool", "tool")
+    if not row["decision"]:
+        raise Misfit(f"a policy needs a decision: one of {', '.join(DECISIONS)}")
+    return row
+
+
+def progress(value: Any) -> Row:
+    """The settings that the task has of its own, those of `agents.progress.settings` that it names."""
+    return _whole(value, SETTING_READERS)
+
+
+def _whole(value: Any, readers: dict[str, Reader]) -> Row:
+    """The fields of an object, or its first finding as a Misfit."""
+    fields, findings = read_fields(value, readers)
+    for path, message in findings:
+        raise Misfit(message, *path)
+    return fields
+
+
+def _setting(name: str, default: Any) -> Reader:
+    read_list = list_of(pattern if name.endswith("_commands") else text(MAX_PATTERN))
+
+    def read(value: Any) -> Any:
+        value = read_list(value) if isinstance(default, tuple) else value
+        try:
+            Settings.of({name: value})
+        except ValueError as error:
+            raise Misfit(str(error)) from error
+        if isinstance(value, int) and value > MAX_COUNT:
+            raise Misfit(f"is {shown(value)}; it must be at most {MAX_COUNT:,}")
+        return value
+
+    return read
+
+
+SETTING_READERS: dict[str, Reader] = {field.name: _setting(field.name, field.default) for field in fields_of(Settings)}
+
+policies = list_of(policy, MAX_POLICIES)

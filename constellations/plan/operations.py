@@ -1,0 +1,337 @@
+"""The seven operations of an edit and the replan rules that hold them, as they are written. Pure.
+
+An operation is {"op": "add_task", "parameters": {...}}, or in short {"add_task": {...}}; as agents write what they do, it is
+{"tool": ..., "parameters": {...}} or {"function": ..., "arguments": {...}}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from constellations.plan import tasks as forms
+from constellations.plan.calls import MAX_PROSE
+from constellations.plan.documents import MAX_DEPTH
+from constellations.plan.error_kinds import ERROR, slips_in
+from constellations.plan.tasks import MAX_NAME
+from constellations.plan.values import (
+    MAX_ID,
+    MAX_ITEMS,
+    SHOWN,
+    Finding,
+    Misfit,
+    Path,
+    Reader,
+    Row,
+    did_you_mean,
+    flag,
+    identifier,
+    kind_of,
+    list_of,
+    mapping,
+    one_of,
+    one_or_more,
+    read_fields,
+    text,
+    under,
+    whole,
+)
+
+EVENTS = ("task_completed", "task_failed", "task_skipped", "condition_failed", "task_ended")
+"""What a replan rule may wait for; task_ended is any of the others, or a task that was cancelled.
+
+condition_failed is a task_skipped: one that a condition skipped which could not be evaluated.
+"""
+
+MAX_TIMES = 1_000
+"""How often a rule may fire."""
+ENDED_TASK, ITS_DEVICE = "{task}", "{device}"
+"""In the texts of a rule's operations: the id of the task that ended, and the name of the device that it was on last (empty:
+none). An id has no character that a shell takes for its own."""
+DEEDS = ("edit", "finish", "fail", "restart")
+"""What a rule may do: change the graph, end the run and be content with what there is, end it badly, begin it once more."""
+
+FORMS = (("op", "parameters"), ("tool", "parameters"), ("function", "arguments"))
+"""What an operation written in full calls its name and its parameters: ours, the seeds' and UFO Galaxy's."""
+DOING = ("command", "tool", "steps", "phases")
+"""Keys that say what a task does; one of them takes the place of another."""
+
+MAX_TASKS = 20_000
+"""Tasks of a plan, and tasks one edit adds: those of a plan of 10,000 after the 10,000 that edits may add (limits.ADDED)."""
+MAX_DEPENDENCIES = 100_000
+"""Dependencies of a plan or of one `build_constellation`."""
+MAX_FINDINGS = 1_000
+"""Findings in one operation after which no more are looked for."""
+
+
+@dataclass(slots=True)
+class Operation:
+    """An operation that was read. `values` depends on `op`; `place` leads to its parameters; findings are below that."""
+
+    op: str
+    values: Row = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    place: Path = ()
+
+
+class Written(NamedTuple):
+    """An operation as it is written: its name, its parameters and the way to them, and what is wrong with its form."""
+
+    op: Any
+    parameters: Any = {}
+    place: Path = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.op[:SHOWN] if isinstance(self.op, str) else ""
+
+
+def written(value: Any) -> Written:
+    """Whether there is an operation of that name is not looked at."""
+    if not isinstance(value, Mapping):
+        return Written("", findings=(((), f"an operation is an object (name: parameters), not {kind_of(value)}"),))
+    for named, held in FORMS:
+        if named in value:
+            strange = [key for key in value if key not in (named, held)][:1]
+            word = str(strange[0])[:SHOWN] if strange else ""
+            is_held = held not in value and strange and isinstance(value[strange[0]], Mapping)
+            way_out = f"call it {held}" if is_held else f"put it into {held}"
+            message = f"there is no key {word} beside {named} and {held}: {way_out}"
+            return Written(value[named], value.get(held, {}), (held,), tuple(((key,), message) for key in strange))
+    if len(value) != 1:
+        said = f"an operation is one key with its parameters; this one has {len(value)} keys: write one operation for each"
+        return Written("", findings=(((), said),))
+    ((op, parameters),) = value.items()
+    return Written(op, parameters, (op,))
+
+
+def in_full(edit: Sequence[Any]) -> list[Any]:
+    """The operations of an edit as {"op", "parameters"}, in whichever form they are written; what has none stays as it is."""
+    found = [(each, written(each)) for each in edit]
+    return [each if form.findings else {"op": form.op, "parameters": form.parameters} for each, form in found]
+
+
+def in_present_words(edit: Sequence[Any]) -> list[Any]:
+    """Operations that were stored, in the words of today: `device` was once written `wanted_device` too."""
+    found = in_full(edit)
+    return [_renamed(each) if isinstance(each, Mapping) and each.keys() == {"op", "parameters"} else each for each in found]
+
+
+def _renamed(operation: Mapping[str, Any]) -> Row:
+    parameters = operation["parameters"]
+    if operation["op"] in ("add_task", "update_task"):
+        parameters = _of_today(parameters)
+    elif operation["op"] == "build_constellation" and isinstance(parameters, Mapping):
+        tasks = parameters.get("tasks")
+        parameters = {**parameters, "tasks": [*map(_of_today, tasks)]} if isinstance(tasks, list) else parameters
+    return {"op": operation["op"], "parameters": parameters}
+
+
+def _of_today(task: Any) -> Any:
+    if not isinstance(task, Mapping) or "wanted_device" not in task:
+        return task
+    return {("device" if key == "wanted_device" else key): value for key, value in task.items()}
+
+
+def read(value: Any) -> Operation:
+    """Whatever is written in an operation's place; what keeps it from being one is among its findings."""
+    found = written(value)
+    if found.findings:
+        return Operation(found.name, findings=list(found.findings))
+    if not isinstance(found.op, str):
+        said = f"an operation has a name, not {kind_of(found.op)}{did_you_mean('', READERS)}"
+        return Operation("", findings=[((), said)])
+    if found.op not in READERS:
+        return Operation(found.name, findings=[((), f"there is no operation {found.name}{did_you_mean(found.op, READERS)}")])
+    return Operation(found.op, *READERS[found.op](found.parameters), found.place)
+
+
+def _add_task(value: Any) -> tuple[Row, list[Finding]]:
+    if isinstance(value, Mapping) and value.get("copy") is not None:
+        return forms.copied_task(value)
+    return _new_task(value)
+
+
+def _new_task(value: Any) -> tuple[Row, list[Finding]]:
+    row, after, findings = forms.task(value, in_words=True)
+    return {"task": row, "after": after}, findings
+
+
+def _update_task(value: Any) -> tuple[Row, list[Finding]]:
+    task_id, fields, findings = forms.task_fields(value)
+    return {"task_id": task_id, "fields": fields}, [*findings, *_left_idle(value)]
+
+
+def _left_idle(value: Any) -> list[Finding]:
+    """null for what a task does, and nothing in its place."""
+    said = [key for key in DOING if isinstance(value, Mapping) and key in value]
+    if not said or any(value[key] is not None for key in said):
+        return []
+    return [((said[0],), "is nothing, and a task needs something to do: give it another command, a tool or steps")]
+
+
+def _remove_task(value: Any) -> tuple[Row, list[Finding]]:
+    fields, findings = read_fields(value, {"task_id": identifier(MAX_ID)})
+    if not fields and not findings:
+        findings = [((), "which task? task_id is missing")]
+    return fields, findings
+
+
+def _add_dependency(value: Any) -> tuple[Row, list[Finding]]:
+    row, findings = forms.dependency(value)
+    return {"dependency": row}, findings
+
+
+def _remove_dependency(value: Any) -> tuple[Row, list[Finding]]:
+    which, fields, findings = forms.dependency_fields(value)
+    return {"which": which}, findings or [
+        ((key,), f"{key} says nothing about a removal: a dependency is named by its dependency_id, or from and to")
+        for key in fields
+        if key in value
+    ]
+
+
+def _update_dependency(value: Any) -> tuple[Row, list[Finding]]:
+    which, fields, findings = forms.dependency_fields(value)
+    return {"which": which, "fields": fields}, findings
+
+
+def _build_constellation(value: Any) -> tuple[Row, list[Finding]]:
+    readers = {"tasks": list_within(MAX_TASKS), "dependencies": list_within(MAX_DEPENDENCIES), "clear": flag}
+    fields, findings = read_fields(value, readers)
+    tasks: list[Row] = []
+    dependencies: list[Row] = []
+    for part, read_one, rows in (("tasks", _new_task, tasks), ("dependencies", _add_dependency, dependencies)):
+        for number, given in enumerate(fields.get(part, [])):
+            row, found = read_one(given)
+            rows.append(row)
+            findings += under((part, number), found)
+            if len(findings) > MAX_FINDINGS:
+                break
+    clear = fields.get("clear", True)
+    if not (tasks or findings or (dependencies and not clear)):
+        findings.append((("tasks",), "a constellation needs at least one task"))
+    return {"tasks": tasks, "dependencies": dependencies, "clear": clear}, findings
+
+
+def list_within(limit: int) -> Reader:
+    """A list as it stands, if it has no more than `limit` items."""
+    return list_of(lambda item: item, limit)
+
+
+READERS: dict[str, Callable[[Any], tuple[Row, list[Finding]]]] = {
+    "build_constellation": _build_constellation,
+    "add_task": _add_task,
+    "remove_task": _remove_task,
+    "update_task": _update_task,
+    "add_dependency": _add_dependency,
+    "remove_dependency": _remove_dependency,
+    "update_dependency": _update_dependency,
+}
+
+
+# Replan rules
+
+
+def _is_on(value: Any) -> bool:
+    if not flag(value):
+        raise Misfit("false does nothing; leave it out")
+    return True
+
+
+def _reason(value: Any) -> str:
+    """Why a run is called a failure."""
+    if not text(MAX_PROSE)(value):
+        raise Misfit("is empty; it says why the run is called a failure")
+    return value
+
+
+RULE_READERS: dict[str, Reader] = {
+    "name": text(MAX_NAME),
+    "when": mapping,
+    "times": whole(1, MAX_TIMES),
+    "reason": text(MAX_PROSE),
+    "edit": list_within(MAX_ITEMS),
+    "finish": _is_on,
+    "fail": _reason,
+    "restart": _is_on,
+}
+WHEN_READERS: dict[str, Reader] = {
+    "event": one_of(EVENTS),
+    "task": one_or_more(identifier(MAX_ID)),
+    "condition": forms.condition,
+}
+
+
+def rule(value: Any, number: int) -> tuple[Row, list[Finding]]:
+    """A rule's normal form - name, when {event, task: ids, none for any; condition}, times, reason, edit - and findings.
+
+    Beside an empty `edit` it has the one of finish, fail and restart that it does. `number` counts from 0 and names a rule
+    without a name. Operations stay as they are written, each as op and parameters; they are checked as they will be when the
+    task of the longest id that the rule names has ended.
+    """
+    fields, findings = read_fields(value, RULE_READERS)
+    when, found = read_fields(fields.get("when", {}), WHEN_READERS)
+    findings += under(("when",), found)
+    row = {
+        "name": fields.get("name") or f"rule {number + 1}",
+        "when": {"event": when.get("event", ""), "task": when.get("task", []), "condition": when.get("condition", "")},
+        "times": fields.get("times", 1),
+        "reason": fields.get("reason", ""),
+        "edit": [],
+        **{deed: fields[deed] for deed in DEEDS[1:] if deed in fields},
+    }
+    findings += _missing_of_rule(value, when, findings)
+    findings += [(("when", "condition"), said) for said in _slips_of(row["when"])]
+    longest = max(row["when"]["task"], key=len, default="task")
+    for place, each in enumerate(fields.get("edit", [])):
+        operation = read(filled(each, longest, "device"))
+        findings += under(("edit", place, *operation.place), [*operation.findings, *_in_words(operation)])
+        row["edit"].append({"op": operation.op, "parameters": written(each).parameters})
+    return row, findings
+
+
+def _in_words(operation: Operation) -> list[Finding]:
+    """Tasks that an operation would leave in words alone, which no rule does."""
+    values = operation.values
+    if operation.op == "build_constellation":
+        found: list[tuple[Path, Row]] = [(("tasks", place), each["task"]) for place, each in enumerate(values["tasks"])]
+    else:
+        found = [((), values.get("task") or values.get("fields") or {})]
+    return [((*path, "tool"), forms.NEEDS_DOING) for path, row in found if row.get("tool") == forms.IN_WORDS]
+
+
+def _slips_of(when: Row) -> list[str]:
+    """A task that failed has no result, so what its rule calls an error is one."""
+    about_errors = when["event"] == "task_failed" and ERROR in when["condition"]
+    return list(slips_in(when["condition"])) if about_errors else []
+
+
+def deed_of(rule: Mapping[str, Any]) -> str:
+    """Which of DEEDS a rule in normal form does."""
+    return next((deed for deed in DEEDS[1:] if rule.get(deed)), DEEDS[0])
+
+
+def filled(value: Any, task_id: str, device: str = "", depth: int = MAX_DEPTH) -> Any:
+    """What is written in a rule, with the task that ended in the place of ENDED_TASK and its device in that of ITS_DEVICE."""
+    if isinstance(value, str):
+        return value.replace(ENDED_TASK, task_id).replace(ITS_DEVICE, device)
+    if isinstance(value, Mapping) and depth:
+        return {key: filled(inner, task_id, device, depth - 1) for key, inner in value.items()}
+    return [filled(inner, task_id, device, depth - 1) for inner in value] if isinstance(value, list) and depth else value
+
+
+def _missing_of_rule(value: Any, when: Row, findings: list[Finding]) -> list[Finding]:
+    if not isinstance(value, Mapping):
+        return []
+    missing: list[Finding] = []
+    if "event" not in when and not any(path[:1] == ("when",) for path, _ in findings):
+        missing.append((("when",), f"a rule needs an event: one of {', '.join(EVENTS)}"))
+    does = [deed for deed in DEEDS if value.get(deed) not in (None, [])]
+    if len(does) > 1:
+        missing.append(((does[1],), f"a rule does one thing, and here are {' and '.join(does)}; make a rule of each"))
+    if not does and not any(path == ("edit",) for path, _ in findings):
+        missing.append((("edit",), "a rule needs something to do: operations to apply (edit), or finish, fail or restart"))
+    return missing

@@ -1,0 +1,323 @@
+"""Plan files: YAML or JSON to tasks, dependencies and replan rules in their normal form. Pure.
+
+Every problem is found before any is reported, and each names its line and key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from constellations import conditions
+from constellations.editor.apply import unknown_devices
+from constellations.editor.draft import Devices
+from constellations.errors import CycleFound, PlanRejected
+from constellations.graph import Graph
+from constellations.plan import documents, operations
+from constellations.plan import tasks as forms
+from constellations.plan.documents import Document, Unreadable
+from constellations.plan.operations import MAX_DEPENDENCIES, MAX_TASKS, list_within
+from constellations.plan.tasks import MAX_NAME, TASK_DEFAULTS
+from constellations.plan.values import (
+    MAX_ID,
+    Finding,
+    Hints,
+    Path,
+    Reader,
+    Row,
+    identifier,
+    key_text,
+    kind_of,
+    list_of,
+    read_fields,
+    text,
+    under,
+)
+
+__all__ = ["TASK_DEFAULTS", "Plan", "absent", "copied_by", "located", "parse", "read_value"]
+
+MAX_RULES = 100
+MAX_ADDED = 100_000
+"""Tasks that rules may add, as far as other rules can name them."""
+MAX_PROBLEMS = 1_000
+"""Problems that are looked for and reported."""
+NOTHING_TO_REPLACE = (
+    "replaces is for a task that an edit adds in the place of one that has FAILED or was cancelled; "
+    "when a plan begins nothing has: leave it out"
+)
+
+FENCED = "the ``` lines are no part of a plan: leave them out"
+
+PLAN_READERS: dict[str, Reader] = {
+    "name": text(MAX_NAME),
+    "tasks": list_within(MAX_TASKS),
+    "dependencies": list_within(MAX_DEPENDENCIES),
+    "replan": list_within(MAX_RULES),
+    "absent": list_of(identifier(MAX_ID), MAX_TASKS),
+}
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a plan file says, in normal form (forms.TASK_DEFAULTS, forms.DEPENDENCY_DEFAULTS, operations.rule)."""
+
+    name: str = ""
+    tasks: list[Row] = field(default_factory=list)
+    dependencies: list[Row] = field(default_factory=list)
+    rules: list[Row] = field(default_factory=list)
+
+
+def parse(
+    text: str | bytes, source: str = "plan", devices: Devices | None = None, in_words: bool = False
+) -> Plan:  # fmt: skip
+    """Raises PlanRejected with every problem; `source` is what its message calls the text.
+
+    With `devices` each task, and each operation of a rule, that asks for one which is not there is a problem, too.
+    `in_words`: tasks may say that they are in words alone, as what was imported does.
+    """
+    try:
+        document = documents.read(text)
+    except Unreadable as error:
+        said = FENCED if _is_fence(text, error.line) else str(error)
+        raise PlanRejected([_problem(error.line, error.path, said)], source) from error
+    plan, findings = read_value(document.value, in_words)
+    findings = [*document.repeated, *findings]
+    if devices is not None:
+        findings += unknown_devices(plan.tasks, devices)
+    if devices is not None and not findings:
+        findings += _unknown_devices_of_rules(document.value, devices)
+    if findings:
+        raise PlanRejected(located(document, findings), source)
+    return plan
+
+
+def _is_fence(text: str | bytes, number: int | None) -> bool:
+    """Whether a line, from 1, begins or ends a code block."""
+    if number is None:
+        return False
+    lines = (text if isinstance(text, bytes) else text.encode(errors="replace")).split(b"\n", number)
+    return any(line.lstrip().startswith(b"```") for line in lines[number - 1 : number])
+
+
+def _unknown_devices_of_rules(value: Row, devices: Devices) -> Iterator[Finding]:
+    """Devices that the rules of a plan, a good one otherwise, ask for. What a placeholder stands for is not known yet."""
+    for number, rule in enumerate(value.get("replan") or ()):
+        for place, written in enumerate(rule.get("edit") or ()):
+            operation = operations.read(operations.filled(written, "task"))
+            way: Path = ("replan", number, "edit", place, *operation.place)
+            for path, row in _rows_of(operation):
+                fields: Row = {key: row.get(key, usual) for key, usual in TASK_DEFAULTS.items()}
+                if "{" not in fields["wanted_device"]:
+                    yield from (((*way, *path, *found[2:]), message) for found, message in unknown_devices([fields], devices))
+
+
+def _rows_of(operation: operations.Operation) -> Iterator[tuple[Path, Row]]:
+    """What an operation says of tasks, and where in its parameters."""
+    values = operation.values
+    if operation.op in ("add_task", "update_task") and not operation.findings:
+        yield (), values["fields"] if "fields" in values else values["task"]
+    if operation.op == "build_constellation" and not operation.findings:
+        yield from ((("tasks", number), entry["task"]) for number, entry in enumerate(values["tasks"]))
+
+
+def located(document: Document, findings: list[Finding]) -> list[dict[str, Any]]:
+    """Findings as problems with their lines, the first MAX_PROBLEMS of them."""
+    shown = dict.fromkeys(findings[:MAX_PROBLEMS])
+    problems = [_problem(document.line(path), path, message) for path, message in shown]
+    problems.sort(key=lambda problem: problem["line"] or 0)
+    if len(findings) > MAX_PROBLEMS:
+        problems.append(_problem(None, (), f"and more: the first {MAX_PROBLEMS:,} problems are shown"))
+    return problems
+
+
+def _problem(line: int | None, path: Path, message: str) -> dict[str, Any]:
+    return {"line": line, "key": key_text(path), "message": message}
+
+
+def read_value(value: Any, in_words: bool = False) -> tuple[Plan, list[Finding]]:
+    """The plan that a value is, as far as it is one, and everything that keeps it from being one."""
+    if value is None:
+        return Plan(), [((), "the plan is empty: give it a list of tasks")]
+    if not isinstance(value, dict):
+        said = "; what is said in words is a request" if isinstance(value, str) else ""
+        return Plan(), [((), f"a plan is an object with a list of tasks, not {kind_of(value)}{said}")]
+    fields, found = read_fields(value, PLAN_READERS)
+    findings = [*documents.flaws(value), *found]
+    if not fields.get("tasks") and not any(path == ("tasks",) for path, _ in findings):
+        findings.append((("tasks",), "a plan needs at least one task"))
+    plan = Plan(name=fields.get("name", ""))
+    findings += islice(_parts(plan, fields, in_words), MAX_PROBLEMS + 1)
+    return plan, findings
+
+
+def _parts(plan: Plan, fields: Row, in_words: bool) -> Iterator[Finding]:
+    """Reads all of a plan into `plan`; it is complete when this has ended without a finding."""
+    edges = _Edges(plan.dependencies)
+    yield from _read_tasks(plan, edges, fields.get("tasks", []), in_words)
+    yield from _read_dependencies(edges, fields.get("dependencies", []))
+    yield from edges.check([task["task_id"] for task in plan.tasks])
+    yield from _replacements(plan)
+    yield from _read_rules(plan, fields.get("replan", []))
+    yield from _strangers(plan, edges, set(fields.get("absent", ())))
+
+
+def _read_tasks(plan: Plan, edges: _Edges, written: Iterable[Any], in_words: bool) -> Iterator[Finding]:
+    first: dict[str, int] = {}
+    for number, value in enumerate(written):
+        row, after, found = forms.task(value, in_words)
+        yield from under(("tasks", number), found)
+        plan.tasks.append(row)
+        task_id = row["task_id"]
+        if task_id and first.setdefault(task_id, number) != number:
+            yield (
+                ("tasks", number, "task_id"),
+                f"there is a task {task_id} already, tasks[{first[task_id]}]: give one of them another id",
+            )
+        for place, upstream in enumerate(after if task_id else ()):
+            dependency, _ = forms.dependency({"from": upstream, "to": task_id})
+            edges.add(dependency, ("tasks", number, "after", place))
+
+
+def _replacements(plan: Plan) -> Iterator[Finding]:
+    """Tasks that would stand in for another one: when a plan begins, nothing has ended that they could make good."""
+    for number, task in enumerate(plan.tasks):
+        if task["replaces"]:
+            yield ("tasks", number, "replaces"), NOTHING_TO_REPLACE
+
+
+def _read_dependencies(edges: _Edges, written: Iterable[Any]) -> Iterator[Finding]:
+    for number, value in enumerate(written):
+        row, found = forms.dependency(value)
+        yield from under(("dependencies", number), found)
+        if row["from"] and row["to"]:
+            edges.add(row, ("dependencies", number))
+
+
+def _read_rules(plan: Plan, written: Iterable[Any]) -> Iterator[Finding]:
+    names: set[str] = set()
+    for number, value in enumerate(written):
+        row, found = operations.rule(value, number)
+        yield from under(("replan", number), found)
+        if row["name"] in names:
+            yield ("replan", number, "name"), f"there is a rule called {row['name']} already"
+        names.add(row["name"])
+        plan.rules.append(row)
+
+
+@dataclass(slots=True)
+class _Edges:
+    """The dependencies of a plan and where each is written."""
+
+    rows: list[Row]
+    paths: list[Path] = field(default_factory=list)
+
+    def add(self, row: Row, path: Path) -> None:
+        self.rows.append(row)
+        self.paths.append(path)
+
+    def check(self, task_ids: list[str]) -> Iterator[Finding]:
+        """Ends that do not exist, self-loops, repetitions, cycles."""
+        known = set(task_ids)
+        hint = Hints(known)
+        good: dict[tuple[str, str], Path] = {}
+        names: set[str] = set()
+        for row, path in zip(self.rows, self.paths, strict=True):
+            ends = row["from"], row["to"]
+            problem = _end_problem(ends, known, hint) or _repetition(row, ends in good, names)
+            names.add(row["dependency_id"])
+            if problem:
+                yield path, problem
+            else:
+                good[ends] = path
+        yield from _cycles(task_ids, good)
+
+
+def _end_problem(ends: tuple[str, str], known: set[str], hint: Hints) -> str:
+    if ends[0] == ends[1]:
+        return f"{ends[0]} would wait for itself: take it out"
+    missing = [end for end in ends if end not in known]
+    return f"there is no task {missing[0]}{hint(missing[0])}" if missing else ""
+
+
+def _repetition(row: Row, is_there: bool, names: set[str]) -> str:
+    if is_there:
+        return f"{row['to']} waits for {row['from']} already"
+    return f"there is a dependency {row['dependency_id']} already" if row["dependency_id"] in names else ""
+
+
+def _cycles(task_ids: list[str], edges: dict[tuple[str, str], Path]) -> list[Finding]:
+    """One cycle, at whichever of its dependencies is written last."""
+    try:
+        Graph.build(task_ids, edges)
+    except CycleFound as error:
+        members = set(zip(error.path, error.path[1:], strict=False))
+        last = [path for ends, path in edges.items() if ends in members][-1]
+        return [(last, f"{error}; take one of these dependencies out")]
+    return []
+
+
+def _strangers(plan: Plan, edges: _Edges, away: set[str]) -> Iterator[Finding]:
+    """Tasks that conditions and rules name and that neither the plan nor a rule adds; `away` are those that rules may name."""
+    known = {task["task_id"] for task in plan.tasks}
+    hint = Hints(known)
+    for row, path in zip(edges.rows, edges.paths, strict=True):
+        yield from _unknown_reads(row["condition"], known, (*path, "condition"), hint)
+    known |= away | _added(plan.rules, frozenset(known))
+    for number, rule in enumerate(plan.rules):
+        path = ("replan", number, "when")
+        for task_id in rule["when"]["task"]:
+            if task_id not in known:
+                yield (*path, "task"), f"there is no task {task_id}{hint(task_id)}"
+        yield from _unknown_reads(rule["when"]["condition"], known, (*path, "condition"), hint)
+        for place, source in copied_by(rule):
+            if source not in known:
+                yield ("replan", number, "edit", place, "add_task", "copy"), f"there is no task {source}{hint(source)}"
+
+
+def copied_by(rule: Row) -> Iterator[tuple[int, str]]:
+    """(place in the rule's edit, id of a task that is copied there); what any task may be is not among them."""
+    for place, operation in enumerate(rule["edit"]):
+        source = operation["parameters"].get("copy") if isinstance(operation["parameters"], dict) else None
+        if operation["op"] == "add_task" and isinstance(source, str):
+            ended = rule["when"]["task"] or ([] if operations.ENDED_TASK in source else [""])
+            yield from ((place, named) for named in dict.fromkeys(operations.filled(source, task_id) for task_id in ended))
+
+
+def _unknown_reads(condition: str, known: set[str], path: Path, hint: Hints) -> Iterator[Finding]:
+    for task_id in sorted(_reads(condition) - known):
+        yield path, f"it reads the result of {task_id}, and there is no such task{hint(task_id)}"
+
+
+def _reads(condition: str) -> set[str]:
+    return conditions.tasks_read(condition) if "results" in condition else set()
+
+
+def absent(plan: Plan) -> list[str]:
+    """Ids that a good plan's rules wait for, read or copy, though no task has them: those have gone, or are to come."""
+    planned = {task["task_id"] for task in plan.tasks}
+    named = {task_id for rule in plan.rules for task_id in _named_by(rule)}
+    return sorted(named - planned - _added(plan.rules, planned))
+
+
+def _named_by(rule: Row) -> Iterator[str]:
+    yield from (*rule["when"]["task"], *_reads(rule["when"]["condition"]))
+    yield from (source for _, source in copied_by(rule))
+
+
+def _added(rules: Iterable[Row], planned: Collection[str]) -> set[str]:
+    return set(islice((task_id for rule in rules for task_id in _added_by(rule, planned)), MAX_ADDED))
+
+
+def _added_by(rule: Row, planned: Collection[str]) -> Iterator[str]:
+    """Ids of the tasks that a rule may add; one that names no tasks may fire for any that is planned."""
+    for operation in rule["edit"]:
+        parameters = operation["parameters"]
+        if operation["op"] == "add_task" and isinstance(parameters, dict):
+            written = str(parameters.get("task_id", ""))
+            ended = rule["when"]["task"] or planned if operations.ENDED_TASK in written else [""]
+            yield from (operations.filled(written, task_id) for task_id in ended)
+        elif operation["op"] == "build_constellation" and isinstance(parameters, dict):
+            tasks = parameters.get("tasks")
+            yield from (str(task.get("task_id")) for task in tasks or () if isinstance(task, dict))

@@ -1,0 +1,180 @@
+"""Steps and phases of a task: their normal form, and what keeps them from having one. Pure.
+
+A step is written by its one telling key (`say: text`) or, where a plan was read before, in its normal form, which has `do`
+instead; both come out the same. Findings lead to the part as it is written: phases[1].steps[3].recover[0].expct.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+from agents.crews.script import DELEGATIONS
+from constellations.plan import calls
+from constellations.plan.calls import STEPS, prose
+from constellations.plan.step_keys import (
+    ALL_WRITTEN,
+    DEFAULTS,
+    EXPECTED,
+    INNER,
+    MAX_STEPS,
+    NEEDED,
+    NORMAL,
+    RENAMED,
+    TELLING,
+    WAIT_S,
+    WRITTEN,
+    above_zero,
+    steps_there,
+)
+from constellations.plan.values import (
+    SHOWN,
+    Finding,
+    Path,
+    Reader,
+    Row,
+    did_you_mean,
+    kind_of,
+    list_of,
+    one_of,
+    read_fields,
+    under,
+)
+
+__all__ = ["READERS", "STEPS", "phases"]
+
+MAX_PHASES = 100
+"""Phases of a task."""
+
+PHASE_READERS: dict[str, Reader] = {"description": prose, "expected_duration": above_zero, "steps": steps_there}
+READERS: dict[str, Reader] = {"steps": steps_there, "phases": list_of(lambda phase: phase, MAX_PHASES)}
+"""What the keys of a task take here; what is in them is read by `phases`."""
+
+
+def phases(fields: Row) -> tuple[list[Row], list[Finding]]:
+    """The phases that a task's `steps` or `phases` are, and findings; `steps` are one phase without a description."""
+    reading = _Reading()
+    if "steps" in fields:
+        steps = reading.steps(("steps",), fields["steps"], 0)
+        return [{"description": "", "expected_duration": None, "steps": steps}], reading.findings
+    written = fields["phases"]
+    rows = [reading.phase(("phases", place), value, len(written)) for place, value in enumerate(written)]
+    return rows, reading.findings
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The steps of one task while they are read: how many they are, and what is wrong where."""
+
+    findings: list[Finding] = field(default_factory=list)
+    count: int = 0
+
+    def find(self, path: Path, message: str) -> None:
+        self.findings.append((path, message))
+
+    def fields(self, path: Path, value: Any, readers: Mapping[str, Reader]) -> Row:
+        fields, found = read_fields(value, readers)
+        self.findings += under(path, found)
+        return fields
+
+    def phase(self, path: Path, value: Any, of: int) -> Row:
+        """One of `of` phases. A description may be missing where there is one phase only."""
+        if isinstance(value, str) or (isinstance(value, Mapping) and value.get("steps") is None):
+            self.find(path, "a phase needs steps")
+        fields = {} if isinstance(value, str) else self.fields(path, value, PHASE_READERS)
+        description = fields.get("description", "")
+        if isinstance(value, Mapping) and not value.get("description") and of > 1:
+            self.find(path, "a phase needs a description where there are several")
+        steps = self.steps((*path, "steps"), fields.get("steps", ()), 0)
+        return {"description": description, "expected_duration": fields.get("expected_duration"), "steps": steps}
+
+    def steps(self, path: Path, written: Sequence[Any], depth: int, recovering: bool = False) -> list[Row]:
+        """`depth` is how many agents have delegated so far."""
+        rows: list[Row] = []
+        for place, value in enumerate(written):
+            self.count += 1
+            if self.count > MAX_STEPS:
+                if self.count == MAX_STEPS + 1:
+                    self.find((*path, place), f"is one step too many; {MAX_STEPS:,} are allowed in a task")
+                break
+            rows.append(self.step((*path, place), value, depth, recovering))
+        return rows
+
+    def step(self, path: Path, value: Any, depth: int, recovering: bool) -> Row:
+        """A step in normal form; an empty row where nobody can say what it does."""
+        do = self._kind(path, value)
+        if recovering and do not in ("call", ""):
+            self.find(path, "only calls recover: a command or a tool")
+        if not do or (recovering and do != "call"):
+            return {}
+        before = len(self.findings)
+        inner, fields = self._fields(path, do, value)
+        if len(self.findings) == before:
+            self._check_whole(inner, do, fields)
+        if do == "call":
+            self._call(path, fields, depth, recovering)
+        elif do == "delegate":
+            fields["steps"] = self._delegated((*inner, "steps"), fields.get("steps", ()), depth + 1)
+        return {"do": do, **deepcopy(DEFAULTS[do]), **fields}
+
+    def _kind(self, path: Path, value: Any) -> str:
+        """What a step does; empty, with a finding, where it says nothing or more than one thing."""
+        if not isinstance(value, Mapping):
+            self.find(path, f"a step is an object with one of {', '.join(TELLING)}, not {kind_of(value)}")
+            return ""
+        if value.get("do") is not None:
+            return self.fields(path, {"do": value["do"]}, {"do": one_of(tuple(DEFAULTS))}).get("do", "")
+        told = [key for key in TELLING if value.get(key) is not None]
+        if len(told) == 1:
+            return TELLING[told[0]]
+        if told:
+            self.find(path, f"a step does one thing, and here are {', '.join(told)}")
+        elif strange := [key for key in value if key not in ALL_WRITTEN]:
+            word = str(strange[0])[:SHOWN]
+            self.find((*path, strange[0]), f"there is no step {word}{did_you_mean(word, TELLING)}")
+        else:
+            self.find(path, f"a step has one of {', '.join(TELLING)}; this one has none")
+        return ""
+
+    def _fields(self, path: Path, do: str, value: Mapping) -> tuple[Path, Row]:
+        """The fields of the normal form, less defaults, and where those of the telling key's object are written."""
+        is_normal = value.get("do") is not None
+        fields = self.fields(path, value, {"do": str, **NORMAL[do]} if is_normal else WRITTEN[do])
+        if do == "call":
+            self.findings += under(path, calls.call(fields, "step"))
+        elif is_normal:
+            return path, fields
+        elif do in INNER:
+            path = (*path, do)
+            fields |= self.fields(path, fields.pop(do, {}), INNER[do])
+        elif do in RENAMED and do in fields:
+            fields[RENAMED[do]] = fields.pop(do)
+        fields.pop("observe", None)
+        return path, fields
+
+    def _check_whole(self, path: Path, do: str, fields: Row) -> None:
+        for key in NEEDED.get(do, ()):
+            if key not in fields:
+                self.find(path, f"`{key}` is missing")
+        if do != "wait":
+            return
+        if ("seconds" in fields) == bool(fields.get("for")):
+            self.find(path, "a wait has either `seconds` or `for`")
+        elif "seconds" in fields and fields.get("timeout", WAIT_S) != WAIT_S:
+            self.find((*path, "timeout"), "only a wait for a call-back (`for`) has a timeout")
+
+    def _call(self, path: Path, fields: Row, depth: int, recovering: bool) -> None:
+        if "expect" in fields:
+            fields["expect"] = self.fields((*path, "expect"), fields["expect"], EXPECTED)
+        if recovering and fields.get("recover"):
+            self.find((*path, "recover"), "a call that recovers has no recover of its own")
+        elif fields.get("recover"):
+            fields["recover"] = self.steps((*path, "recover"), fields["recover"], depth, recovering=True)
+
+    def _delegated(self, path: Path, written: Sequence[Any], depth: int) -> list[Row]:
+        if depth > DELEGATIONS:
+            self.find(path, f"agents would delegate {depth} deep; {DELEGATIONS} are allowed")
+            return []
+        return self.steps(path, written, depth)

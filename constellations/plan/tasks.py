@@ -1,0 +1,317 @@
+"""The normal forms of tasks and dependencies, and what keeps a value from having one. Pure.
+
+A plan, an edit and a rule say the same things in the same words, so all are read here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from constellations.plan import calls, guards, steps
+from constellations.plan.calls import COMMAND, MAX_SECONDS, MAX_WORD, SHELL, condition, prose
+from constellations.plan.steps import STEPS
+from constellations.plan.values import (
+    MAX_ID,
+    Finding,
+    Reader,
+    Row,
+    flag,
+    identifier,
+    kind_of,
+    list_of,
+    mapping,
+    number,
+    one_of,
+    one_or_more,
+    read_fields,
+    text,
+    whole,
+)
+
+PRIORITIES = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
+TYPES = ("UNCONDITIONAL", "COMPLETION_ONLY", "SUCCESS_ONLY", "CONDITIONAL")
+ON_LOST = ("retry", "fail", "ask")
+
+MAX_NAME = 200
+MAX_DEPENDENCY_ID = 250
+"""Characters, as the columns have them."""
+MAX_ATTEMPTS = 100
+
+TASK_DEFAULTS: Row = {
+    "task_id": "",
+    "name": "",
+    "description": "",
+    "tips": [],
+    "wanted_device": "",
+    "device_type": "",
+    "capabilities": [],
+    "not_device": [],
+    "tool": "command",
+    "arguments": {},
+    "priority": 1,
+    "timeout": None,
+    "deadline": None,
+    "max_attempts": 1,
+    "backoff": 1.0,
+    "confirm": False,
+    "phases": [],
+    "policies": [],
+    "progress": {},
+    "on_lost": "retry",
+    "replaces": "",
+}
+"""A task's normal form. `name` becomes its task_id; times are in seconds; priority is a place in PRIORITIES.
+
+A task in steps has the tool STEPS, no arguments, and phases: [{description, expected_duration, steps}] (step_keys.DEFAULTS).
+"""
+
+IN_WORDS = ""
+"""The tool of a task in words alone: it cannot start until it is given a command, a tool or steps."""
+NEEDS_DOING = "a task needs a command, a tool or steps; one in words alone needs a language model"
+
+DEPENDENCY_DEFAULTS: Row = {
+    "dependency_id": "",
+    "from": "",
+    "to": "",
+    "type": "SUCCESS_ONLY",
+    "condition": "",
+    "description": "",
+}
+"""A dependency's normal form. `dependency_id` becomes from>to."""
+
+
+def priority(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(PRIORITIES):
+        return value
+    return PRIORITIES.index(one_of(PRIORITIES)(value))
+
+
+def device_names(value: Any) -> list[str]:
+    """Names, each once; one that is empty, as `{device}` is for a task that was on none, names nothing."""
+    return list(dict.fromkeys(filter(None, one_or_more(text(MAX_WORD))(value))))
+
+
+def or_empty(read_text: Reader) -> Reader:
+    """Also no text, which says nothing."""
+    return lambda value: value if value == "" else read_text(value)
+
+
+# Tasks
+
+TASK_READERS: dict[str, Reader] = {
+    "task_id": identifier(MAX_ID),
+    "name": text(MAX_NAME),
+    "description": prose,
+    "tips": list_of(prose),
+    "device": text(MAX_WORD),
+    "device_type": text(MAX_WORD),
+    "capabilities": list_of(text(MAX_WORD)),
+    "not_device": device_names,
+    "command": calls.command,
+    "shell": flag,
+    "tool": text(MAX_WORD),
+    "arguments": mapping,
+    "priority": priority,
+    "timeout": number(0, MAX_SECONDS, exclusive=True),
+    "deadline": number(0, MAX_SECONDS, exclusive=True),
+    "max_attempts": whole(1, MAX_ATTEMPTS),
+    "backoff": number(0, MAX_SECONDS),
+    "confirm": flag,
+    **steps.READERS,
+    "policies": guards.policies,
+    "progress": guards.progress,
+    "on_lost": one_of(ON_LOST),
+}
+AFTER = {"after": one_or_more(identifier(MAX_ID))}
+REPLACES = {"replaces": or_empty(identifier(MAX_ID))}
+"""Of a new task; who changes a task may repeat what there is."""
+ADD_READERS = TASK_READERS | AFTER | REPLACES
+NORMAL_READERS = {**{key: read for key, read in ADD_READERS.items() if key != "device"}, "wanted_device": text(MAX_WORD)}
+"""Of a task in its normal form, which has all keys: there `device` is the column wanted_device."""
+
+
+def task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Finding]]:
+    """A task's normal form, the ids it names in `after`, and findings.
+
+    `in_words`: a task whose `tool` is IN_WORDS is one; nobody means that by leaving out what it does.
+    """
+    readers = _readers_of(value)
+    fields, findings = _read(value, readers)
+    if not isinstance(value, Mapping):
+        findings = [((), f"a task is an object with a task_id and a command, a tool or steps, not {kind_of(value)}")]
+    after = fields.pop("after", [])
+    fresh: Row = {
+        "tips": [],
+        "capabilities": [],
+        "not_device": [],
+        "arguments": {},
+        "phases": [],
+        "policies": [],
+        "progress": {},
+    }
+    row = {**TASK_DEFAULTS, **fresh, **(_in_words(fields, findings) if in_words else _normal_task(fields, findings))}
+    if isinstance(value, Mapping):
+        if value.get("task_id") is None:
+            findings.append(((), "a task needs a task_id"))
+        if value.get("arguments") and not says_what_to_do(value):
+            findings.append((("arguments",), "name the tool that takes these arguments, beside them as `tool`"))
+        elif not says_what_to_do(value) and not value.keys() - readers.keys():
+            findings.append(((), NEEDS_DOING))
+    row["name"] = row["name"] or row["task_id"]
+    return row, after, findings
+
+
+def task_fields(value: Any) -> tuple[str, Row, list[Finding]]:
+    """What `update_task` is given: the task's id, the normal form of the fields to change (null: the default), findings.
+
+    Whether a task may come to be in words alone is the editor's business.
+    """
+    if isinstance(value, Mapping) and "state" in value:
+        return "", {}, [(("state",), "a task's state is not edited; it follows from what happens")]
+    if isinstance(value, Mapping) and "after" in value:
+        return "", {}, [(("after",), "after is for new tasks; add_dependency makes one that is there wait for another")]
+    fields, findings = _read(value, readers := _readers_of(value))
+    given = value if isinstance(value, Mapping) else {}
+    reset = {ALIASES.get(key, key) for key, new in given.items() if new is None and key in readers}
+    row = {key: _default(key) for key in reset if key in TASK_DEFAULTS} | _in_words(fields, findings, is_whole=False)
+    task_id = row.pop("task_id", "")
+    if not task_id and not findings:
+        findings.append(((), "which task? task_id is missing"))
+    if "name" in row:
+        row["name"] = row["name"] or task_id
+    return task_id, row, findings
+
+
+def _read(value: Any, readers: dict[str, Reader]) -> tuple[Row, list[Finding]]:
+    """The fields of a task; who gives a column's name in the place of a word is told the word."""
+    fields, findings = read_fields(value, readers)
+    if "wanted_device" in readers or not isinstance(value, Mapping) or "wanted_device" not in value:
+        return fields, findings
+    said = "there is no key wanted_device here; did you mean device?"
+    return fields, [(path, said if path == ("wanted_device",) else message) for path, message in findings]
+
+
+def _readers_of(value: Any) -> dict[str, Reader]:
+    return NORMAL_READERS if isinstance(value, Mapping) and TASK_DEFAULTS.keys() <= value.keys() else ADD_READERS
+
+
+COPY_READERS = ADD_READERS | {"copy": identifier(MAX_ID)}
+
+
+def copied_task(value: Mapping) -> tuple[Row, list[Finding]]:
+    """What a task is that is a copy of another one: {task: its id, copy: of which, fields: what is otherwise, after, findings}.
+
+    `fields` are in normal form (null: the default); `after` is None where it waits for what the other one waits for.
+    """
+    fields, findings = _read(value, COPY_READERS)
+    source, after = fields.pop("copy", ""), fields.pop("after", None)
+    task_id, row, found = task_fields({key: given for key, given in value.items() if key not in ("copy", "after")})
+    findings += [each for each in found if each not in findings]
+    if "name" in row and value.get("name") is None:
+        del row["name"]
+    return {"task": {"task_id": task_id}, "copy": source, "fields": row, "after": after}, findings
+
+
+ALIASES = {"device": "wanted_device", "steps": "phases"}
+
+
+def _default(key: str) -> Any:
+    value = TASK_DEFAULTS[key]
+    return type(value)() if isinstance(value, list | dict) else value
+
+
+def says_what_to_do(value: Mapping) -> bool:
+    return any(value.get(key) is not None for key in ("command", "tool", "steps")) or value.get("phases", []) not in (None, [])
+
+
+def _normal_task(fields: Row, findings: list[Finding], is_whole: bool = True) -> Row:
+    """Plan words to columns: `device` to wanted_device, `command` and `steps` to the tools of these names."""
+    row = dict(fields)
+    if "device" in row:
+        row["wanted_device"] = row.pop("device")
+    if row.get("wanted_device") and row["wanted_device"] in row.get("not_device", ()):
+        findings.append((("not_device",), f"the task is to run on {row['wanted_device']}, and here it must not"))
+    if "steps" in row or row.get("phases"):
+        return _in_steps(row, findings)
+    findings += calls.call(row, "task", is_whole)
+    if row.get("tool") == STEPS and not findings:
+        findings.append((("tool",), "the tool steps is for a task in steps, and this one has none"))
+    if "tool" in row:
+        row["phases"] = []
+    return row
+
+
+def _in_words(fields: Row, findings: list[Finding], is_whole: bool = True) -> Row:
+    """As `_normal_task`, but that a task may say it is in words alone."""
+    if fields.get("tool") != IN_WORDS or any(fields.get(key) for key in (COMMAND, "arguments", "steps", "phases")):
+        return _normal_task(fields, findings, is_whole)
+    others = {key: value for key, value in fields.items() if key not in (COMMAND, "tool", "steps")}
+    return {**_normal_task(others, findings, is_whole), "tool": IN_WORDS, "arguments": {}, "phases": []}
+
+
+def _in_steps(row: Row, findings: list[Finding]) -> Row:
+    """A task with steps or phases, which may say in normal form that its tool is STEPS and has no arguments."""
+    written = "steps" if "steps" in row else "phases"
+    if written == "steps" and row.get("phases"):
+        findings.append((("phases",), "a task has steps or phases, not both"))
+    for other in (COMMAND, SHELL, "tool", "arguments"):
+        if row.get(other, STEPS) not in (STEPS, {}, False):
+            findings.append(((other,), f"a task has {written} or a {COMMAND} or tool, not both: {other} beside {written}"))
+    phases, found = steps.phases(row)
+    findings += found
+    plain = {key: value for key, value in row.items() if key not in ("steps", COMMAND, SHELL)}
+    return {**plain, "tool": STEPS, "arguments": {}, "phases": phases}
+
+
+# Dependencies
+
+DEPENDENCY_READERS: dict[str, Reader] = {
+    "dependency_id": text(MAX_DEPENDENCY_ID),
+    "from": identifier(MAX_ID),
+    "to": identifier(MAX_ID),
+    "type": one_of(TYPES),
+    "condition": condition,
+    "description": prose,
+}
+
+
+def dependency(value: Any) -> tuple[Row, list[Finding]]:
+    """A dependency's normal form and findings. With a condition and no type it is CONDITIONAL."""
+    fields, findings = read_fields(value, DEPENDENCY_READERS)
+    if not isinstance(value, Mapping):
+        findings = [((), f"a dependency is an object with `from` and `to`, not {kind_of(value)}")]
+    row = {**DEPENDENCY_DEFAULTS, **fields}
+    if row["condition"] and "type" not in fields:
+        row["type"] = "CONDITIONAL"
+    row["dependency_id"] = row["dependency_id"] or f"{row['from']}>{row['to']}"
+    if isinstance(value, Mapping):
+        findings += [((), f"a dependency needs `{end}`") for end in ("from", "to") if value.get(end) is None]
+        if not any(path[:1] in (("type",), ("condition",)) for path, _ in findings):
+            findings += dependency_findings(row)
+    return row, findings
+
+
+def dependency_findings(row: Row) -> list[Finding]:
+    """Whether type and condition go together."""
+    if row["type"] == "CONDITIONAL" and not row["condition"]:
+        return [((), "a CONDITIONAL dependency needs a condition")]
+    if row["type"] != "CONDITIONAL" and row["condition"]:
+        return [(("condition",), f"only a CONDITIONAL dependency has a condition; this one is {row['type']}")]
+    return []
+
+
+def dependency_fields(value: Any) -> tuple[Row, Row, list[Finding]]:
+    """What names a dependency (its id, or from and to), the fields to change (null: the default), findings."""
+    fields, findings = read_fields(value, DEPENDENCY_READERS)
+    given = value if isinstance(value, Mapping) else {}
+    which: Row = {key: name for key in ("dependency_id", "from", "to") if (name := fields.pop(key, ""))}
+    changed = ("type", "condition", "description")
+    fields = {key: DEPENDENCY_DEFAULTS[key] for key in changed if key in given and given[key] is None} | fields
+    if not findings and not ("dependency_id" in which or {"from", "to"} <= which.keys()):
+        findings.append(((), "which dependency? give its dependency_id, or from and to"))
+    if fields.get("condition") and "type" not in fields:
+        fields["type"] = "CONDITIONAL"
+    elif fields.get("type", "CONDITIONAL") != "CONDITIONAL":
+        fields.setdefault("condition", "")
+    return which, fields, findings

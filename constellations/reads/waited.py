@@ -1,0 +1,32 @@
+"""How long the tasks of a constellation were ready and did not run, as its result says when it closes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from agents.streams.statements import cursor, store
+from agents.streams.turn import Turn
+from constellations.machines import TASK
+
+READY = "PENDING"
+RECORDED = (
+    "SELECT coalesce(sum(spent), 0) FROM agents_transition WHERE machine = %s AND from_state = %s"
+    " AND subject_id IN (SELECT id FROM constellations_task WHERE constellation_id = %s)"
+)
+
+
+def waited_s(constellation: int, turn: Turn) -> float:
+    """Seconds of all its tasks together: what is recorded, and what this turn is about to record."""
+    recorded = store().execute(cursor(), RECORDED, (TASK.name, READY, constellation)).fetchone()[0]
+    return recorded + sum(
+        told["spent"] for told in _steps_of(turn) if (told["machine"], told["from_state"]) == (TASK.name, READY)
+    )
+
+
+def _steps_of(turn: Turn) -> Iterator[dict[str, Any]]:
+    """The transitions of a turn that is not recorded yet."""
+    for draft in turn.drafts:
+        if draft.type == "state_changed":
+            yield draft.data
+        yield from draft.data.get("transitions", ())

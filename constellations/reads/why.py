@@ -1,0 +1,258 @@
+"""Why a task is not running: one explanation, computed from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from agents.engine.leases import LEASE_S
+from agents.machines import ACTOR
+from agents.models import Actor, Device, Loop, Runner
+from agents.reads.agents import below
+from agents.streams.tables import Fields
+from constellations import conditions
+from constellations.editor.draft import is_skipped
+from constellations.live.rows import Edge, Node, verdict
+from constellations.machines.task import ENDED
+from constellations.models import Attempt, Dependency, Task
+from constellations.plan.fitting import DEVICE_FIELDS, fits, why_none_fits
+from constellations.plan.tasks import IN_WORDS
+from constellations.reads.progress import same_stream, waiting_approvals
+from constellations.runs.placing import SESSION_LIMIT
+
+SHOWN = 20
+"""Upstream tasks, or devices, that an explanation lists."""
+ERROR_SHOWN = 500
+"""Characters of an error that the sentence has; `fields` has all of it."""
+EDGES = 10_000
+"""Dependencies of one task that are looked at."""
+KINDS = (
+    "running", "ended", "cancelled", "in_words", "dependency", "condition_unknown", "condition_false", "approval", "callback",
+    "waits", "resources", "paused", "retry", "no_runner", "no_device", "device_offline", "device_draining", "device_full",
+    "limit", "starting",
+)  # fmt: skip
+"""`in_words`: it says in words alone what to do. `callback`: somebody outside has to report. `waits`: its agent awaits
+something else. `starting`: nothing holds it back.
+"""
+NEEDS = "needs a model or a command"
+NO_RUNNER = "no runner lives: start one, for example with `manage.py up`"
+
+
+def why(task: Task) -> Fields:
+    """{"kind": one of KINDS, "text": a sentence, "fields": what it is about}; to be read inside `consistent_read`.
+
+    Where no runner lives, that is said of every task that has not ended, whatever else it waits for.
+    """
+    found = _explanation(task)
+    if task.state in ENDED or found["kind"] == "no_runner" or _runner_lives():
+        return found
+    if found["kind"] in ("running", "starting"):
+        begun = f"{task.task_id} has begun attempt {task.attempt}, and " if task.state == "RUNNING" else ""
+        return told("no_runner", f"{begun}{NO_RUNNER}")
+    return {**found, "text": f"{found['text']}; besides, {NO_RUNNER}", "fields": {**found["fields"], "no_runner": True}}
+
+
+def _explanation(task: Task) -> Fields:
+    row = {"state": task.state, "reason": task.reason}
+    if task.state == "RUNNING":
+        return (
+            _approval(task) or _awaits(task) or _short(task) or told("running", f"{task.task_id} runs, attempt {task.attempt}")
+        )
+    if task.state == "WAITING_DEPENDENCY" or is_skipped(row):
+        found = _dependencies(task) or told("starting", "all it waits for has ended; its session is about to take that up")
+        then = f"; then it {NEEDS}" if task.tool == IN_WORDS and task.state == "WAITING_DEPENDENCY" else ""
+        return {**found, "text": found["text"] + then}
+    if task.state == "CANCELLED":
+        return told("cancelled", task.reason or "it was cancelled")
+    if task.state != "PENDING":
+        because = f": {_beginning(task.error)}" if task.error else ""
+        return told("ended", f"{task.task_id} has ended ({task.state}){because}", state=task.state, error=task.error)
+    reasons = (reason(task) for reason in REASONS)
+    nothing = told("starting", "nothing holds it back; it starts when its session's runner comes to it")
+    return next((each for each in reasons if each is not None), nothing)
+
+
+def _beginning(error: str) -> str:
+    return error if len(error) <= ERROR_SHOWN else f"{error[:ERROR_SHOWN]} ..."
+
+
+def told(kind: str, text: str, /, **fields: Any) -> Fields:
+    return {"kind": kind, "text": text, "fields": fields}
+
+
+# What it waits for
+
+
+def _dependencies(task: Task) -> Fields | None:
+    """The dependency that decided it can never start, else all that do not hold yet."""
+    edges = [_edge(row, task) for row in _incoming(task)]
+    results = _results(task, edges)
+    judged = [(edge, *verdict(edge, results)) for edge in edges]
+    for edge, holds, reason in judged:
+        if holds is False:
+            return _never(edge, reason)
+    unmet = [edge.up.row for edge, holds, _ in judged if holds is None]
+    if not unmet:
+        return None
+    names = [f"{row['task_id']} ({row['state']})" for row in unmet]
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    waits_for = [{"task_id": row["task_id"], "state": row["state"]} for row in unmet[:SHOWN]]
+    return told("dependency", f"waits for {', '.join(names[:SHOWN])}{more}", waits_for=waits_for, total=len(unmet))
+
+
+def _incoming(task: Task) -> list[Dependency]:
+    rows = same_stream(Dependency.objects.filter(constellation=task.constellation_id, downstream=task), task.pk)
+    return list(rows.select_related("upstream").order_by("id")[:EDGES])
+
+
+def _edge(row: Dependency, task: Task) -> Edge:
+    up = row.upstream
+    upstream = {"task_id": up.task_id, "state": up.state, "reason": up.reason, "result": up.result}
+    fields = {"dependency_id": row.dependency_id, "type": row.type, "condition": row.condition}
+    return Edge(fields, Node(upstream), Node({"task_id": task.task_id}))
+
+
+def _results(task: Task, edges: list[Edge]) -> dict[str, Any]:
+    """Results that the conditions read beside those of their own upstreams."""
+    names = {edge.up.key for edge in edges}
+    for edge in edges:
+        names |= conditions.tasks_read(edge.row["condition"]) if edge.row["condition"] else set()
+    rows = Task.objects.filter(constellation=task.constellation_id, task_id__in=names, result__isnull=False)
+    return dict(rows.values_list("task_id", "result"))
+
+
+def _never(edge: Edge, reason: str) -> Fields:
+    fields = {
+        "dependency_id": edge.row["dependency_id"], "upstream": edge.up.key, "state": edge.up.row["state"],
+        "condition": edge.row["condition"],
+    }  # fmt: skip
+    text = f"can never start: {edge.row['dependency_id']} {reason}"
+    if edge.row["type"] != "CONDITIONAL" or edge.up.row["state"] != "COMPLETED":
+        return told("dependency", text, **fields)
+    return told("condition_unknown" if reason.startswith("condition unknown") else "condition_false", text, **fields)
+
+
+# What holds a ready one back
+
+
+def _in_words(task: Task) -> Fields | None:
+    if task.tool != IN_WORDS:
+        return None
+    return told("in_words", f"{NEEDS}: it says in words alone what to do; an edit gives it a command, a tool or steps")
+
+
+def _approval(task: Task) -> Fields | None:
+    waiting = waiting_approvals(task)
+    if not waiting:
+        return None
+    first, about = waiting[0], {"approvals": [row.pk for row in waiting[:SHOWN]], "total": len(waiting)}
+    if first.kind == "callback":
+        return told("callback", f"waits for a call-back from outside: {first.title}", **about, kind=first.kind)
+    return told("approval", f"waits for somebody to decide: {first.title}", **about, kind=first.kind)
+
+
+def _awaits(task: Task) -> Fields | None:
+    """An attempt that has given back its slot: a time or an event wakes it, and then it wants the slot again.
+
+    While its session is paused, nothing that comes is taken up.
+    """
+    attempt = Attempt.objects.filter(task=task, outcome="", holds_slot=False).select_related("agent").first()
+    if attempt is None:
+        return None
+    if (paused := _paused(task)) is not None:
+        return paused
+    agent = attempt.agent
+    text = f"its agent waits ({agent.state})" + (f": {agent.reason}" if agent.reason else "")
+    return told("waits", text, agent=agent.pk, state=agent.state)
+
+
+def _short(task: Task) -> Fields | None:
+    """An agent that works on a device which is low on something stands still where it is, until the device is no longer."""
+    attempt = Attempt.objects.filter(task=task, outcome="").select_related("device").first()
+    if attempt is None:
+        return None
+    agents = [attempt.agent_id, *below(attempt.agent_id)]
+    loop = Loop.objects.filter(agent__in=agents, state="ResourcePaused").first()
+    if loop is None:
+        return None
+    text = f"its agent waits until {attempt.device.name} has enough again: {loop.reason}"
+    return told("resources", text, agent=loop.agent_id, device=attempt.device.name, since=loop.entered_at)
+
+
+def _paused(task: Task) -> Fields | None:
+    graph = task.constellation
+    if graph.state == "PAUSED":
+        return told(
+            "paused", "its constellation is paused" + (f": {graph.reason}" if graph.reason else ""), constellation=graph.pk
+        )
+    actor = Actor.objects.filter(session=task.constellation.session_id).order_by("-epoch").first()
+    if actor is None or ACTOR.is_terminal(actor.state) or not (actor.state == "paused" or actor.pausing):
+        return None
+    said = f": {actor.reason}" if actor.state == "paused" and actor.reason else ""
+    return told("paused", f"its session is {'paused' if actor.state == 'paused' else 'pausing'}{said}", actor=actor.pk)
+
+
+def _retry(task: Task) -> Fields | None:
+    if task.retry_at is None or task.retry_at <= timezone.now():
+        return None
+    text = f"attempt {task.attempt} ended ({task.reason}); the next is at {task.retry_at:%Y-%m-%d %H:%M:%S} UTC"
+    return told("retry", text, retry_at=task.retry_at, attempt=task.attempt, max_attempts=task.max_attempts)
+
+
+def _no_runner(task: Task) -> Fields | None:
+    return None if _runner_lives() else told("no_runner", NO_RUNNER)
+
+
+def _runner_lives() -> bool:
+    alive = timezone.now() - timedelta(seconds=LEASE_S)
+    return Runner.objects.filter(state="LIVE", renewed_at__gt=alive).exists()
+
+
+def _device(task: Task) -> Fields | None:
+    wanted = {name: getattr(task, name) for name in DEVICE_FIELDS}
+    fields = ("name", "type", "capabilities", "state", "used", "max_concurrent", "queued")
+    fitting = [row for row in Device.objects.order_by("name").values(*fields) if fits(row["name"], row, wanted)]
+    if not fitting:
+        named = wanted["wanted_device"]
+        return told("no_device", f"no device is called {named}" if named else why_none_fits(wanted), **wanted)
+    online = [row for row in fitting if row["state"] == "ONLINE"]
+    if not online:
+        return _away(fitting)
+    if all(row["used"] >= row["max_concurrent"] for row in online):
+        return _full(online)
+    return None
+
+
+def _away(rows: list[Fields]) -> Fields:
+    drains = any(row["state"] == "DRAINING" for row in rows)
+    text = ", ".join(f"{row['name']} is {row['state']}" for row in rows[:SHOWN]) + _more(rows)
+    devices = [{"name": row["name"], "state": row["state"]} for row in rows[:SHOWN]]
+    return told("device_draining" if drains else "device_offline", text, devices=devices, total=len(rows))
+
+
+def _full(rows: list[Fields]) -> Fields:
+    def said(row: Fields) -> str:
+        queue = f", {row['queued']} sessions in its queue" if row["queued"] else ""
+        return f"all {row['max_concurrent']} slots of {row['name']} are taken{queue}"
+
+    shown = ("name", "used", "max_concurrent", "queued")
+    devices = [{key: row[key] for key in shown} for row in rows[:SHOWN]]
+    return told("device_full", "; ".join(map(said, rows[:SHOWN])) + _more(rows), devices=devices, total=len(rows))
+
+
+def _more(rows: list[Fields]) -> str:
+    return f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+
+
+def _limit(task: Task) -> Fields | None:
+    running = same_stream(Attempt.objects.filter(outcome="", holds_slot=True), task.pk).count()
+    if running < SESSION_LIMIT:
+        return None
+    return told("limit", f"its session runs {running:,} attempts, as many as it may", running=running, limit=SESSION_LIMIT)
+
+
+REASONS: tuple[Callable[[Task], Fields | None], ...] = (_in_words, _paused, _approval, _retry, _no_runner, _device, _limit)
+"""Of a task that is PENDING; the first that holds is the explanation."""

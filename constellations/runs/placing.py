@@ -1,0 +1,277 @@
+"""Ready tasks and the devices they run on: assignment, order, offers of starts (docs/engine.md, "Slots")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import inf
+from typing import TYPE_CHECKING
+
+from agents.crews.member import new_loop
+from agents.machines import DEVICE_AGENT
+from agents.streams.tables import Fields
+from agents.streams.turn import Batch, Draft, Turn, Want
+from constellations.machines import TASK
+from constellations.plan.fitting import fits
+from constellations.plan.tasks import IN_WORDS
+
+if TYPE_CHECKING:
+    from constellations.live.rows import Node
+    from constellations.runs.run import ConstellationWork
+
+SESSION_LIMIT = 1000
+"""Attempts that one session may have running."""
+
+
+@dataclass(slots=True)
+class Start:
+    """An attempt: the task, its device agent's row, the attempt's row; the agent's tool loop, if a crew works on it."""
+
+    node: Node
+    agent: Fields
+    attempt: Fields
+    loop: Fields | None = None
+
+
+@dataclass(slots=True)
+class Offer:
+    """A start, or the return of an attempt that waited, until it has its slot and its commit; only then memory changes."""
+
+    place: tuple
+    start: Start
+    type: str
+    changes: Fields
+
+
+class Dispatch:
+    """Per device the ready tasks of one constellation, by priority, critical path, age."""
+
+    def __init__(self, work: ConstellationWork):
+        self._work = work
+        self._ready: dict[int, list[tuple]] = {}
+        self._homeless: dict[int, Node] = {}
+        self._returning: dict[int, Start] = {}
+        self._places: dict[int, int] = {}
+        self._offers: dict[int, list[Offer]] = {}
+        self._held: dict[int, int] = {}
+        self._queued: set[int] = set()
+        self._age = 0
+
+    # `_places`: of each ready task the age of its one place that counts; an edit may have left others in the heaps.
+    # `_returning`: attempts that have waited, by their tasks; they want their slot back, on the device they are on.
+
+    # --- who waits where
+
+    def ready(self, node: Node) -> None:
+        """`node` may start: it goes to its device's heap, or waits until some device fits it. One in words alone may not."""
+        if node.row["tool"] == IN_WORDS:
+            return
+        device = self._device_for(node.row)
+        self._age += 1
+        self._places[node.row["id"]] = self._age
+        if device is None:
+            self._homeless[node.row["id"]] = node
+            return
+        self._homeless.pop(node.row["id"], None)
+        heappush(self._ready.setdefault(device, []), (-node.row["priority"], -node.rank, self._age, node))
+
+    def returns(self, start: Start) -> None:
+        """An attempt has waited long enough: it goes on when it has a slot, before others of its priority."""
+        row = start.node.row
+        if row["id"] not in self._returning:
+            self._age += 1
+            self._returning[row["id"]], self._places[row["id"]] = start, self._age
+            heappush(self._ready.setdefault(row["device_id"], []), (-row["priority"], -inf, self._age, start.node))
+
+    def forget(self, node: Node) -> None:
+        """The attempt has ended while it wanted its slot back."""
+        self._returning.pop(node.row["id"], None)
+        self._places.pop(node.row["id"], None)
+
+    def _device_for(self, task: Fields) -> int | None:
+        """The named device if it takes work; else of those that fit the least loaded."""
+        rows = self._work.drive.devices.values()
+        fitting = [row for row in rows if row["state"] == "ONLINE" and fits(row["name"], row, task)]
+        if not fitting:
+            return None
+        return min(fitting, key=lambda row: (self._load(row), row["name"]))["id"]
+
+    def _load(self, device: Fields) -> float:
+        waiting = len(self._ready.get(device["id"], ()))
+        return (device["used"] + waiting) / device["max_concurrent"]
+
+    def house(self) -> None:
+        """Devices have changed: tasks without one may have one now, those of one that is gone have none."""
+        homeless = [node for node in self._homeless.values() if self._is_ready(node)]
+        self._homeless.clear()
+        for device in self._gone():
+            homeless += [place[-1] for place in self._ready[device] if self._may_move(place)]
+            self._ready[device] = [place for place in self._ready[device] if place[-1].row["id"] in self._returning]
+        for node in homeless:
+            self.ready(node)
+
+    def _gone(self) -> list[int]:
+        """Devices that tasks wait for and that take no work any more."""
+        devices = self._work.drive.devices
+        gone = [device for device, heap in self._ready.items() if heap and devices[device]["state"] != "ONLINE"]
+        return [device for device in gone if any(self._may_move(place) for place in self._ready[device])]
+
+    def _may_move(self, place: tuple) -> bool:
+        """Whether what is ready could be so on another device: what has begun stays where it is."""
+        return self._startable(place) and place[-1].row["id"] not in self._returning
+
+    @property
+    def waits_for_a_device(self) -> bool:
+        return bool(self._homeless)
+
+    # --- starting
+
+    def offer(self, turn: Turn, budget: int, *, draining: bool, paused: bool = False) -> bool:
+        """Offer starts as far as budget and slots seem to go; True when more could start at once.
+
+        `paused`: only what has begun gets its slot back.
+        """
+        if self._homeless or self._gone():
+            self.house()
+        if draining:
+            return False
+        if paused:
+            return self._offer_returns(turn, budget)
+        more = False
+        for device, heap in self._ready.items():
+            self._drop_stale(heap)
+            if (heap and self._work.drive.devices[device]["state"] == "ONLINE") or device in self._queued:
+                more |= self._offer_on(turn, device, heap, budget)
+        return more
+
+    def _offer_returns(self, turn: Turn, budget: int) -> bool:
+        more = False
+        for device, heap in self._ready.items():
+            back = sorted(place for place in heap if place[-1].row["id"] in self._returning and self._startable(place))
+            if back or device in self._queued:
+                self._ready[device] = sorted(place for place in heap if place not in back)
+                more |= self._offer_on(turn, device, back, budget)
+                for place in back:
+                    heappush(self._ready[device], place)
+        return more
+
+    def _drop_stale(self, heap: list[tuple]) -> None:
+        """An edit may have blocked, moved or removed what was ready."""
+        while heap and not self._startable(heap[0]):
+            heappop(heap)
+
+    def _startable(self, place: tuple) -> bool:
+        return self._places.get(place[-1].row["id"]) == place[2] and self._is_ready(place[-1])
+
+    def _is_ready(self, node: Node) -> bool:
+        live = self._work.live
+        waits = node.row["state"] == "PENDING" and node.row["tool"] != IN_WORDS
+        begins = waits or node.row["id"] in self._returning
+        return begins and live is not None and live.nodes.get(node.key) is node
+
+    def _offer_on(self, turn: Turn, device: int, heap: list[tuple], budget: int) -> bool:
+        """Starts for the slots that seem free; where others hold the rest, a place in the queue.
+
+        With nothing free one start is tried when the session is new to the queue or was woken: slots may be granted.
+        """
+        row, held, freed = self._work.drive.devices[device], self._held.get(device, 0), turn.frees.get(device, 0)
+        free, others = row["max_concurrent"] - row["used"] + freed, row["used"] - freed - held
+        knock = others > 0 and (device not in self._queued or self._work.drive.woken)
+        room = min(budget, SESSION_LIMIT - sum(self._held.values()))
+        count = min(len(heap), max(free, int(knock)), room)
+        waiting = len(heap) - count if others > 0 else 0
+        self._start(turn, device, heap, count)
+        if (device in self._queued and (count or freed or not waiting or knock)) or (waiting and count >= free and knock):
+            turn.wants[device] = Want(waiting, -heap[0][0] if heap else 0, held)
+        return bool(heap) and count < free
+
+    def _start(self, turn: Turn, device: int, heap: list[tuple], count: int) -> None:
+        offers = self._offers.setdefault(device, [])
+        while count > 0 and heap:
+            place = heappop(heap)
+            if self._startable(place):
+                offers.append(self._offered(turn, device, place))
+                count -= 1
+        if offers:
+            turn.starts[device] = [Draft(offer.type, offer.changes, turn.by, turn.at) for offer in offers]
+
+    def _offered(self, turn: Turn, device: int, place: tuple) -> Offer:
+        """The record of a start: the task's transition, the new attempt, the new device agent, in one event."""
+        node: Node = place[-1]
+        drive, row = self._work.drive, node.row
+        if returning := self._returning.get(row["id"]):
+            key = returning.attempt["id"]
+            told = {"attempt_id": key, "task_id": node.key, "set": {"attempt": {str(key): {"holds_slot": True}}}}
+            return Offer(place, returning, "attempt_resumed", told)
+        profile = drive.devices[device]
+        agent = {
+            "id": turn.take(), "session_id": drive.stream, "interaction_id": self._work.interaction["id"],
+            "parent_id": self._work.agent["id"], "machine": DEVICE_AGENT.name,
+            "name": f"{row['task_id']} on {profile['name']}"[:200],
+            "platform": profile["platform"], "device_id": device, "state": DEVICE_AGENT.initial,
+            "created_at": turn.at, "entered_at": turn.at,
+        }  # fmt: skip
+        attempt = {
+            "id": turn.take(), "task_id": row["id"], "number": row["attempt"] + 1, "agent_id": agent["id"],
+            "device_id": device, "fence": drive.token, "started_at": turn.at,
+        }  # fmt: skip
+        before = dict(row)
+        told, changes = turn.step(TASK, before, "start", attempt=attempt["number"], device_id=device, started_at=turn.at)
+        told["set"] = {"task": {str(row["id"]): changes}}
+        told["add"] = {"agent": [agent], "attempt": [attempt]}
+        loop = new_loop(turn, agent["id"]) if self._work.crews.wanted(row, profile) else None
+        if loop is not None:
+            told["add"]["loop"] = [loop]
+        return Offer(place, Start(node, agent, attempt, loop), "state_changed", told)
+
+    # --- after the commit
+
+    def settled(self, batch: Batch) -> list[Start]:
+        """Starts and returns that are durable now; the others are ready as before."""
+        begun: list[Start] = []
+        for device, offers in self._offers.items():
+            admitted = batch.admitted.get(device, 0)
+            for offer in offers[:admitted]:
+                self._admitted(offer)
+                begun.append(offer.start)
+            for offer in offers[admitted:]:
+                heappush(self._ready.setdefault(device, []), offer.place)
+            self._held[device] = self._held.get(device, 0) + admitted
+        self._offers.clear()
+        for device in batch.admitted:
+            row = self._work.drive.devices[device]
+            row["used"] = row["max_concurrent"] - batch.free[device]
+            (self._queued.add if device in batch.queued else self._queued.discard)(device)
+        return begun
+
+    def _admitted(self, offer: Offer) -> None:
+        start, row = offer.start, offer.start.node.row
+        self._places.pop(row["id"], None)
+        if self._returning.pop(row["id"], None) is not None:
+            start.attempt["holds_slot"] = True
+        else:
+            row.update(offer.changes["set"]["task"][str(row["id"])])
+            start.agent["reason"] = ""
+
+    def unsettled(self) -> None:
+        for device, offers in self._offers.items():
+            for offer in offers:
+                heappush(self._ready.setdefault(device, []), offer.place)
+        self._offers.clear()
+
+    def holds(self, device: int) -> None:
+        """An attempt was found running there when the session was taken over."""
+        self._held[device] = self._held.get(device, 0) + 1
+
+    def queues(self, device: int) -> None:
+        """The session was found in that device's queue; it looks there again, or leaves it."""
+        self._queued.add(device)
+        self._ready.setdefault(device, [])
+
+    def freed(self, device: int) -> None:
+        self._held[device] = max(self._held.get(device, 0) - 1, 0)
+
+    def leave_queues(self, turn: Turn) -> None:
+        """The session wants nothing any more: its places, and what was granted to it, go to the next."""
+        for device in self._queued:
+            turn.wants[device] = Want()

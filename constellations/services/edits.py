@@ -1,0 +1,241 @@
+"""Editing a constellation from any process: under its session's lock, on its newest version, all or nothing.
+
+The session's owner notices that the head has moved, reads what it missed and decides again (docs/engine.md, "Edits").
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agents import ids
+from agents.access import ancestry
+from agents.services.sessions import wake_a_runner
+from agents.streams.door import Door
+from agents.streams.tables import Fields
+from constellations.editor import commuting, editor
+from constellations.editor.draft import Devices
+from constellations.errors import EditIdTaken, EditRefused, EditRejected, StaleEdit
+from constellations.live.kept import graph_opened
+from constellations.live.live import LiveGraph
+from constellations.machines.constellation import CLOSED
+from constellations.models import Edit
+from constellations.plan.hidden_texts import refuse_hidden
+from constellations.plan.operations import in_full
+from constellations.reads.watching import Watched
+from constellations.services.gate_keeping import watched_now, weigh
+from constellations.services.standing import edits_between
+
+REASON_LENGTH = 2_000
+AUTHOR_LENGTH = 80
+"""Characters."""
+EDIT_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
+PLANNERS = "rule:"
+"""What the ids of edits begin with that replan rules make."""
+REBASED_OVER = 100
+"""Edits that a stale one is compared with; one that missed more is refused."""
+SHOWN_LINES = 5
+"""Lines of another edit's diff that a refusal repeats."""
+
+
+class Watch(Protocol):
+    """Sees the graph before and after a change set is applied to it, under the lock: see `previews.Watch`."""
+
+    def before(self, live: LiveGraph, changes: editor.Changes) -> None: ...
+
+    def after(self, live: LiveGraph) -> None: ...
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An edit before it is made. `compose` makes its operations on the newest graph; `watch` sees what follows from it.
+
+    `rebased_over`: edits since `based_on` that it is compared with, REBASED_OVER where it is None; `too_old` says what its
+    author, or whoever decides about it, can do where there were more. `in_words`: an import, which may bring tasks in words
+    alone. `approved`: a person has decided about it, gates that it takes away included.
+    """
+
+    compose: Callable[[LiveGraph], Sequence[Any]]
+    author: str
+    reason: str
+    edit_id: str
+    based_on: int | None = None
+    undoes: int | None = None
+    rebased_over: int | None = None
+    too_old: str = "read the newest version"
+    in_words: bool = False
+    approved: bool = False
+    watch: Watch | None = None
+
+
+def edit_apply(
+    constellation_id: int, operations: Sequence[Any], *, author: str, reason: str = "", edit_id: str = "",
+    based_on: int | None = None, request_id: str = "", watch: Watch | None = None,
+) -> tuple[Edit | None, bool]:  # fmt: skip
+    """Apply `operations` as a whole: (the edit's row, whether this changed anything); no row where there was nothing to do.
+
+    The same `edit_id` again is the same edit, another one under it is refused. With `based_on`, the version they were made on,
+    they are rebased on newer ones where they commute with what was done since. Raises EditRefused, EditRejected, EditIdTaken,
+    StaleEdit, NoSuchConstellation, NotYourSession, GateKept.
+    """
+    wanted = Wanted(lambda live: operations, author, reason, edit_id, based_on, watch=watch)
+    return carry_out(constellation_id, wanted, request_id)
+
+
+def carry_out(constellation_id: int, wanted: Wanted, request_id: str = "") -> tuple[Edit | None, bool]:
+    """Make an edit under the lock of its session; see `edit_apply`."""
+    check(wanted)
+    ancestry.refuse_outside(ids.stream_of(constellation_id), wanted.author)
+    watched = watched_now()  # they have streams of their own: under this one's lock they could change as well
+    with graph_opened(constellation_id, wanted.author, request_id) as (opened, live):
+        known = find(constellation_id, wanted.edit_id) if wanted.edit_id else None
+        if known is not None:
+            check_same(known, wanted, () if wanted.undoes else wanted.compose(live))
+        made = None if known else make(opened, live, wanted, watched)
+    if made is None:
+        return known, False
+    wake_a_runner()
+    return Edit.objects.get(pk=made), True
+
+
+def find(constellation_id: int, edit_id: str) -> Edit | None:
+    """The edit of that id."""
+    return Edit.objects.filter(constellation_id=constellation_id, edit_id=edit_id).first()
+
+
+def check_same(known: Edit, wanted: Wanted, operations: Sequence[Any]) -> None:
+    """Raise EditIdTaken where an edit has the id of what is wanted and is another one, whatever it was based on and why.
+
+    The operations of an undo follow from what it takes back.
+    """
+    same = (known.author, known.undoes_id) == (wanted.author, wanted.undoes)
+    if not (same and (wanted.undoes or in_full(known.operations) == in_full(operations))):
+        raise EditIdTaken(taken(known.edit_id, f"by {known.author}, version {known.version}"))
+
+
+def taken(edit_id: str, told: str) -> str:
+    """What is said of an id that another edit has."""
+    return f"edit {edit_id} was another one ({told}): give this one an edit_id of its own"
+
+
+def check(wanted: Wanted) -> None:
+    """Raise EditRejected where what an edit says of itself makes no sense."""
+    edit_id, reason = wanted.edit_id, wanted.reason
+    if edit_id and not EDIT_ID.fullmatch(edit_id):
+        raise EditRejected("edit_id: up to 64 letters, digits and . _ : -")
+    if edit_id.startswith(PLANNERS):
+        raise EditRejected(f"edit_id: those that begin with {PLANNERS} are made by replan rules; choose another")
+    if len(reason) > REASON_LENGTH:
+        raise EditRejected(f"reason: at most {REASON_LENGTH:,} characters, not {len(reason):,}")
+    if not 0 < len(wanted.author) <= AUTHOR_LENGTH:
+        raise EditRejected(f"author: 1 to {AUTHOR_LENGTH} characters")
+
+
+def make(opened: Door, live: LiveGraph, wanted: Wanted, watched: Watched) -> int | None:
+    """The edit, recorded; the id of its row, or None where it changes nothing. Raises as `judge` does, and GateKept."""
+    operations, changes = judge(live, wanted, watched.devices)
+    if not changes:
+        return None
+    weigh(live, changes, wanted.author, watched, approved=wanted.approved)
+    row = edit_row(live, wanted, operations, changes, {"id": opened.take(), "at": opened.turn.at})
+    if wanted.watch is not None:
+        wanted.watch.before(live, changes)
+    live.apply(opened.turn, changes, row)
+    if wanted.watch is not None:
+        wanted.watch.after(live)
+    return row["id"]
+
+
+def judge(live: LiveGraph, wanted: Wanted, devices: Devices) -> tuple[Sequence[Any], editor.Changes]:
+    """The operations of an edit on this graph, and what they change; raises EditRefused, EditRejected, StaleEdit."""
+    check_open(live)
+    operations = wanted.compose(live)
+    if wanted.undoes and not operations:
+        return operations, editor.Changes()
+    refuse_hidden(operations)
+    undoes = bool(wanted.undoes)
+    changes = rebased(
+        live, wanted, operations,
+        lambda: editor.apply(live.snapshot(), operations, devices, limited=not undoes, in_words=undoes or wanted.in_words),
+    )  # fmt: skip
+    if changes and not undoes:
+        live.check_room(changes)
+    return operations, changes
+
+
+def rebased(
+    live: LiveGraph, wanted: Wanted, operations: Sequence[Any], apply: Callable[[], editor.Changes]
+) -> editor.Changes:  # fmt: skip
+    """What `apply` gives on the newest version; raises StaleEdit where edits since `based_on` stand against it."""
+    missed = _missed(live, operations, wanted)
+    try:
+        changes = apply()
+    except EditRefused as error:
+        if missed or _could_have_been(live, operations, wanted.based_on):
+            raise _stale(live, wanted, missed or error.problems) from error
+        raise
+    if changes and missed:
+        raise _stale(live, wanted, missed)
+    return changes
+
+
+def _stale(live: LiveGraph, wanted: Wanted, problems: Sequence[Fields]) -> StaleEdit:
+    """With all that came since, also what does not clash: the author's next edit may be about just that."""
+    key, version, based_on = live.constellation["id"], live.constellation["version"], wanted.based_on or 0
+    return StaleEdit(based_on, version, problems, edits_between(key, based_on, version))
+
+
+def check_open(live: LiveGraph) -> None:
+    """Raise EditRefused when the constellation has ended; that of a cancelled one the editor itself refuses."""
+    name, state = live.constellation["name"] or f"constellation {live.constellation['id']}", live.constellation["state"]
+    if state in CLOSED:
+        message = f"{name} has ended ({state}); work is added to it by reopening it"
+        raise EditRefused([{"operation": None, "op": "", "field": "", "message": message}], conflict=True)
+
+
+def edit_row(live: LiveGraph, wanted: Wanted, operations: Sequence[Any], changes: editor.Changes, identity: Fields) -> Fields:
+    """The row of an edit about to be applied to `live`; `identity` has its id and its time."""
+    version = live.constellation["version"]
+    return {
+        **identity, "constellation_id": live.constellation["id"], "edit_id": wanted.edit_id or secrets.token_hex(8),
+        "author": wanted.author, "reason": wanted.reason, "undoes_id": wanted.undoes,
+        "based_on": version if wanted.based_on is None else wanted.based_on, "version": version + 1,
+        "operations": in_full(operations), "before": changes.before, "after": changes.after, "diff": changes.diff,
+    }  # fmt: skip
+
+
+# Edits made on an older version
+
+
+def _missed(live: LiveGraph, operations: Sequence[Any], wanted: Wanted) -> list[Fields]:
+    """The edits since `based_on` with which the operations do not commute, as problems; empty: they may be applied."""
+    version, based_on = live.constellation["version"], wanted.based_on
+    if based_on is None or based_on == version:
+        return []
+    if based_on > version:
+        raise EditRejected(f"based_on: there is no version {based_on} yet; version {version} is the newest")
+    limit = REBASED_OVER if wanted.rebased_over is None else wanted.rebased_over
+    if version - based_on > limit:
+        return [{"key": "based_on", "message": f"there were more than {limit:,} edits since; {wanted.too_old}"}]
+    ours = commuting.of_operations(operations) if isinstance(operations, list | tuple) else commuting.Reach()
+    since = Edit.objects.filter(constellation_id=live.constellation["id"], version__gt=based_on).order_by("version")
+    pages = since.defer("operations", "diff").iterator(REBASED_OVER)
+    told = ((edit, commuting.clashes(ours, commuting.of_applied(edit.before, edit.after))) for edit in pages)
+    return [_told(edit, names) for edit, names in told if names]
+
+
+def _could_have_been(live: LiveGraph, operations: Sequence[Any], based_on: int | None) -> bool:
+    """Whether a refused edit may have been none to refuse on the version that its author has seen."""
+    return based_on is not None and based_on < live.constellation["version"] and commuting.are_readable(operations)
+
+
+def _told(edit: Edit, names: list[str]) -> Fields:
+    """An edit that came first: what it did, who made it, and over what the two disagree."""
+    over = ", ".join(names[:SHOWN_LINES]) + (", ..." if len(names) > SHOWN_LINES else "")
+    return {
+        "key": f"version {edit.version}", "message": f"{edit.author} changed {over} (version {edit.version})",
+        "version": edit.version, "edit_id": edit.edit_id, "author": edit.author, "reason": edit.reason, "names": names,
+    }  # fmt: skip

@@ -1,0 +1,113 @@
+"""A constellation in any dialect as what a session is asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from agents.api.problems import known_of
+from agents.models import Device
+from agents.services import sessions
+from agents.tools.calls import TOOLS
+from constellations.errors import EditRefused, PlanRejected
+from constellations.models import Edit
+from constellations.plan import dialects
+from constellations.plan.plan import copied_by
+from constellations.plan.tasks import IN_WORDS, says_what_to_do
+from constellations.plan.values import Finding, key_text
+from constellations.runs.planner import IMPORTED_WORDS, known_devices
+from constellations.services.edits import REASON_LENGTH, Wanted, carry_out
+
+WARNINGS = 100
+"""That one answer lists."""
+
+
+def plan_of(imported: dialects.Imported) -> dict[str, Any]:
+    """The plan in our words."""
+    return dialects.write(imported.tasks, imported.dependencies, imported.rules, name=imported.name)
+
+
+def payload_of(document: Any, dialect: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The payload of the interaction that carries out what a document says, checked; and what its author should know.
+
+    Raises PlanRejected with every problem, and where in the document it is.
+    """
+    imported = dialects.read(document, dialect, recipes(), known_devices())
+    return _checked(imported, plan_of(imported)), _warnings(imported)
+
+
+def apply_edit(
+    constellation_id: int, document: Any, dialect: str = "", *, author: str, reason: str = "", edit_id: str = "",
+    based_on: int | None = None, request_id: str = "",
+) -> tuple[Edit | None, bool]:  # fmt: skip
+    """Apply the edit that a document is, as `edits.edit_apply` would; the answer's thought is its reason, if there is no other.
+
+    Raises PlanRejected where it is none, and what `edits.edit_apply` raises, with the lines of what was written.
+    """
+    given = dialects.read_edit(document, dialect, recipes())
+    reason = reason or given.thought[:REASON_LENGTH]
+    wanted = Wanted(lambda live: given.operations, author, reason, edit_id, based_on, in_words=True)
+    try:
+        return carry_out(constellation_id, wanted, request_id)
+    except EditRefused as error:
+        error.problems = [_located(given, each) for each in error.problems]
+        raise
+
+
+def _located(given: dialects.ImportedEdit, problem: dict[str, Any]) -> dict[str, Any]:
+    if problem["operation"] is None:
+        return problem
+    return {**problem, **given.problem(problem["operation"] - 1, problem["field"], problem["message"])}
+
+
+def recipes() -> dict[str, dict[str, Any]]:
+    """The recipes that actions may name, by device; where a tool is called so, the tool is meant."""
+    rows = Device.objects.values_list("name", "recipes")
+    return {name: {key: each for key, each in held.items() if key not in TOOLS} for name, held in rows}
+
+
+def check(document: Any, dialect: str = "") -> dict[str, Any]:
+    """What a document would become: {dialect, name, tasks, dependencies, plan, warnings}. Raises what an import would."""
+    imported = dialects.read(document, dialect, recipes(), known_devices())
+    plan = plan_of(imported)
+    _checked(imported, plan)
+    return {
+        "dialect": imported.dialect, "name": imported.name, "tasks": len(imported.tasks),
+        "dependencies": len(imported.dependencies), "plan": plan, "warnings": _warnings(imported),
+    }  # fmt: skip
+
+
+def _warnings(imported: dialects.Imported) -> list[dict[str, Any]]:
+    """What does not keep a document from being imported, and somebody has to know: what will not start, or not be added."""
+    found = (imported.problem(key_text(path), message) for path, message in islice(_worth_knowing(imported), WARNINGS))
+    return [known_of(each) for each in found]
+
+
+def _worth_knowing(imported: dialects.Imported) -> Iterator[Finding]:
+    idle = {row["task_id"] for row in imported.tasks if row["tool"] == IN_WORDS}
+    message = "needs a model or a command: it is in words alone, and cannot start before an edit gives it one"
+    for number, row in enumerate(imported.tasks):
+        if row["task_id"] in idle:
+            yield ("tasks", number), f"{row['task_id']} {message}"
+    for number, rule in enumerate(imported.rules if idle else ()):
+        for place, source in copied_by(rule):
+            if source in idle and not says_what_to_do(rule["edit"][place]["parameters"]):
+                told = (
+                    f"the rule {rule['name']} copies {source}, which is in words alone: its edit is refused as long as that is "
+                )
+                yield ("replan", number, "edit", place, "add_task", "copy"), f"{told}so; give {source} or the copy a command"
+
+
+def _checked(imported: dialects.Imported, plan: dict[str, Any]) -> dict[str, Any]:
+    """The payload that a plan is, if it can be carried out."""
+    payload: dict[str, Any] = {"plan": json.dumps(plan, ensure_ascii=False, separators=(",", ":"))}
+    if any(row["tool"] == IN_WORDS for row in imported.tasks):
+        payload[IMPORTED_WORDS] = True
+    try:
+        sessions.check_payload(payload)
+    except (EditRefused, PlanRejected) as error:
+        problems = [imported.problem(each.get("field") or each.get("key", ""), each["message"]) for each in error.problems]
+        raise PlanRejected(problems, f"{imported.dialect} document") from error
+    return payload

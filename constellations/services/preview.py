@@ -1,0 +1,162 @@
+"""What an edit would do: the same editor on a graph that was read. It writes nothing and takes no lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import count
+from typing import Any
+
+from agents.clock import now_iso
+from agents.crews.script import call_of
+from agents.gates.policies import Act, Rule, Site, judge
+from agents.streams.fold import consistent_read
+from agents.streams.garbage import nothing_collected
+from agents.streams.tables import Fields
+from agents.streams.turn import Turn
+from constellations import analysis
+from constellations.editor import editor
+from constellations.live.kept import graph_copied
+from constellations.live.live import LiveGraph
+from constellations.machines.task import ENDED
+from constellations.plan.fitting import fits
+from constellations.runs.crews import calls_of, rule_of, script_of
+from constellations.runs.planner import known_devices
+from constellations.services import edits, standing
+from constellations.services.edits import Wanted, edit_row
+from constellations.services.gate_keeping import known_rules
+
+PREVIEW = "preview"
+"""Author of an edit that is not made."""
+
+
+def edit_preview(constellation_id: int, operations: Sequence[Any], based_on: int | None = None) -> Fields:
+    """What `operations` would change on the newest version, and what would follow; raises as `edit_apply` does.
+
+    {"version", "newest", "between", "between_total", "diff", "before", "after", "consequences": {"ready", "blocked", "revived":
+    task_ids, "skipped": [{"task_id", "reason"}], "critical_path_before", "critical_path_after", "approvals_needed": task_ids}}.
+    It is made on `newest`. `version` is the one that its author has seen, `based_on` where that is given: apply the operations
+    with it as `based_on`.
+    """
+    with nothing_collected():  # all of the copy is in use until it is taken apart
+        with consistent_read():
+            live, devices, rules = graph_copied(constellation_id), known_devices(), known_rules()
+            newest = live.constellation["version"]
+            stands = asdict(standing.standing_on(constellation_id, newest if based_on is None else based_on, newest))
+        try:
+            return {**stands, **preview(live, operations, devices, rules, based_on)}
+        finally:
+            live.take_apart()
+
+
+class Watch:
+    """Sees what follows from an edit: `before` it is applied to a graph, and `after`; then `consequences` has it.
+
+    Whoever makes an edit may have it watched (`edits.Wanted`): what it answers is then what a preview would have said. Both
+    looks are taken under the session's lock, so they only note what they see; the longest paths are sought afterwards.
+    """
+
+    def __init__(self, devices: Mapping[str, Fields], rules: Sequence[Rule]):
+        self._devices, self._rules = devices, rules
+        self._were: dict[str, tuple[str, bool]] = {}
+        self._touched: list[str] = []
+        self._shapes: list[Shape] = []
+        self._found: Fields = {}
+
+    def before(self, live: LiveGraph, changes: editor.Changes) -> None:
+        self._were = {key: (node.row["state"], node.skipped) for key, node in live.nodes.items()}
+        self._touched = [*(row["task_id"] for row in changes.added_tasks), *changes.updated_tasks]
+        self._shapes = [_shape(live)]
+
+    def after(self, live: LiveGraph) -> None:
+        self._found = _moved(live, self._were)
+        self._found["approvals_needed"] = _approvals(live, self._were, self._touched, self._devices, self._rules)
+        self._shapes.append(_shape(live))
+
+    @property
+    def consequences(self) -> Fields | None:
+        """None where nothing was changed."""
+        if not self._found:
+            return None
+        with nothing_collected():
+            before = _longest_path(self._shapes[0])
+            after = before if self._shapes[0] == self._shapes[1] else _longest_path(self._shapes[1])
+        return {**self._found, "critical_path_before": before, "critical_path_after": after}
+
+
+Shape = tuple[list[Any], list[Any]]
+"""The tasks of a graph in a topological order, and its edges."""
+
+
+def _shape(live: LiveGraph) -> Shape:
+    return live.graph.topological_order(), list(live.graph.edges())
+
+
+def _longest_path(shape: Shape) -> list[str]:
+    order, edges = shape
+    return [str(key) for key in analysis.longest_path(analysis.digraph(order, edges), order)]
+
+
+def critical_path(live: LiveGraph) -> list[str]:
+    """The longest chain of tasks, first to last."""
+    return _longest_path(_shape(live))
+
+
+def preview(
+    live: LiveGraph, operations: Sequence[Any], devices: Mapping[str, Fields], rules: Sequence[Rule],
+    based_on: int | None = None,
+) -> Fields:  # fmt: skip
+    """The diff and what follows, as `edit_preview` has them. `live` is afterwards as if the edit had been made."""
+    _, changes = edits.judge(live, Wanted(lambda live: operations, PREVIEW, "", PREVIEW, based_on), devices)
+    told = {"diff": changes.diff, "before": changes.before, "after": changes.after}
+    watch = Watch(devices, rules)
+    watch.before(live, changes)
+    if changes:
+        _apply(live, operations, changes)
+    watch.after(live)
+    return {**told, "consequences": watch.consequences}
+
+
+def _apply(live: LiveGraph, operations: Sequence[Any], changes: editor.Changes) -> None:
+    """In memory, in a turn that nobody records."""
+    numbers = count(max(live.ids, default=0) + 1)
+    turn = Turn(now_iso(), PREVIEW, lambda: next(numbers))
+    wanted = Wanted(lambda live: operations, PREVIEW, "", PREVIEW)
+    live.apply(turn, changes, edit_row(live, wanted, operations, changes, {"id": next(numbers), "at": turn.at}))
+
+
+def _moved(live: LiveGraph, were: Mapping[str, tuple[str, bool]]) -> Fields:
+    """Tasks whose chances have changed, oldest first."""
+    found: Fields = {"ready": [], "blocked": [], "skipped": [], "revived": []}
+    for key, node in live.nodes.items():
+        state, skipped = were.get(key, ("", False))
+        if node.row["state"] == "PENDING" != state:
+            found["ready"].append(key)
+        if state == "PENDING" and node.row["state"] == "WAITING_DEPENDENCY":
+            found["blocked"].append(key)
+        if node.skipped and not skipped:
+            found["skipped"].append({"task_id": key, "reason": node.row["reason"]})
+        if skipped and not node.skipped:
+            found["revived"].append(key)
+    return found
+
+
+def _approvals(
+    live: LiveGraph, were: Mapping[str, tuple[str, bool]], touched: Sequence[str], devices: Mapping[str, Fields],
+    rules: Sequence[Rule],
+) -> list[str]:  # fmt: skip
+    """Of the tasks that the edit adds, changes or revives those that would ask a person before something is done."""
+    revived = [key for key, (_, skipped) in were.items() if skipped and key in live.nodes and not live.nodes[key].skipped]
+    open_ones = [key for key in dict.fromkeys([*touched, *revived]) if live.nodes[key].row["state"] not in ENDED]
+    return [key for key in open_ones if asks(live.nodes[key].row, devices, rules)]
+
+
+def asks(task: Fields, devices: Mapping[str, Fields], rules: Sequence[Rule]) -> bool:
+    """Whether a task waits for a person: by its gate, a step's, or a policy about one of its calls on a device it may get."""
+    calls = calls_of(script_of(task))
+    if task["confirm"] or any(call.get("confirm") for call in calls):
+        return True
+    own = [rule_of(row) for row in task["policies"]]
+    sites = [Site.of(row) for name, row in devices.items() if fits(name, row, task)]
+    acts = [Act(*call_of(call), writes=call.get("writes", "")) for call in calls]
+    return any(judge(rules, own, act, site).decision == "ask" for act in acts for site in sites)

@@ -1,0 +1,253 @@
+"""Edits that an agent from outside proposes: they wait for a person, whose approval makes them in the same commit.
+
+A proposal is an approval of kind `edit`. Its action is exactly what would be done: {tool: "edit", constellation_id, operations,
+based_on, reason, edit_id, author}; `observed` is what the preview showed: {version, diff, consequences}.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import orjson
+from django.db.models import QuerySet
+
+from agents import ids
+from agents.clock import from_iso
+from agents.errors import NoSuchSession
+from agents.gates import approvals as asking
+from agents.models import Approval
+from agents.services import approvals
+from agents.streams.door import Door, door
+from agents.streams.tables import Fields, fold_rows
+from agents.streams.turn import Turn
+from constellations.errors import ConstellationsError, EditIdTaken, EditRejected, NoSuchConstellation
+from constellations.live.kept import Ahead, newest, read_ahead
+from constellations.live.live import LiveGraph
+from constellations.models import Edit
+from constellations.plan.operations import in_full, in_present_words
+from constellations.reads.overview import within
+from constellations.reads.progress import same_stream
+from constellations.services.edits import Wanted, check, check_open, check_same, find, judge, make, taken
+from constellations.services.gate_keeping import taken_away, watched_now
+from constellations.services.preview import edit_preview
+
+if TYPE_CHECKING:
+    from constellations.runs.run import ConstellationWork
+
+KIND = "edit"
+"""Of the approval."""
+PROPOSAL_S = 24 * 3600.0
+"""Seconds after which a proposal that nobody has decided expires."""
+WAITING = 100
+"""Proposals of one constellation that may wait."""
+ACTION_BYTES = 256_000
+"""Of a proposal's action, as JSON: people have to read it."""
+DIFF_SHOWN = 200
+"""Entries of the diff that a proposal keeps,"""
+DIFF_BYTES = 100_000
+"""and their bytes as JSON."""
+TASKS_SHOWN = 50
+"""Of each list of task_ids that follows from it."""
+GATES_SHOWN = 20
+"""Of what it would let be done unasked."""
+NAMED = 3
+"""Operations that a title names."""
+REBASED_OVER = 2_000
+"""Edits since it was made that an approval compares a proposal with: its author is not there to read a newer version."""
+TOO_OLD = "reject it, and have it proposed anew on the newest version"
+UNDECIDED = "session_id = %s AND kind = 'edit' AND subject_id = %s AND state = 'waiting'"
+
+
+class TooManyProposals(ConstellationsError):
+    """As many proposals wait as one constellation may have."""
+
+    code = "too_many_proposals"
+    status = 409
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """`approval` is the proposal; `edit` in its place the edit of that id, where it has been made."""
+
+    approval: Approval | None
+    edit: Edit | None
+    changed: bool
+
+
+def edit_propose(
+    constellation_id: int, operations: Sequence[Fields], *, author: str, who: str, reason: str = "", edit_id: str = "",
+    based_on: int | None = None, request_id: str = "",
+) -> Proposed:  # fmt: skip
+    """Propose an edit, which is judged at once: raises what `edit_apply` raises, and TooManyProposals.
+
+    Operations are written in full, {"op", "parameters"}, as `dispatcher.operations_of` gives them; `who` names the author in
+    words. The same `edit_id` again is the same proposal, whatever has become of it, another one under it raises EditIdTaken.
+    It is made on `based_on`, else on the version that was judged; operations that change nothing are no proposal.
+    """
+    wanted = Wanted(lambda live: operations, author, reason, edit_id, based_on)
+    check(wanted)
+    if edit_id and (known := known_as(constellation_id, wanted, operations)) is not None:
+        return known
+    ahead = _read(constellation_id)
+    observed = _judged(ahead.live, wanted)
+    if not observed:
+        return Proposed(None, None, False)
+    edit_id = edit_id or secrets.token_hex(8)
+    action = {
+        "tool": KIND, "constellation_id": constellation_id, "operations": list(operations),
+        "based_on": observed["version"] if based_on is None else based_on, "reason": reason, "edit_id": edit_id,
+        "author": author,
+    }  # fmt: skip
+    if (size := len(orjson.dumps(action))) > ACTION_BYTES:
+        raise EditRejected(f"the edit has {size:,} bytes; a proposal has at most {ACTION_BYTES:,}")
+    title = title_of(who, observed.pop("name"), operations, reason, observed["gates"])
+    with door(ids.stream_of(constellation_id), author, request_id) as opened:
+        known, asked = known_as(constellation_id, replace(wanted, edit_id=edit_id), operations), 0
+        if known is None:
+            check_open(newest(opened, ahead))
+            asked = _ask(opened, constellation_id, title, action, observed)
+    return known or Proposed(Approval.objects.get(pk=asked), None, True)
+
+
+def proposals_of(constellation_id: int) -> QuerySet[Approval]:
+    """All of a constellation, whatever has become of them."""
+    return same_stream(Approval.objects.filter(kind=KIND, subject_id=constellation_id), constellation_id)
+
+
+def known_as(constellation_id: int, wanted: Wanted, operations: Sequence[Fields]) -> Proposed | None:
+    """What there is under the edit_id already: the edit, else the proposal. Raises EditIdTaken where it is another one."""
+    edit_id = wanted.edit_id
+    edit = find(constellation_id, edit_id)
+    if edit is not None:
+        check_same(edit, wanted, operations)
+        return Proposed(None, edit, False)
+    row = proposals_of(constellation_id).filter(action__edit_id=edit_id).order_by("id").last()
+    if row is None:
+        return None
+    if row.action["author"] != wanted.author or row.action["operations"] != in_full(operations):
+        raise EditIdTaken(taken(edit_id, f"proposed by {row.action['author']}, approval {row.pk}"))
+    return Proposed(row, None, False)
+
+
+def _read(constellation_id: int) -> Ahead:
+    try:
+        return read_ahead(constellation_id)
+    except NoSuchSession as error:
+        raise NoSuchConstellation(f"there is no constellation {constellation_id}") from error
+
+
+def _judged(live: LiveGraph, wanted: Wanted) -> Fields:
+    """What the edit would do, in as many words as a proposal keeps, nothing for nothing; raises as `edit_apply` does."""
+    watched = watched_now()
+    operations, changes = judge(live, wanted, watched.devices)
+    if not changes:
+        return {}
+    name = live.constellation["name"] or f"constellation {live.constellation['id']}"
+    found = edit_preview(live.constellation["id"], operations)
+    consequences = {key: value[:TASKS_SHOWN] for key, value in found["consequences"].items()}
+    shown, _, _ = within(found["diff"], DIFF_SHOWN, DIFF_BYTES)
+    return {
+        "name": name, "version": found["version"], "diff": shown, "diff_total": len(found["diff"]),
+        "gates": taken_away(live, changes, watched)[:GATES_SHOWN],
+        "consequences": consequences,
+        "consequences_total": {key: len(value) for key, value in found["consequences"].items()},
+    }  # fmt: skip
+
+
+def title_of(who: str, name: str, operations: Sequence[Fields], reason: str, taken: Sequence[str] = ()) -> str:
+    """One sentence: who wants what, which gate that takes away, and why."""
+    named = ", ".join(_named(each) for each in operations[:NAMED])
+    more = f" and {len(operations) - NAMED} more" if len(operations) > NAMED else ""
+    gate = f", which {taken[0]}" if taken else ""
+    return f"{who} wants to change {name}: {named}{more}{gate}" + (f". {reason}" if reason else "")
+
+
+def _named(operation: Fields) -> str:
+    """An operation that was judged, in a few words: add task lint."""
+    op, parameters = operation["op"], operation["parameters"]
+    about = parameters.get("task_id") or parameters.get("dependency_id")
+    if about is None and "from" in parameters:
+        about = f"{parameters['from']}>{parameters['to']}"
+    return op.replace("_", " ") + (f" {about}" if about else "")
+
+
+def _ask(opened: Door, constellation_id: int, title: str, action: Fields, observed: Fields) -> int:
+    """The proposal, recorded; the id of its row."""
+    if proposals_of(constellation_id).filter(state="waiting").count() >= WAITING:
+        raise TooManyProposals(f"{WAITING} proposals wait for constellation {constellation_id} already")
+    row = asking.new(
+        opened.turn, opened.stream, constellation_id, KIND, title, PROPOSAL_S, action=action, observed=observed
+    )  # fmt: skip
+    return row["id"]
+
+
+# What approving does
+
+
+def prepare(row: Approval) -> approvals.Effect:
+    """The proposed edit, to be made under the lock as its author's."""
+    action = row.action
+    operations = in_present_words(action["operations"])
+    wanted = Wanted(
+        lambda live: operations, action["author"], action["reason"], action["edit_id"], action["based_on"],
+        rebased_over=REBASED_OVER, too_old=TOO_OLD, approved=True,
+    )  # fmt: skip
+    ahead = _read(action["constellation_id"])
+
+    def carry_out(opened: Door) -> None:
+        made_before = find(action["constellation_id"], action["edit_id"])
+        if made_before is not None:  # by whomever
+            check_same(made_before, replace(wanted, author=made_before.author), action["operations"])
+            return
+        decider, opened.turn.by = opened.turn.by, action["author"]
+        make(opened, newest(opened, ahead), wanted, watched_now())
+        opened.turn.by = decider
+
+    return carry_out
+
+
+approvals.register_effect(KIND, prepare)
+
+
+# What its runner does
+
+
+class Proposals:
+    """The proposals that wait for one constellation at work, by their ids, in the memory of its runner."""
+
+    def __init__(self, work: ConstellationWork):
+        self._work = work
+        self._waiting: dict[int, Fields] = {}
+
+    def load(self) -> None:
+        drive = self._work.drive
+        found = fold_rows("approval", UNDECIDED, drive.stream, self._work.constellation["id"])
+        self._waiting = {row["id"]: row for row in found}
+
+    def absorb(self, data: Fields) -> None:
+        """Take up what was proposed and decided meanwhile."""
+        for row in data.get("add", {}).get("approval", ()):
+            if row["kind"] == KIND and row["subject_id"] == self._work.constellation.get("id"):
+                self._waiting[row["id"]] = dict(row)
+        for key, fields in data.get("set", {}).get("approval", {}).items():
+            if fields.get("state", "waiting") != "waiting":
+                self._waiting.pop(int(key), None)
+
+    def wake_at(self) -> float | None:
+        """When the first of them expires, in seconds since 1970."""
+        return min((from_iso(row["expires_at"]) for row in self._waiting.values()), default=None)
+
+    def expire(self, turn: Turn) -> None:
+        """Those whose time is over."""
+        for row in [row for row in self._waiting.values() if from_iso(row["expires_at"]) <= turn.ts]:
+            asking.expire(turn, row)
+            del self._waiting[row["id"]]
+
+    def withdraw(self, turn: Turn) -> None:
+        """The work has ended: nothing in it is edited any more."""
+        for row in self._waiting.values():
+            asking.withdraw(turn, row, "the constellation has ended")
+        self._waiting.clear()

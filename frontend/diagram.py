@@ -1,0 +1,244 @@
+"""A machine's table as a drawing: states on a diagonal, every edge a line with one bend. Pure.
+
+A state has a row and a column of its own, so a line from row to column meets no other state, and its labels have the
+cell before its bend for themselves: nothing can overlap, however dense the table. Lines that lead on are above the
+diagonal and enter a state from above; lines that lead back are below it and enter from below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from agents.machines import ANY, Machine
+from frontend.words import ANY_STATE, edges
+
+STATE_CHAR = 7.5
+LABEL_CHAR = 7.0
+"""Widths of a character of the monospaced font at the sizes of machines.css; like all measures here in pixels."""
+STATE_HEIGHT = 34
+STATE_PADDING = 14
+LABEL_LINE = 15
+LABEL_GAP = 12
+"""Between a label and the lines left and right of it."""
+ROW_GAP = 12
+BEND = 9
+ARROW = 3
+LOOP = 26
+MARGIN = 16
+START = 30
+"""Length of the arrow into the initial state."""
+BACKWARD_COST = 3
+"""An edge that leads back makes an order of the states worse by as many columns."""
+ROUNDS = 20
+"""Of improving the order; it comes to rest after a few."""
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A state: its middle and its width. `kind` is initial, terminal, any or plain."""
+
+    name: str
+    kind: str
+    x: int
+    y: int
+    width: int
+
+    @property
+    def left(self) -> int:
+        return self.x - self.width // 2
+
+    @property
+    def right(self) -> int:
+        return self.x + self.width // 2
+
+    @property
+    def top(self) -> int:
+        return self.y - STATE_HEIGHT // 2
+
+    @property
+    def bottom(self) -> int:
+        return self.y + STATE_HEIGHT // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Event and guard, and where the text ends (`anchor` end) or begins (start)."""
+
+    event: str
+    guard: str
+    x: int
+    y: int
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """All rows from one state to another: one path, one label a row."""
+
+    source: str
+    target: str
+    path: str
+    anchor: str
+    labels: tuple[Label, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    width: int
+    height: int
+    start: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+    @property
+    def has_any(self) -> bool:
+        return any(node.kind == "any" for node in self.nodes)
+
+
+def draw(machine: Machine) -> Diagram:
+    """The drawing of a machine; the same for the same table."""
+    found = edges(machine)
+    order = ordered(machine, found)
+    nodes = _nodes(machine, order, found)
+    by_name = {node.name: node for node in nodes}
+    drawn = tuple(_edge(by_name[source], by_name[target], labels) for (source, target), labels in found.items())
+    width = max(node.x + _room_right(node, found) for node in nodes) + MARGIN
+    first = nodes[0]
+    return Diagram(
+        width=round(width),
+        height=nodes[-1].bottom + _below(nodes[-1].name, found) + MARGIN,
+        start=f"M{first.left - START} {first.y}H{first.left - ARROW}",
+        nodes=nodes,
+        edges=drawn,
+    )
+
+
+def ordered(machine: Machine, pairs: Iterable[Pair]) -> list[str]:
+    """The states along the diagonal: the initial one first, the terminal ones last, short and forward edges between.
+
+    Each state in turn moves to where the edges are best served, until none wants to move: so the order is a good one,
+    not always the best.
+    """
+    inner = [state for state in machine.states if state != machine.initial and state not in machine.terminal]
+    last = [state for state in machine.states if state in machine.terminal]
+    last = [ANY_STATE, *last] if any(row.source == ANY for row in machine.rows) else last
+    pairs = [pair for pair in pairs if pair[0] != pair[1]]
+    for _ in range(ROUNDS):
+        before = list(inner)
+        for state in before:
+            rest = [other for other in inner if other != state]
+            orders = [[*rest[:place], state, *rest[place:]] for place in range(len(inner))]
+            inner = min([inner, *orders], key=lambda order: _cost([machine.initial, *order, *last], pairs))
+        if inner == before:
+            break
+    return [machine.initial, *inner, *last]
+
+
+def _cost(order: list[str], pairs: Iterable[Pair]) -> int:
+    place = {state: number for number, state in enumerate(order)}
+    spans = (place[target] - place[source] for source, target in pairs)
+    return sum(span if span > 0 else BACKWARD_COST - span for span in spans)
+
+
+def _nodes(machine: Machine, order: list[str], found: dict[Pair, list[Pair]]) -> tuple[Node, ...]:
+    columns, rows = _columns(order, found), _rows(order, found)
+    return tuple(
+        Node(state, _kind(machine, state), x, y, _state_width(state)) for state, x, y in zip(order, columns, rows, strict=True)
+    )
+
+
+def _kind(machine: Machine, state: str) -> str:
+    if state == ANY_STATE:
+        return "any"
+    if state in machine.terminal:
+        return "terminal"
+    return "initial" if state == machine.initial else "plain"
+
+
+def _columns(order: list[str], found: dict[Pair, list[Pair]]) -> list[int]:
+    """The middles of the columns: between two of them is room for every label that stands there."""
+    xs = [MARGIN + START + _state_width(order[0]) // 2]
+    for left, right in pairwise(order):
+        xs.append(xs[-1] + round(_between(order, left, right, found)))
+    return xs
+
+
+def _between(order: list[str], left: str, right: str, found: dict[Pair, list[Pair]]) -> float:
+    """Width from the middle of `left` to the middle of `right`, its neighbour along the diagonal."""
+    place = {state: number for number, state in enumerate(order)}
+    needed = [_state_width(left) / 2 + LABEL_GAP]
+    for (source, target), labels in found.items():
+        onward = place[source] < place[target]
+        room = _labels_width(labels) + 2 * LABEL_GAP
+        if source == target:
+            room = _loop_room(source, labels) if source == left else 0.0
+        elif onward and target == right:
+            room += _state_width(left) / 2 if source == left else 0
+        elif not onward and target == left:
+            room += _state_width(right) / 2 if source == right else 0
+        else:
+            continue
+        needed.append(room)
+    return max(needed)
+
+
+def _rows(order: list[str], found: dict[Pair, list[Pair]]) -> list[int]:
+    """The middles of the rows: above each is room for the most labels that stand in one of its cells."""
+    ys: list[int] = []
+    bottom = MARGIN - ROW_GAP
+    for state in order:
+        stacks = [len(labels) for (source, target), labels in found.items() if source == state != target]
+        above = max(STATE_HEIGHT // 2, max(stacks, default=0) * LABEL_LINE + 4)
+        ys.append(bottom + ROW_GAP + above)
+        bottom = ys[-1] + STATE_HEIGHT // 2 + _below(state, found)
+    return ys
+
+
+def _below(state: str, found: dict[Pair, list[Pair]]) -> int:
+    """Height of a state's edge to itself."""
+    labels = found.get((state, state), ())
+    return 10 + LABEL_LINE * (len(labels) - 1) if labels else 0
+
+
+def _room_right(node: Node, found: dict[Pair, list[Pair]]) -> float:
+    labels = found.get((node.name, node.name))
+    return _loop_room(node.name, labels) if labels else node.width / 2
+
+
+def _loop_room(state: str, labels: list[Pair]) -> float:
+    return _state_width(state) / 2 + _labels_width(labels) + LABEL_GAP
+
+
+def _state_width(state: str) -> int:
+    return 2 * round((len(state) * STATE_CHAR) / 2 + STATE_PADDING)
+
+
+def _labels_width(labels: list[Pair]) -> float:
+    return max(len(event) + (len(guard) + 3 if guard else 0) for event, guard in labels) * LABEL_CHAR
+
+
+def _edge(source: Node, target: Node, labels: list[Pair]) -> Edge:
+    if source is target:
+        return _loop(source, labels)
+    onward = source.x < target.x
+    if onward:
+        path = f"M{source.right} {source.y}H{target.x - BEND}q{BEND} 0 {BEND} {BEND}V{target.top - ARROW}"
+    else:
+        path = f"M{source.left} {source.y}H{target.x + BEND}q-{BEND} 0 -{BEND} -{BEND}V{target.bottom + ARROW}"
+    x = target.x - LABEL_GAP if onward else target.x + LABEL_GAP
+    first = source.y - 5 - LABEL_LINE * (len(labels) - 1)
+    return Edge(source.name, target.name, path, "end" if onward else "start", _stack(labels, x, first))
+
+
+def _loop(node: Node, labels: list[Pair]) -> Edge:
+    """From the lower edge of a state back to it."""
+    end = node.right - 10
+    path = f"M{end - LOOP} {node.bottom}v5q0 8 8 8h{LOOP - 16}q8 0 8 -8v-{5 - ARROW}"
+    return Edge(node.name, node.name, path, "start", _stack(labels, end + 7, node.bottom + 13))
+
+
+def _stack(labels: list[Pair], x: int, first: int) -> tuple[Label, ...]:
+    return tuple(Label(event, guard, x, first + LABEL_LINE * number) for number, (event, guard) in enumerate(labels))

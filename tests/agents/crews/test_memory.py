@@ -1,0 +1,168 @@
+"""Evidence as rows: whatever is read back gives the same memory and the same verdicts as it did live."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agents import ids
+from agents.clock import now_iso
+from agents.crews.evidence import ARGUMENT_BYTES, RAW_ERROR, RESULT_BYTES, Memory, call_row, ended_fields, item_of, message_row
+from agents.models import Agent, Evidence, Loop
+from agents.progress.settings import Settings
+from agents.services import sessions
+from agents.streams.statements import cursor, store
+from agents.streams.tables import TABLES
+from agents.tools.calls import Outcome
+
+PATIENT = Settings.of({"stuck_threshold": 2, "progress_check_interval": 4, "steer_budget": 3})
+AT = "2026-11-21T03:04:{:02d}.{:06d}Z"
+
+
+class Life:
+    """A loop as its agent lives it: rows by the moment at which they ended, and what was said of each."""
+
+    def __init__(self, accepted=()):
+        self.memory = Memory(PATIENT, accepted)
+        self.rows: list[dict] = []
+        self.moment = 0
+
+    def now(self) -> str:
+        self.moment += 1
+        return AT.format(self.moment // 1000, self.moment % 1000)
+
+    def _new(self, **fields) -> dict:
+        self.memory.count += 1
+        row = TABLES["evidence"].whole({"id": self.memory.count, "loop_id": 1, "number": self.memory.count, **fields})
+        row["started_at"] = self.now()
+        self.rows.append(row)
+        return row
+
+    def call(self, tool, arguments, outcome, wrong="", accepting=""):
+        """One call from its beginning to its end, and perhaps a person's word in between."""
+        row = self._new(**call_row(tool, arguments, "", PATIENT))
+        if accepting:
+            self.note(kind="accept", target=accepting, success=True)
+        row.update(ended_fields(row, outcome, wrong, self.now()))
+        self.memory.take(row)
+
+    def note(self, **fields):
+        row = self._new(**fields)
+        row["ended_at"] = self.now()
+        self.memory.take(row)
+
+    def verdict(self):
+        return self.memory.verdict
+
+
+CALLS = st.tuples(
+    st.sampled_from(["command", "read_file", "write_file"]),
+    st.sampled_from(["a", "b"]),
+    st.sampled_from(["", "no such thing", "denied"]),
+    st.sampled_from(["", "", "rate_limit", "missing"]),
+    st.sampled_from([None, "x", "y"]),
+)
+NOTES = st.sampled_from(["user", "nudge", "phase", "compaction"])
+DEEDS = st.lists(st.one_of(CALLS, NOTES, st.sampled_from(["say: so", "say: well", "go on"])), max_size=25)
+
+
+def live(deeds, accepted=()) -> Life:
+    life, known = Life(accepted), "same_tool_error:0"
+    for deed in deeds:
+        if isinstance(deed, tuple):
+            tool, target, wrong, kind, said = deed
+            arguments = {"argv": ["sh", target]} if tool == "command" else {"path": target}
+            outcome = Outcome("failed" if wrong else "completed", error=wrong, error_kind=kind if wrong else "", said=said)
+            life.call(tool, arguments, outcome, wrong, accepting=known if kind == "missing" else "")
+        elif deed == "go on":
+            life.note(kind="accept", target=known, success=True)
+        elif deed.startswith("say"):
+            life.note(**message_row(deed))
+        else:
+            life.note(kind=deed, success=True)
+        if life.verdict() is not None:
+            known = life.verdict().identity
+    return life
+
+
+@given(DEEDS)
+def test_whatever_an_agent_did_is_judged_the_same_when_it_is_read_back(deeds):
+    life = live(deeds)
+    back = Memory(PATIENT, [row["target"] for row in life.rows if row["kind"] == "accept"])
+    assert back.read(life.rows) is None
+    assert (back.state, back.verdict, back.count) == (life.memory.state, life.memory.verdict, life.memory.count)
+
+
+def test_a_call_that_has_not_ended_is_handed_back_and_counted():
+    life = live([("command", "a", "", "", "x"), "user"])
+    life.rows.append({**life.rows[0], "id": 3, "number": 3, "ended_at": None})
+    back = Memory(PATIENT)
+    assert back.read(life.rows) is life.rows[-1]
+    assert (back.count, back.state.observed) == (3, 2)
+
+
+def test_what_was_accepted_in_an_earlier_attempt_counts_from_the_beginning():
+    failing = [("command", "a", "no such thing", "", None)] * 2
+    identity = live(failing).verdict().identity
+    assert live(failing, [identity]).verdict() is None or live(failing, [identity]).verdict().identity != identity
+
+
+def test_a_word_of_a_person_during_a_call_counts_for_that_call():
+    failing = ("command", "a", "no such thing", "", None)
+    life = live([failing] * 2)
+    identity = life.verdict().identity
+    for _ in range(2):
+        outcome = Outcome("failed", error="no such thing")
+        life.call("command", {"argv": ["sh", "a"]}, outcome, outcome.error, accepting=identity)
+    back = Memory(PATIENT, [identity])
+    back.read(life.rows)
+    assert (back.state, back.verdict) == (life.memory.state, life.memory.verdict)
+
+
+def test_what_is_too_large_is_not_kept_and_is_told_apart_all_the_same():
+    one, other = ("x" * ARGUMENT_BYTES + end for end in "ab")
+    rows = [call_row("write_file", {"path": "f", "content": content}, "", PATIENT) for content in (one, other)]
+    assert [row["arguments"] for row in rows] == [{}, {}]
+    assert rows[0]["call"] != rows[1]["call"]
+    row = TABLES["evidence"].whole(rows[0])
+    fields = ended_fields(row, Outcome("failed", result="x" * RESULT_BYTES, error="e"), "e" * (RAW_ERROR + 1), AT.format(0, 0))
+    assert "result" not in fields
+    assert len(fields["raw_error"]) == RAW_ERROR
+
+
+def test_the_end_of_a_call_tells_only_what_the_row_does_not_say_yet():
+    row = TABLES["evidence"].whole(call_row("noop", {}, "", PATIENT))
+    assert ended_fields(row, Outcome("completed"), "", AT.format(0, 1)) == {"success": True, "ended_at": AT.format(0, 1)}
+
+
+def test_a_look_is_an_action_like_any_other():
+    row = TABLES["evidence"].whole({"kind": "observe", "tool": "observe", "success": True, "outcome": "x", "number": 1})
+    assert item_of(row).kind == "tool"
+
+
+@pytest.mark.django_db(transaction=True)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(deeds=DEEDS)
+def test_rows_that_went_through_the_database_are_the_same_evidence(session_loop, deeds):
+    life = live(deeds)
+    table, back = TABLES["evidence"], Memory(PATIENT, [row["target"] for row in life.rows if row["kind"] == "accept"])
+    Evidence.objects.all().delete()
+    own = [{**row, "loop_id": session_loop, "id": session_loop + 1 + at} for at, row in enumerate(life.rows)]
+    names = [name for name, _ in table.columns]
+    if own:
+        store().insert(cursor(), table.db_table, table.columns, [[row[name] for name in names] for row in own])
+    found = store().select(cursor(), table.db_table, table.columns, "loop_id = %s", (session_loop,))
+    back.read(dict(zip(names, row, strict=True)) for row in found)
+    assert (back.state, back.verdict) == (life.memory.state, life.memory.verdict)
+
+
+@pytest.fixture
+def session_loop(transactional_db, operator):
+    """The id of a loop that evidence can belong to."""
+    by, now = f"user:{operator.pk}", now_iso()
+    session = sessions.session_create(operator, by=by)
+    item, _ = sessions.command_submit(session.pk, "interaction", "", {"plan": "tasks: [{task_id: a, tool: noop}]"}, by=by)
+    key = ids.row_id(session.pk, 500)
+    agent = Agent.objects.create(
+        id=key, session=session, interaction=item, machine="device_agent", state="CONTINUE", created_at=now, entered_at=now
+    )
+    return Loop.objects.create(id=key, agent=agent, created_at=now, entered_at=now).pk
