@@ -6,13 +6,14 @@ This is for whoever looks at a graph: statistics, previews, drawings, errors. Wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from networkx import DiGraph
 
-    from constellations.graph import Edge, Key
+Key = Hashable
+Edge = tuple[Key, Key]
 
 BEGINNING = object()
 """Stands before all tasks that wait for nothing, so that their own weight counts too."""

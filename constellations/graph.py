@@ -8,17 +8,14 @@ thousand descendants then costs one step, not a thousand.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 
-from constellations.analysis import cycle_in
+from constellations.analysis import Edge, Key, cycle_in
 from constellations.errors import CycleFound
 
 SPACING = 1 << 60
 """Distance of two labels in a fresh order: room for about sixty insertions at one spot before all are labelled anew."""
-
-Key = Hashable
-Edge = tuple[Key, Key]
 
 
 class Graph:

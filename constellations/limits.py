@@ -1,4 +1,4 @@
-"""What one interaction may do (docs/machines.md, "2. Constellation agent"). Pure."""
+"""What one interaction may do (docs/machines.md, "2. Constellation agent"), and the keys of its payload. Pure."""
 
 EDITING_SESSIONS = 50
 """Editing sessions of the planner; one more fails the constellation agent."""
@@ -6,3 +6,9 @@ RESTARTS = 5
 """Restarts; one more is refused."""
 ADDED = 10_000
 """Tasks that edits add, whoever makes them; more are refused, and fail the constellation agent where its planner wants them."""
+REOPEN, FORK = "reopen", "fork"
+"""Keys of the payload of an interaction about a graph that is there."""
+IMPORTED_WORDS = "in_words"
+"""Key of the payload of an import that has tasks in words alone; what people submit has no such key."""
+SESSION_LIMIT = 1000
+"""Attempts that one session may have running."""

@@ -37,8 +37,8 @@ from agents.models import (
     Transition,
 )
 from agents.reads.authors import names_of
+from agents.reads.confinement import confinement_shown
 from agents.reads.printed import printed_piece
-from agents.tools import confining
 
 PER_PAGE = 50
 COUNTED = 5_000
@@ -261,7 +261,7 @@ class DeviceAdmin(ReadOnlyAdmin):
 
     @admin.display(description="its commands")
     def confinement(self, row: Device) -> str:
-        return confining.shown()
+        return confinement_shown()
 
 
 @admin.register(SlotRequest)

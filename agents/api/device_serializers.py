@@ -15,7 +15,7 @@ from agents.devices.ceilings import POWERS, SWITCHES
 from agents.devices.profiles import ENTRIES, MOST_SLOTS, TEXT_LENGTH
 from agents.masks.values import shown_limits
 from agents.models import Device, Token
-from agents.tools import confining
+from agents.reads.confinement import confinement_shown
 
 
 class DeviceChange(Body):
@@ -88,5 +88,5 @@ class DeviceRow(serializers.ModelSerializer):
 
     def get_confinement(self, row: Device) -> str:
         if (found := self.context.get("confinement")) is None:
-            found = self.context["confinement"] = confining.shown()  # once for a page of devices
+            found = self.context["confinement"] = confinement_shown()  # once for a page of devices
         return found

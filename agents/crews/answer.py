@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from agents.crews.evidence import message_row
 from agents.crews.member import Member
-from agents.crews.permit import JUDGED
-from agents.crews.script import Position, Step
+from agents.crews.script import JUDGED, Position, Step
 from agents.machines.tool_loop import WORKING
 from agents.streams.turn import Turn
 

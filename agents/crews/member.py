@@ -224,7 +224,9 @@ class Member:
 
     def ask(self, turn: Turn, kind: str, title: str, seconds: float | None, **more: Any) -> None:
         """Put something into the inbox of the people (or programs) who may decide it."""
-        self.approval = approvals.ask(self, turn, kind, title, seconds, **more)
+        self.approval = approvals.new(
+            turn, self.crew.scene.stream, self.crew.scene.task, kind, title, seconds, agent=self.agent["id"], **more
+        )
 
     def wake_at(self) -> float | None:
         """When the agent has something to decide by itself."""

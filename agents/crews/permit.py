@@ -6,14 +6,11 @@ from dataclasses import replace
 
 from agents.crews.evidence import call_row, ended_fields
 from agents.crews.member import Member
-from agents.crews.script import Step
+from agents.crews.script import JUDGED, Step
 from agents.gates import approvals
 from agents.gates.policies import Act
 from agents.streams.turn import Turn
 from agents.tools.calls import Outcome
-
-JUDGED = ("call", "observe")
-"""What steps do that policies have a say in."""
 
 
 def permit(member: Member, turn: Turn, now: float) -> bool:

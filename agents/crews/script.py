@@ -163,3 +163,7 @@ def single(tool: str, arguments: Mapping[str, Any], timeout: float | None) -> li
         "every": 0.0, "on_failure": "fail", "recover": [], "save": "", "writes": "", "confirm": False, "if": "",
     }  # fmt: skip
     return [{"description": "", "expected_duration": None, "steps": [step]}]
+
+
+JUDGED = ("call", "observe")
+"""What steps do that policies have a say in."""

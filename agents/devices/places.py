@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from agents.gates.policies import Place, unresolved
+from agents.devices.paths import Place, unresolved
 
 
 def leads_to(workspace: Path, path: str, is_word: bool = False) -> Place:

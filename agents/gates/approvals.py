@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agents.clock import from_iso, to_iso
 from agents.gates.policies import action_digest
 from agents.streams.tables import TABLES, Fields
 from agents.streams.turn import Turn
-
-if TYPE_CHECKING:
-    from agents.crews.member import Member
 
 TITLE = 500
 """Characters."""
@@ -38,11 +35,6 @@ def new(
     )  # fmt: skip
     turn.record("approval_asked", add={"approval": [TABLES["approval"].told(row)]})
     return row
-
-
-def ask(member: Member, turn: Turn, kind: str, title: str, seconds: float | None, **more: Any) -> Fields:
-    scene = member.crew.scene
-    return new(turn, scene.stream, scene.task, kind, title, seconds, agent=member.agent["id"], **more)
 
 
 def expired(approval: Fields, now: float) -> bool:

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 from agents.devices.names import name_fault
+from agents.devices.paths import Place, unresolved
 from agents.devices.places import leads_to
-from agents.gates.policies import Act, Place, unresolved
+from agents.gates.policies import Act
 from agents.tools.command import workspace
 
 

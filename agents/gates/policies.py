@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from agents.devices.command_lines import run_by_a_shell
+from agents.devices.paths import Place, Resolve, unresolved
 from agents.patterns import begins, is_found, may_fit
 from agents.progress.digests import canonical
 from agents.tools.catalogue import PATHS
@@ -61,32 +62,6 @@ class Site(NamedTuple):
     @classmethod
     def of(cls, device: Mapping[str, Any]) -> Site:
         return cls(device["name"], tuple(device["labels"]))
-
-
-class Place(NamedTuple):
-    """Where a path leads in a device's workspace: `path` without links and detours, relative to it.
-
-    `doubt` says why the file may be known by other names, empty where it is not; `any_case` that the file system takes small
-    and capital letters for the same.
-    """
-
-    path: str
-    doubt: str = ""
-    any_case: bool = False
-
-
-def unresolved(path: str, is_word: bool = False) -> Place:
-    """A path that nobody can look at, without its detours; words with blanks are taken for none."""
-    if is_word and " " in path:
-        return Place(path)
-    parts = [part for part in path.split("/") if part not in ("", ".")]
-    return Place(("/" if path.startswith("/") else "") + "/".join(parts))
-
-
-class Resolve(Protocol):
-    """Tells where a path leads. Of a word that may be none `any_case` is not wanted."""
-
-    def __call__(self, path: str, is_word: bool = False) -> Place: ...
 
 
 class Act:

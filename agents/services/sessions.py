@@ -20,6 +20,7 @@ from agents.engine.work import handler
 from agents.errors import ActorEnded, AgentsError, Conflict, InboxFull, NoSuchSession
 from agents.machines import ACTOR, DEVICE_AGENT
 from agents.models import Actor, Agent, Device, InboxItem, Lease, Runner, Session, Stream, Token
+from agents.reads.confinement import only_admins_may
 from agents.streams.door import Door, door, new_stream, system_stream
 from agents.streams.statements import writing
 from agents.tools import confining
@@ -93,7 +94,7 @@ def command_submit(
     ancestry.refuse_outside(session_id, by)
     if kind == "interaction" and not checked:
         check_payload(payload)
-    if kind == "interaction" and confining.only_admins_may() and handler().runs_commands(payload):
+    if kind == "interaction" and only_admins_may() and handler().runs_commands(payload):
         confining.refuse_unconfined(session_id, by)
     client_id = client_id or secrets.token_hex(8)
     room = ancestry.room_for_request(session_id, by) if kind == "interaction" else nullcontext(lambda: None)

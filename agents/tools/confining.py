@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.utils import timezone
 
 from agents.access import ancestry
 from agents.devices.confinement import NONE, TOLD, UID, Confinement, ConfinementMissing, Walls, find_confinement
 from agents.devices.limits import Limits
-from agents.engine.leases import LEASE_S
 from agents.errors import AgentsError
-from agents.models import Runner, Session, Token
+from agents.models import Session, Token
 
-RUNNERS = 64
-"""The newest, asked what their commands are behind."""
-UNKNOWN = "not yet known: no runner has lived"
 HOW_TO_CONFINE = (
     "Install bubblewrap (apt install bubblewrap), or set ORRERY_UNCONFINED_COMMANDS=1 so that others than admins may run "
     "commands here (docs/confinement.md)."
@@ -53,18 +47,6 @@ def told() -> str:
         return f"{TOLD[NONE]}: {missing}"
 
 
-def shown() -> str:
-    """What commands on this installation's devices are behind: as the runners say that live, else the last that did.
-
-    A runner runs the commands of its sessions on its own host, so hosts may differ; then all are named.
-    """
-    alive = timezone.now() - timedelta(seconds=LEASE_S)
-    newest = list(Runner.objects.exclude(confinement="").values("state", "renewed_at", "confinement")[:RUNNERS])
-    living = {one["confinement"] for one in newest if one["state"] == "LIVE" and one["renewed_at"] > alive}
-    found = living or {one["confinement"] for one in newest[:1]}
-    return "; ".join(sorted(found, reverse=True)) or UNKNOWN
-
-
 def walls(limits: Mapping[str, Any], shared: Path) -> Walls | None:
     """What a command of a device with these limits is behind; None for no walls. Raises NotConfined."""
     try:
@@ -84,11 +66,6 @@ def walls(limits: Mapping[str, Any], shared: Path) -> Walls | None:
 def is_open_to_all() -> bool:
     """Whether everybody who may submit work may run commands here, as far as walls matter."""
     return settings.UNCONFINED_COMMANDS or told() != TOLD[NONE]  # walls that are missing are told by `walls`
-
-
-def only_admins_may() -> bool:
-    """The same by what the runners tell, for processes that run no commands."""
-    return not settings.UNCONFINED_COMMANDS and shown() == TOLD[NONE]
 
 
 def refuse_unconfined(session_id: int, by: str = "") -> None:

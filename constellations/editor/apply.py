@@ -7,20 +7,17 @@ dependencies into them, may change (docs/editing.md, "An edit").
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from constellations import conditions
-from constellations.editor.draft import Devices, Draft, Refusal, differences, editable, normal_dependency, normal_task, why_not
+from constellations.editor.draft import Draft, Refusal, differences, editable, normal_dependency, normal_task, why_not
 from constellations.editor.replacing import take_over
 from constellations.plan import calls
 from constellations.plan import tasks as forms
-from constellations.plan.fitting import DEVICE_FIELDS, fits, why_none_fits
+from constellations.plan.fitting import DEVICE_FIELDS, unknown_device
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
-from constellations.plan.values import Finding, Row, did_you_mean, key_text
-
-MAX_LISTED = 20
-"""Types or capabilities of devices that a message names."""
+from constellations.plan.values import Row, did_you_mean, key_text
 
 
 def _add_task(draft: Draft, values: Row) -> None:
@@ -305,55 +302,11 @@ def _put_dependency(draft: Draft, row: Row) -> None:
 
 def _check_devices(draft: Draft, row: Row) -> None:
     """Every device named exists, and some device fits what is asked for."""
-    if wrong := _unknown_device(row, draft.devices):
+    if wrong := unknown_device(row, draft.devices):
         raise Refusal(wrong[1], wrong[0])
     if row["wanted_device"] in row["not_device"]:
         said = f"{row['task_id']} is to run on {row['wanted_device']}, and not_device says that it must not"
         raise Refusal(said, "device")
-
-
-def unknown_devices(tasks: Iterable[Row], devices: Devices) -> list[Finding]:
-    """Every task, in normal form, that asks for a device which is not there: its place in a plan, and what there is instead."""
-    found = ((number, _unknown_device(row, devices)) for number, row in enumerate(tasks))
-    return [(("tasks", number, wrong[0]), wrong[1]) for number, wrong in found if wrong]
-
-
-def _unknown_device(row: Row, devices: Devices) -> tuple[str, str] | None:
-    """(key, message) unless the devices named exist, and some device fits what is asked for."""
-    named = [("device", row["wanted_device"])] if row["wanted_device"] else []
-    for key, name in [*named, *(("not_device", name) for name in row["not_device"])]:
-        if name not in devices:
-            return key, f"there is no device {name}; {_devices_there(devices)}"
-    anywhere = {**row, "wanted_device": ""}
-    keys = [key for key in ("device_type", "capabilities", "not_device") if row[key]]
-    if keys and not any(fits(name, device, anywhere) for name, device in devices.items()):
-        return _wanted_in_vain(row, devices) or (keys[0], f"{why_none_fits(anywhere)}; {_devices_there(devices)}")
-    return None
-
-
-def _wanted_in_vain(row: Row, devices: Devices) -> tuple[str, str] | None:
-    """(key, message) where no device has that type, or one of the capabilities, whatever else is asked for."""
-    types = {device["type"] for device in devices.values() if device["type"]}
-    capabilities = {each for device in devices.values() for each in device["capabilities"]}
-    if row["device_type"] and row["device_type"] not in types:
-        return "device_type", f"no device has the type {row['device_type']}{_listed('types', 'type', types)}"
-    if missing := [each for each in row["capabilities"] if each not in capabilities]:
-        word = "capability" if len(missing) == 1 else "capabilities"
-        return (
-            "capabilities",
-            f"no device has the {word} {', '.join(missing)}{_listed('capabilities', 'capability', capabilities)}",
-        )
-    return None
-
-
-def _listed(words: str, word: str, known: set[str]) -> str:
-    """What there is of a kind, as far as a message lists it."""
-    more = f" and {len(known) - MAX_LISTED:,} more" if len(known) > MAX_LISTED else ""
-    return f"; the {words} there are: {', '.join(sorted(known)[:MAX_LISTED])}{more}" if known else f", or any {word}"
-
-
-def _devices_there(devices: Devices) -> str:
-    return f"there are {', '.join(sorted(devices))}" if devices else "there are no devices"
 
 
 def _check_reads(draft: Draft, row: Row) -> None:

@@ -9,15 +9,13 @@ from typing import Any
 from constellations import conditions
 from constellations.errors import CycleFound
 from constellations.graph import Graph
+from constellations.plan.fitting import Devices
 from constellations.plan.operations import MAX_TASKS
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
 from constellations.plan.values import Hints, Row, did_you_mean
 
 SKIPPED = "skipped"
 """What the reason of a task begins with that was CANCELLED because it could never start."""
-
-Device = Mapping[str, Any]
-Devices = Mapping[str, Device]
 
 
 WasThere = Callable[[Mapping[str, str]], bool]

@@ -13,10 +13,11 @@ from itertools import islice
 from typing import Any
 
 from constellations.editor.apply import APPLY
-from constellations.editor.draft import Devices, Draft, Echo, Refusal, Snapshot, differences, normal_dependency, normal_task
+from constellations.editor.draft import Draft, Echo, Refusal, Snapshot, differences, normal_dependency, normal_task
 from constellations.editor.replacing import carry_conditions
 from constellations.errors import EditRefused
 from constellations.plan import documents, operations
+from constellations.plan.fitting import Devices
 from constellations.plan.operations import Operation
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
 from constellations.plan.values import Finding, Row, key_text, kind_of

@@ -15,8 +15,8 @@ from constellations.mcp.parameters import Form
 from constellations.mcp.pieces import CHARACTERS, json_of, piece_of
 from constellations.plan import sentences
 from constellations.reads.addresses import cut, of_edit, with_cuts
+from constellations.reads.devices import known_devices
 from constellations.reads.overview import within
-from constellations.runs.planner import known_devices
 from constellations.services import dispatcher
 from constellations.services.gate_keeping import known_rules
 from constellations.services.preview import Watch, edit_preview

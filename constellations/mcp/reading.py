@@ -14,10 +14,10 @@ from agents.engine.leases import LEASE_S
 from agents.masks.values import shown_limits
 from agents.models import Approval, Device, Runner
 from agents.reads.authors import names_of
+from agents.reads.confinement import confinement_shown
 from agents.services import approvals
 from agents.streams.fold import consistent_read
 from agents.streams.tables import Fields
-from agents.tools import confining
 from agents.tools.catalogue import schemas
 from constellations.errors import ConstellationsError
 from constellations.mcp import results
@@ -182,7 +182,7 @@ def list_devices(caller: Caller, arguments: Fields) -> results.DeviceList:
     caller.demand("read")  # devices are nobody's own
     found = list(Device.objects.filter(name__gt=given.get("after", "")).order_by("name")[: DEVICES_SHOWN + 1])
     alive = timezone.now() - timedelta(seconds=LEASE_S)
-    shows_all, confinement = not caller.refusal("govern"), confining.shown()
+    shows_all, confinement = not caller.refusal("govern"), confinement_shown()
     return results.DeviceList(
         devices=[_device(row, shows_all, confinement) for row in found[:DEVICES_SHOWN]],
         next=found[DEVICES_SHOWN - 1].name if len(found) > DEVICES_SHOWN else None,

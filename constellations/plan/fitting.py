@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from constellations.plan.values import Finding, Row
+
+Device = Mapping[str, Any]
+Devices = Mapping[str, Device]
+
+MAX_LISTED = 20
+"""Types or capabilities of devices that a message names."""
 DEVICE_FIELDS = ("wanted_device", "device_type", "capabilities", "not_device")
 """Fields of a task that say where it may run."""
 
@@ -26,3 +33,47 @@ def why_none_fits(task: Mapping[str, Any]) -> str:
     if not asked:
         return f"not_device leaves no device: it names {left_out}" if left_out else "no device is there"
     return (f"leaving out {left_out} (not_device), " if left_out else "") + f"no device has {' and '.join(asked)}"
+
+
+def unknown_devices(tasks: Iterable[Row], devices: Devices) -> list[Finding]:
+    """Every task, in normal form, that asks for a device which is not there: its place in a plan, and what there is instead."""
+    found = ((number, unknown_device(row, devices)) for number, row in enumerate(tasks))
+    return [(("tasks", number, wrong[0]), wrong[1]) for number, wrong in found if wrong]
+
+
+def unknown_device(row: Row, devices: Devices) -> tuple[str, str] | None:
+    """(key, message) unless the devices named exist, and some device fits what is asked for."""
+    named = [("device", row["wanted_device"])] if row["wanted_device"] else []
+    for key, name in [*named, *(("not_device", name) for name in row["not_device"])]:
+        if name not in devices:
+            return key, f"there is no device {name}; {_devices_there(devices)}"
+    anywhere = {**row, "wanted_device": ""}
+    keys = [key for key in ("device_type", "capabilities", "not_device") if row[key]]
+    if keys and not any(fits(name, device, anywhere) for name, device in devices.items()):
+        return _wanted_in_vain(row, devices) or (keys[0], f"{why_none_fits(anywhere)}; {_devices_there(devices)}")
+    return None
+
+
+def _wanted_in_vain(row: Row, devices: Devices) -> tuple[str, str] | None:
+    """(key, message) where no device has that type, or one of the capabilities, whatever else is asked for."""
+    types = {device["type"] for device in devices.values() if device["type"]}
+    capabilities = {each for device in devices.values() for each in device["capabilities"]}
+    if row["device_type"] and row["device_type"] not in types:
+        return "device_type", f"no device has the type {row['device_type']}{_listed('types', 'type', types)}"
+    if missing := [each for each in row["capabilities"] if each not in capabilities]:
+        word = "capability" if len(missing) == 1 else "capabilities"
+        return (
+            "capabilities",
+            f"no device has the {word} {', '.join(missing)}{_listed('capabilities', 'capability', capabilities)}",
+        )
+    return None
+
+
+def _listed(words: str, word: str, known: set[str]) -> str:
+    """What there is of a kind, as far as a message lists it."""
+    more = f" and {len(known) - MAX_LISTED:,} more" if len(known) > MAX_LISTED else ""
+    return f"; the {words} there are: {', '.join(sorted(known)[:MAX_LISTED])}{more}" if known else f", or any {word}"
+
+
+def _devices_there(devices: Devices) -> str:
+    return f"there are {', '.join(sorted(devices))}" if devices else "there are no devices"

@@ -11,13 +11,12 @@ from itertools import islice
 from typing import Any
 
 from constellations import conditions
-from constellations.editor.apply import unknown_devices
-from constellations.editor.draft import Devices
 from constellations.errors import CycleFound, PlanRejected
 from constellations.graph import Graph
 from constellations.plan import documents, operations
 from constellations.plan import tasks as forms
 from constellations.plan.documents import Document, Unreadable
+from constellations.plan.fitting import Devices, unknown_devices
 from constellations.plan.operations import MAX_DEPENDENCIES, MAX_TASKS, list_within
 from constellations.plan.tasks import MAX_NAME, TASK_DEFAULTS
 from constellations.plan.values import (

@@ -11,14 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from agents.crews.permit import JUDGED
-from agents.crews.script import call_of
+from agents.crews.script import JUDGED, call_of
 from agents.gates.policies import DECISIONS, Act, Rule, Site, judge
 from agents.progress.digests import canonical
 from constellations.plan.fitting import fits
+from constellations.plan.script import calls_of, rule_of, script_of
 from constellations.plan.tasks import IN_WORDS, STEPS
 from constellations.plan.values import Row
-from constellations.runs.crews import calls_of, rule_of, script_of
 
 HARMLESS = ("noop", IN_WORDS)
 """Tools that do nothing: the gate of such a task is about what comes after it."""

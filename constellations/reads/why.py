@@ -15,13 +15,13 @@ from agents.reads.agents import below
 from agents.streams.tables import Fields
 from constellations import conditions
 from constellations.editor.draft import is_skipped
+from constellations.limits import SESSION_LIMIT
 from constellations.live.rows import Edge, Node, verdict
 from constellations.machines.task import ENDED
 from constellations.models import Attempt, Dependency, Task
 from constellations.plan.fitting import DEVICE_FIELDS, fits, why_none_fits
 from constellations.plan.tasks import IN_WORDS
 from constellations.reads.progress import same_stream, waiting_approvals
-from constellations.runs.placing import SESSION_LIMIT
 
 SHOWN = 20
 """Upstream tasks, or devices, that an explanation lists."""

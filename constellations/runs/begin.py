@@ -12,8 +12,8 @@ from agents.streams.turn import Turn
 from constellations.live.live import LiveGraph
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.plan.operations import deed_of
-from constellations.runs.adopt import Forked, Reopened, Wishes, fill
 from constellations.runs.planner import Prepared
+from constellations.services.adopt import Forked, Reopened, Wishes, fill
 from constellations.services.gates import with_gates
 from constellations.services.mending import mend_and_retry
 

@@ -15,17 +15,17 @@ from django.conf import settings
 from agents.crews import load as reading
 from agents.crews.crew import Crew
 from agents.crews.member import Scene
-from agents.crews.permit import JUDGED
-from agents.crews.script import call_of, single
+from agents.crews.script import call_of
 from agents.engine.outputs import durable
 from agents.gates.judging import act_on
-from agents.gates.policies import Judgement, Rule, Site, concerns, judge
+from agents.gates.policies import Judgement, Site, concerns, judge
 from agents.progress.settings import Settings
 from agents.streams.tables import TABLES, Fields, fold_rows
 from agents.streams.turn import Turn
 from agents.tools.calls import Call, Outcome
 from agents.tools.catalogue import PATHS
 from constellations import conditions
+from constellations.plan.script import calls_of, rule_of, script_of
 from constellations.plan.tasks import STEPS
 from constellations.runs.placing import Start
 
@@ -310,28 +310,6 @@ class Crews:
     def start_of(self, task: int) -> Start | None:
         """The attempt of a task that a crew works on."""
         return next((start for _, start in self._crews.values() if start.node.row["id"] == task), None)
-
-
-def script_of(task: Fields) -> list[Fields]:
-    """A task's steps; of a plain task its one call."""
-    return task["phases"] if task["tool"] == STEPS else single(task["tool"], task["arguments"], task["timeout"])
-
-
-def calls_of(phases: list[Fields]) -> list[Fields]:
-    """All that policies judge of a script, also its detours and what agents do that it delegates to."""
-    found: list[Fields] = []
-    todo = [step for phase in phases for step in phase["steps"]]
-    while todo:
-        step = todo.pop()
-        todo += [*step.get("recover", ()), *step.get("steps", ())]
-        if step["do"] in JUDGED:
-            found.append(step)
-    return found
-
-
-def rule_of(row: Fields) -> Rule:
-    """A policy of a plan as it is judged by."""
-    return Rule(tool=row["tool"], pattern=row["pattern"], decision=row["decision"])
 
 
 def holds(condition: str, value: Any) -> bool:

@@ -13,9 +13,10 @@ from agents.models import Agent
 from agents.streams.tables import Fields
 from constellations.plan.calls import COMMAND
 from constellations.reads.subjects import subjects_of
-from constellations.runs import adopt, planner
-from constellations.runs.adopt import hand_down_files
+from constellations.runs import planner
 from constellations.runs.run import ConstellationWork
+from constellations.services import adopt
+from constellations.services.adopt import hand_down_files
 
 
 class ConstellationHandler:

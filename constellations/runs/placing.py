@@ -11,6 +11,7 @@ from agents.crews.member import new_loop
 from agents.machines import DEVICE_AGENT
 from agents.streams.tables import Fields
 from agents.streams.turn import Batch, Draft, Turn, Want
+from constellations.limits import SESSION_LIMIT
 from constellations.machines import TASK
 from constellations.plan.fitting import fits
 from constellations.plan.tasks import IN_WORDS
@@ -18,9 +19,6 @@ from constellations.plan.tasks import IN_WORDS
 if TYPE_CHECKING:
     from constellations.live.rows import Node
     from constellations.runs.run import ConstellationWork
-
-SESSION_LIMIT = 1000
-"""Attempts that one session may have running."""
 
 
 @dataclass(slots=True)

@@ -15,14 +15,17 @@ from agents.models import Device
 from agents.streams.garbage import nothing_collected
 from agents.streams.tables import Fields
 from constellations.editor import editor
-from constellations.editor.draft import SKIPPED, Devices
+from constellations.editor.draft import SKIPPED
 from constellations.editor.replacing import not_made_good, stands_for
 from constellations.graph import Graph
+from constellations.limits import IMPORTED_WORDS
 from constellations.live.live import LiveGraph
 from constellations.live.rows import RowsOf
 from constellations.machines.task import CANCELLED_BY, ENDED
 from constellations.plan import plan as plans
 from constellations.plan import text
+from constellations.plan.fitting import Devices
+from constellations.reads.devices import known_devices
 from constellations.runs import rules
 
 AUTHOR = "planner"
@@ -30,8 +33,6 @@ NAMED = 20
 """Tasks that a result names, of those that a condition skipped which could not be evaluated."""
 SUMMED_UP = 3
 """Of them in its summary."""
-IMPORTED_WORDS = "in_words"
-"""Key of the payload of an import that has tasks in words alone; what people submit has no such key."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,6 @@ def _plan(payload: Fields, devices: Devices) -> plans.Plan:
     if isinstance(request, str):
         return text.parse(request, dict(Device.objects.values_list("name", "recipes")))
     raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])
-
-
-def known_devices() -> dict[str, Fields]:
-    """Devices by name, as the editor wants them."""
-    fields = ("name", "type", "capabilities", "labels", "state", "kind")
-    return {row["name"]: row for row in Device.objects.values(*fields)}
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ from agents.streams.statements import cursor, store
 from agents.streams.tables import Fields
 from agents.streams.turn import PIECE, Turn
 from constellations.errors import LimitReached
-from constellations.limits import EDITING_SESSIONS
+from constellations.limits import EDITING_SESSIONS, REOPEN
 from constellations.live.rows import Node
 from constellations.machines import CONSTELLATION_AGENT
 from constellations.reads.watching import Watched
 from constellations.runs import planner
-from constellations.runs.adopt import REOPEN
 from constellations.services.dispatcher import InTurn, commands_of, execute_commands
 from constellations.services.edits import PLANNERS
 

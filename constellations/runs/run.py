@@ -14,21 +14,21 @@ from agents.streams.tables import Fields, fold_rows
 from agents.streams.turn import Batch, Turn
 from agents.tools.calls import Call
 from constellations.editor.replacing import not_made_good
-from constellations.limits import RESTARTS
+from constellations.limits import REOPEN, RESTARTS
 from constellations.live.live import LiveGraph
 from constellations.live.rows import Node, RowsOf
 from constellations.live.verdict import verdict
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.machines.constellation import GIVEN_UP
 from constellations.reads.waited import waited_s
-from constellations.runs import adopt, planner
+from constellations.runs import planner
 from constellations.runs.begin import begin
 from constellations.runs.crews import Crews
 from constellations.runs.ends import AttemptEnds
 from constellations.runs.lost import ASKS, LostTasks
 from constellations.runs.placing import Dispatch, Start
+from constellations.runs.proposals import Proposals
 from constellations.runs.replanning import Replanning
-from constellations.services.proposals import Proposals
 
 if TYPE_CHECKING:
     from agents.engine.drive import Drive
@@ -102,7 +102,7 @@ class ConstellationWork:
 
     def restart(self, turn: Turn, reason: str) -> bool:
         """The open constellation is CANCELLED; the next is made from the same request, once that is read again."""
-        if self.live is None or adopt.REOPEN in self.interaction["payload"] or self._restarts >= RESTARTS:
+        if self.live is None or REOPEN in self.interaction["payload"] or self._restarts >= RESTARTS:
             return False
         self._restarts += 1
         self._end_everything(turn, RESTARTED)

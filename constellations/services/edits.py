@@ -17,12 +17,12 @@ from agents.services.sessions import wake_a_runner
 from agents.streams.door import Door
 from agents.streams.tables import Fields
 from constellations.editor import commuting, editor
-from constellations.editor.draft import Devices
 from constellations.errors import EditIdTaken, EditRefused, EditRejected, StaleEdit
 from constellations.live.kept import graph_opened
 from constellations.live.live import LiveGraph
 from constellations.machines.constellation import CLOSED
 from constellations.models import Edit
+from constellations.plan.fitting import Devices
 from constellations.plan.hidden_texts import refuse_hidden
 from constellations.plan.operations import in_full
 from constellations.reads.watching import Watched

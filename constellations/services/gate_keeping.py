@@ -18,9 +18,9 @@ from constellations.editor.editor import MAX_PROBLEMS, Changes
 from constellations.errors import GateKept, LimitReached
 from constellations.live.live import LiveGraph
 from constellations.reads import watching
+from constellations.reads.devices import known_devices
 from constellations.reads.task_authors import authors_of
 from constellations.reads.watching import Watched
-from constellations.runs.planner import known_devices
 from constellations.services import gates
 
 REMEMBERED = 20_000

@@ -11,6 +11,7 @@ from typing import Any
 from agents.crews.script import call_of
 from agents.gates.policies import DECISIONS
 from constellations.plan.fitting import DEVICE_FIELDS
+from constellations.plan.script import calls_of
 from constellations.plan.tasks import STEPS
 from constellations.plan.values import Row
 from constellations.reads.watching import (
@@ -27,7 +28,6 @@ from constellations.reads.watching import (
     levels_of,
     name_of,
 )
-from constellations.runs.crews import calls_of
 
 NEEDS_SUCCESS = ("SUCCESS_ONLY", "CONDITIONAL")
 """Types of dependencies through which a gate keeps what is downstream from beginning."""

@@ -12,12 +12,13 @@ from agents.models import Device
 from agents.services import sessions
 from agents.tools.calls import TOOLS
 from constellations.errors import EditRefused, PlanRejected
+from constellations.limits import IMPORTED_WORDS
 from constellations.models import Edit
 from constellations.plan import dialects
 from constellations.plan.plan import copied_by
 from constellations.plan.tasks import IN_WORDS, says_what_to_do
 from constellations.plan.values import Finding, key_text
-from constellations.runs.planner import IMPORTED_WORDS, known_devices
+from constellations.reads.devices import known_devices
 from constellations.services.edits import REASON_LENGTH, Wanted, carry_out
 
 WARNINGS = 100

@@ -26,7 +26,7 @@ from constellations.errors import (
     NoSuchConstellation,
     NotRetried,
 )
-from constellations.limits import RESTARTS
+from constellations.limits import FORK, REOPEN, RESTARTS
 from constellations.live import retry as retrying
 from constellations.live.kept import graph_opened
 from constellations.live.live import LiveGraph
@@ -34,8 +34,7 @@ from constellations.machines import CONSTELLATION
 from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation, Edit
 from constellations.reads.watching import NOTHING, Watched
-from constellations.runs import adopt
-from constellations.services import mending
+from constellations.services import adopt, mending
 from constellations.services.gate_keeping import watched_now
 
 TITLE_LENGTH = 200
@@ -142,12 +141,12 @@ def constellation_retry(
 def _retried_before(known: InboxItem, asked: dict[str, Any], by: str) -> Retried:
     """What came of it; which tasks had FAILED then is what it says."""
     at_once = known.kind == RETRY
-    before = known.payload if at_once else known.payload.get(adopt.REOPEN, {})
+    before = known.payload if at_once else known.payload.get(REOPEN, {})
     same = {key: value for key, value in asked.items() if key != BASED_ON}
     same |= {"retry": before.get("retry")} if asked["every_failed"] else {}
     same |= {BASED_ON: before[BASED_ON]} if BASED_ON in before else {}
     begins = {BEGINS: before[BEGINS]} if BEGINS in before else {}
-    payload = same if at_once else {**known.payload, adopt.REOPEN: same | begins}
+    payload = same if at_once else {**known.payload, REOPEN: same | begins}
     sessions.check_same(known, RETRY if at_once else "interaction", by, payload)
     if at_once:
         came = known.result or {}
@@ -216,7 +215,7 @@ def constellation_restart(
     row = asked_about(constellation_id, by)
     if sessions.asked_as(row.session_id, client_id) is None:
         _refuse_ended(row.name, row.pk, row.state)
-        if adopt.REOPEN in row.interaction.payload:
+        if REOPEN in row.interaction.payload:
             raise Conflict(f"{row} was reopened, so there is no request to plan anew; fork it from its beginning")
         if Constellation.objects.filter(interaction=row.interaction_id).count() > RESTARTS:
             raise Conflict(f"limit reached: {row} has been restarted {RESTARTS} times")
@@ -248,7 +247,7 @@ def _asked(
 def _reopen(
     row: Constellation, asked: dict[str, Any], by: str, client_id: str, request_id: str, *, checked: bool = False
 ) -> tuple[InboxItem, bool]:  # fmt: skip
-    payload = {"request": f"Reopen {row}{_in_words(asked)}", adopt.REOPEN: asked}
+    payload = {"request": f"Reopen {row}{_in_words(asked)}", REOPEN: asked}
     if not checked and sessions.asked_as(row.session_id, client_id) is None:
         adopt.prepare(payload, by)
     return sessions.command_submit(
@@ -272,7 +271,7 @@ def constellation_fork(
     asked = _asked(row, operations, retry, reason) | {"seq": at, "newest": seq is None, "title": title}
     if (known := _forked_as(row, owner, client_id)) is not None:
         return _forked_before(known, asked, by)
-    payload = {"request": f"Fork {row} at {at}{_in_words(asked)}", adopt.FORK: asked}
+    payload = {"request": f"Fork {row} at {at}{_in_words(asked)}", FORK: asked}
     adopt.prepare(payload, by)
     with (
         ancestry.beginning(by, parent, beside=[row.session_id]),
@@ -292,14 +291,14 @@ def _forked_as(row: Constellation, owner: Any, client_id: str) -> InboxItem | No
     if not client_id:
         return None
     found = InboxItem.objects.filter(session__owner=owner, session__gt=row.session_id, client_id=client_id, kind="interaction")
-    return found.filter(**{f"payload__{adopt.FORK}__constellation": row.pk}).select_related("session").first()
+    return found.filter(**{f"payload__{FORK}__constellation": row.pk}).select_related("session").first()
 
 
 def _forked_before(known: InboxItem, asked: dict[str, Any], by: str) -> tuple[Session, InboxItem, bool]:
     """Where no event was named, any is the one that was the newest then."""
-    before = known.payload[adopt.FORK]
+    before = known.payload[FORK]
     same = {**asked, "seq": before["seq"]} if asked["newest"] else asked
-    sessions.check_same(known, known.kind, by, {**known.payload, adopt.FORK: same})
+    sessions.check_same(known, known.kind, by, {**known.payload, FORK: same})
     return known.session, known, False
 
 

@@ -20,8 +20,8 @@ from constellations.live.kept import graph_copied
 from constellations.live.live import LiveGraph
 from constellations.machines.task import ENDED
 from constellations.plan.fitting import fits
-from constellations.runs.crews import calls_of, rule_of, script_of
-from constellations.runs.planner import known_devices
+from constellations.plan.script import calls_of, rule_of, script_of
+from constellations.reads.devices import known_devices
 from constellations.services import edits, standing
 from constellations.services.edits import Wanted, edit_row
 from constellations.services.gate_keeping import known_rules

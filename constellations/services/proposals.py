@@ -9,20 +9,17 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import orjson
 from django.db.models import QuerySet
 
 from agents import ids
-from agents.clock import from_iso
 from agents.errors import NoSuchSession
 from agents.gates import approvals as asking
 from agents.models import Approval
 from agents.services import approvals
 from agents.streams.door import Door, door
-from agents.streams.tables import Fields, fold_rows
-from agents.streams.turn import Turn
+from agents.streams.tables import Fields
 from constellations.errors import ConstellationsError, EditIdTaken, EditRejected, NoSuchConstellation
 from constellations.live.kept import Ahead, newest, read_ahead
 from constellations.live.live import LiveGraph
@@ -33,9 +30,6 @@ from constellations.reads.progress import same_stream
 from constellations.services.edits import Wanted, check, check_open, check_same, find, judge, make, taken
 from constellations.services.gate_keeping import taken_away, watched_now
 from constellations.services.preview import edit_preview
-
-if TYPE_CHECKING:
-    from constellations.runs.run import ConstellationWork
 
 KIND = "edit"
 """Of the approval."""
@@ -58,7 +52,6 @@ NAMED = 3
 REBASED_OVER = 2_000
 """Edits since it was made that an approval compares a proposal with: its author is not there to read a newer version."""
 TOO_OLD = "reject it, and have it proposed anew on the newest version"
-UNDECIDED = "session_id = %s AND kind = 'edit' AND subject_id = %s AND state = 'waiting'"
 
 
 class TooManyProposals(ConstellationsError):
@@ -210,44 +203,3 @@ def prepare(row: Approval) -> approvals.Effect:
 
 
 approvals.register_effect(KIND, prepare)
-
-
-# What its runner does
-
-
-class Proposals:
-    """The proposals that wait for one constellation at work, by their ids, in the memory of its runner."""
-
-    def __init__(self, work: ConstellationWork):
-        self._work = work
-        self._waiting: dict[int, Fields] = {}
-
-    def load(self) -> None:
-        drive = self._work.drive
-        found = fold_rows("approval", UNDECIDED, drive.stream, self._work.constellation["id"])
-        self._waiting = {row["id"]: row for row in found}
-
-    def absorb(self, data: Fields) -> None:
-        """Take up what was proposed and decided meanwhile."""
-        for row in data.get("add", {}).get("approval", ()):
-            if row["kind"] == KIND and row["subject_id"] == self._work.constellation.get("id"):
-                self._waiting[row["id"]] = dict(row)
-        for key, fields in data.get("set", {}).get("approval", {}).items():
-            if fields.get("state", "waiting") != "waiting":
-                self._waiting.pop(int(key), None)
-
-    def wake_at(self) -> float | None:
-        """When the first of them expires, in seconds since 1970."""
-        return min((from_iso(row["expires_at"]) for row in self._waiting.values()), default=None)
-
-    def expire(self, turn: Turn) -> None:
-        """Those whose time is over."""
-        for row in [row for row in self._waiting.values() if from_iso(row["expires_at"]) <= turn.ts]:
-            asking.expire(turn, row)
-            del self._waiting[row["id"]]
-
-    def withdraw(self, turn: Turn) -> None:
-        """The work has ended: nothing in it is edited any more."""
-        for row in self._waiting.values():
-            asking.withdraw(turn, row, "the constellation has ended")
-        self._waiting.clear()

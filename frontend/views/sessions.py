@@ -17,9 +17,9 @@ from agents.access.permissions import refusal
 from agents.machines import ACTOR
 from agents.models import Device, InboxItem, Session
 from agents.models.sessions import SessionQuerySet
+from agents.reads.confinement import confinement_shown
 from agents.reads.heartbeats import heartbeat, is_stale
 from agents.streams.tables import TABLES
-from agents.tools import confining
 from frontend.examples import examples
 from frontend.logins.links import redeem
 from frontend.views.approvals import decision_config
@@ -96,7 +96,7 @@ def _session_config(found: Session, may_operate: bool) -> dict[str, Any]:
 
 
 def _devices() -> list[dict[str, Any]]:
-    confinement = confining.shown()
+    confinement = confinement_shown()
     return [{**row, "confinement": confinement} for row in Device.objects.values(*DEVICE_FIELDS)[:DEVICES_SHOWN]]
 
 

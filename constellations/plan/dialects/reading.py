@@ -8,8 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from constellations.editor.apply import unknown_devices
-from constellations.editor.draft import Devices
 from constellations.errors import EditGiven, PlanRejected
 from constellations.plan import documents
 from constellations.plan import plan as plans
@@ -19,6 +17,7 @@ from constellations.plan.dialects.recipes import Recipes
 from constellations.plan.dialects.recognition import FOREIGN, NAMES, ORRERY, STATES, Unrecognised, is_envelope, recognise
 from constellations.plan.dialects.translation import Translation
 from constellations.plan.documents import MAX_JSON_BYTES, Document, Unreadable
+from constellations.plan.fitting import Devices, unknown_devices
 from constellations.plan.plan import Plan
 from constellations.plan.values import Finding, Path, did_you_mean, key_text
 

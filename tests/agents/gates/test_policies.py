@@ -5,7 +5,8 @@ import shlex
 import pytest
 
 from agents.access.permissions import refusal
-from agents.gates.policies import SEARCHED, Act, Judgement, Place, Rule, Site, action_digest, judge, target_of
+from agents.devices.paths import Place
+from agents.gates.policies import SEARCHED, Act, Judgement, Rule, Site, action_digest, judge, target_of
 from agents.models import Event, Policy
 from agents.patterns import LENGTH as PATTERN_LENGTH
 from agents.patterns import fault as pattern_fault

@@ -22,9 +22,10 @@ from agents.streams.tables import TABLES
 from agents.streams.verify import verify, verify_stream
 from constellations.errors import EditIdTaken, EditRefused, EditRejected, NoSuchConstellation, StaleEdit
 from constellations.models import Constellation, Edit
+from constellations.runs.proposals import Proposals
 from constellations.services import edits, proposals
 from constellations.services.edits import edit_apply
-from constellations.services.proposals import Proposals, TooManyProposals, edit_propose
+from constellations.services.proposals import TooManyProposals, edit_propose
 from tests.agents.conftest import Rest, make_token
 from tests.conftest import person, rows_of
 from tests.constellations.mcp.test_tools import Program

@@ -22,6 +22,7 @@ from constellations.editor import editor
 from constellations.editor.draft import normal_task
 from constellations.editor.replacing import ENDED_BADLY, replaced
 from constellations.errors import NotForked, NotReopened
+from constellations.limits import FORK, REOPEN
 from constellations.live.kept import read_graph
 from constellations.live.live import LiveGraph
 from constellations.machines.constellation import CLOSED
@@ -31,8 +32,6 @@ from constellations.services import mending
 from constellations.services.gate_keeping import watched_now
 from constellations.services.gates import with_gates
 
-REOPEN, FORK = "reopen", "fork"
-"""Keys of a payload that is about a graph which is there."""
 FORK_EVENTS = 500_000
 """Events of a stream that a fork reads at most."""
 KEPT = ("COMPLETED", "FAILED")

@@ -1,0 +1,30 @@
+"""What a task's agents will do, as policies judge it before it begins. Pure."""
+
+from __future__ import annotations
+
+from agents.crews.script import JUDGED, single
+from agents.gates.policies import Rule
+from constellations.plan.tasks import STEPS
+from constellations.plan.values import Row
+
+
+def script_of(task: Row) -> list[Row]:
+    """A task's steps; of a plain task its one call."""
+    return task["phases"] if task["tool"] == STEPS else single(task["tool"], task["arguments"], task["timeout"])
+
+
+def calls_of(phases: list[Row]) -> list[Row]:
+    """All that policies judge of a script, also its detours and what agents do that it delegates to."""
+    found: list[Row] = []
+    todo = [step for phase in phases for step in phase["steps"]]
+    while todo:
+        step = todo.pop()
+        todo += [*step.get("recover", ()), *step.get("steps", ())]
+        if step["do"] in JUDGED:
+            found.append(step)
+    return found
+
+
+def rule_of(row: Row) -> Rule:
+    """A policy of a plan as it is judged by."""
+    return Rule(tool=row["tool"], pattern=row["pattern"], decision=row["decision"])

@@ -1,0 +1,54 @@
+"""Edits that wait for a person, as the runner of their constellation keeps them: they expire, and end with the work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agents.clock import from_iso
+from agents.gates import approvals as asking
+from agents.streams.tables import Fields, fold_rows
+from agents.streams.turn import Turn
+from constellations.services.proposals import KIND
+
+if TYPE_CHECKING:
+    from constellations.runs.run import ConstellationWork
+
+UNDECIDED = "session_id = %s AND kind = 'edit' AND subject_id = %s AND state = 'waiting'"
+
+
+class Proposals:
+    """The proposals that wait for one constellation at work, by their ids, in the memory of its runner."""
+
+    def __init__(self, work: ConstellationWork):
+        self._work = work
+        self._waiting: dict[int, Fields] = {}
+
+    def load(self) -> None:
+        drive = self._work.drive
+        found = fold_rows("approval", UNDECIDED, drive.stream, self._work.constellation["id"])
+        self._waiting = {row["id"]: row for row in found}
+
+    def absorb(self, data: Fields) -> None:
+        """Take up what was proposed and decided meanwhile."""
+        for row in data.get("add", {}).get("approval", ()):
+            if row["kind"] == KIND and row["subject_id"] == self._work.constellation.get("id"):
+                self._waiting[row["id"]] = dict(row)
+        for key, fields in data.get("set", {}).get("approval", {}).items():
+            if fields.get("state", "waiting") != "waiting":
+                self._waiting.pop(int(key), None)
+
+    def wake_at(self) -> float | None:
+        """When the first of them expires, in seconds since 1970."""
+        return min((from_iso(row["expires_at"]) for row in self._waiting.values()), default=None)
+
+    def expire(self, turn: Turn) -> None:
+        """Those whose time is over."""
+        for row in [row for row in self._waiting.values() if from_iso(row["expires_at"]) <= turn.ts]:
+            asking.expire(turn, row)
+            del self._waiting[row["id"]]
+
+    def withdraw(self, turn: Turn) -> None:
+        """The work has ended: nothing in it is edited any more."""
+        for row in self._waiting.values():
+            asking.withdraw(turn, row, "the constellation has ended")
+        self._waiting.clear()
