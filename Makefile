@@ -26,7 +26,7 @@ help:
 	@echo "make test-long       the long ones: attacks, kills, whole installations"
 	@echo "make test-browser    the tests in Debian's chromium"
 	@echo "make test-services   on PostgreSQL all of the first two that touches a database ($(POSTGRES_URL))"
-	@echo "make check           format, lint, types, migrations, tests"
+	@echo "make check           format, lint, rooms, types, migrations, tests"
 	@echo "make audit           known vulnerabilities of the pinned libraries, where the service answers"
 	@echo "make verify          fold every stream and compare it with the rows"
 	@echo "make bench           the benchmarks (make bench-smoke: a short look)"
@@ -59,6 +59,7 @@ check: install-dev
 	$(RUN) -m ruff format --check .
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy $(PACKAGES)
+	$(VENV)/bin/lint-imports --no-logo
 	$(RUN) manage.py makemigrations --check --dry-run
 	$(RUN) manage.py check
 	$(PYTEST) $(PYTEST_FLAGS)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from django.contrib import admin
 from django_q.models import Failure, OrmQ, Schedule, Success
 
-from agents.admin.rows import ReadOnlyAdmin
+from agents.admin.readonly import ReadOnlyAdmin
 
 
 class JobAdmin(ReadOnlyAdmin):

@@ -10,7 +10,7 @@ from django.contrib.admin.widgets import AdminTextInputWidget
 
 from agents.access.permissions import groups_of
 from agents.admin.filters import SessionFilter, StateFilter
-from agents.admin.rows import ReadOnlyAdmin, named
+from agents.admin.readonly import ReadOnlyAdmin, named
 from agents.masks.values import mask_value
 from agents.models import Approval, Evidence, Loop, PhaseRecord, Policy
 from agents.services import policies

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from agents.access.permissions import refusal
-from agents.admin.rows import ReadOnlyAdmin
+from agents.admin.readonly import ReadOnlyAdmin
 from constellations.admin.sheets import Sheet
 from constellations.models import Constellation, Edit
 from constellations.plan import sentences

@@ -8,7 +8,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from agents.admin.filters import SessionFilter
-from agents.admin.rows import ReadOnlyAdmin, named
+from agents.admin.readonly import ReadOnlyAdmin, named
 from agents.errors import AgentsError
 from constellations.admin.confirming import reason_of
 from constellations.admin.editing import author_of, may

@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 
 from agents.admin.filters import SessionFilter, StateFilter
-from agents.admin.rows import ReadOnlyAdmin
+from agents.admin.readonly import ReadOnlyAdmin
 from agents.api.pagination import LARGEST
 from constellations.admin.commanding import buttons, cancel_tasks, offered_of_task, retry_tasks, skip_tasks
 from constellations.admin.removing import RemovingAdmin, remove

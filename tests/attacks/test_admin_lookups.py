@@ -6,7 +6,7 @@ import pytest
 from django.contrib import admin
 from django.db import models
 
-from agents.admin.rows import ReadOnlyAdmin
+from agents.admin.readonly import ReadOnlyAdmin
 from agents.models import Device
 from agents.services import sessions
 from tests.conftest import person

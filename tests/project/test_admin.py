@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.test import Client
 
 from agents import ids
-from agents.admin.rows import COUNTED, BoundedPaginator, ReadOnlyAdmin
+from agents.admin.readonly import COUNTED, BoundedPaginator, ReadOnlyAdmin
 from agents.models import Event, Output, Policy, Session, Token
 from agents.services import sessions as services
 from agents.services.policies import policy_create
