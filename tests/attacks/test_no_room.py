@@ -26,16 +26,16 @@ from tests.reliability.test_faults import count
 MOST = 1 << 62
 SUBMIT = """
 import json
-from agents import services
-from project.demo import demo_user
+from agents.services import sessions
+from project.demo.demo import demo_user
 user = demo_user()
 for device in ("laptop", "gpu_server", "test_server", "prod_server"):
-    session = services.session_create(user, "room", by="system")
+    session = sessions.session_create(user, "room", by="system")
     argv = ["sh", "-c", "sleep 0.1; echo said"]
     tasks = [{"task_id": f"t{n}", "device": device, "command": argv, "on_lost": "fail"} for n in range(20)]
     for n, task in enumerate(tasks):
         task["after"] = [f"t{n - 1}"] if n else []
-    services.command_submit(session.pk, "interaction", "", {"plan": json.dumps({"tasks": tasks})}, by="system")
+    sessions.command_submit(session.pk, "interaction", "", {"plan": json.dumps({"tasks": tasks})}, by="system")
 """
 OPEN = "SELECT count(*) FROM agents_inboxitem WHERE state IN ('queued', 'running')"
 STARTED = "SELECT count(*) FROM constellations_attempt"

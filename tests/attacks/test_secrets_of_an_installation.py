@@ -19,7 +19,7 @@ KEY = "ghp_fOrMpLaNtEd0123456789abcdefghij"
 MAKE = """
 from datetime import timedelta
 from django.contrib.auth.models import Group, User
-from agents import services
+from agents.services import sessions
 user = User.objects.create_user("ann")
 user.groups.add(Group.objects.get(name="operator"))
 services.device_create("d", by="system", limits={"env": {"API_TOKEN": {"secret": "DEPLOY"}}})

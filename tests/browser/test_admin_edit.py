@@ -12,18 +12,18 @@ pytestmark = pytest.mark.browser
 BEGIN = """
 import json, threading, time
 from django.contrib.auth.models import User
-from agents import services
+from agents.services import sessions
 from constellations.models import Task
 ann = User.objects.get(username="ann")
 ann.is_staff = True
 ann.save()
-session = services.session_create(ann, "by hand", by="system")
+session = sessions.session_create(ann, "by hand", by="system")
 names = ["task_001", "task_002", "task_003", "task_004", "last"]
 tasks = [{"task_id": name, "tool": "noop", "after": names[max(place - 1, 0):place]} for place, name in enumerate(names)]
 del tasks[2]["tool"]
 tasks[2] |= {"command": ["sleep", "600"], "device": "laptop"}
 plan = json.dumps({"name": "seed", "tasks": tasks})
-services.command_submit(session.pk, "interaction", "", {"plan": plan}, by="system")
+sessions.command_submit(session.pk, "interaction", "", {"plan": plan}, by="system")
 deadline, pause = time.monotonic() + 60, threading.Event()
 runs = Task.objects.filter(constellation__session=session, task_id="task_003", state="RUNNING")
 while not runs.exists() and time.monotonic() < deadline:
@@ -31,7 +31,7 @@ while not runs.exists() and time.monotonic() < deadline:
 print(json.dumps([runs.get().constellation_id, session.pk]))
 """
 END = """
-from constellations.commands import constellation_cancel
+from constellations.services.lifecycle import constellation_cancel
 constellation_cancel({made}, by="system")
 print("{{}}")
 """

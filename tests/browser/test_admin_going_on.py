@@ -12,17 +12,17 @@ pytestmark = pytest.mark.browser
 BEGIN = """
 import json
 from django.contrib.auth.models import User
-from agents import services
+from agents.services import sessions
 ann = User.objects.get(username="ann")
 ann.is_staff = True
 ann.save()
-session = services.session_create(ann, "goes on", by="system")
+session = sessions.session_create(ann, "goes on", by="system")
 tasks = [
     {{"task_id": "a", "device": "laptop", "command": ["test", "-e", "{mark}"]}},
     {{"task_id": "b", "tool": "noop", "after": ["a"]}},
     {{"task_id": "c", "tool": "noop"}},
 ]
-item, _ = services.command_submit(
+item, _ = sessions.command_submit(
     session.pk, "interaction", "", {{"plan": json.dumps({{"name": "run", "tasks": tasks}})}}, by=f"user:{{ann.pk}}"
 )
 print(json.dumps(item.pk))

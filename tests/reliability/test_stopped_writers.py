@@ -30,8 +30,8 @@ HOLDING = """
 import django, sys
 django.setup()
 from django.db import connection
-from agents.records import WAKE, door
-from agents.storage import cursor, store
+from agents.streams.door import WAKE, door
+from agents.streams.statements import cursor, store
 stream, limit = int(sys.argv[1]), sys.argv[2]
 with connection.cursor() as at_first:
     at_first.execute(f"SET idle_in_transaction_session_timeout = '{limit}'")

@@ -69,9 +69,9 @@ def instance(tmp_path) -> Iterator[Instance]:
 HOLDER = """
 import os, signal, sys
 from pathlib import Path
-from agents.runtime import process_start
-from project.instance import Instance, Record
-from project.processes import Identity
+from agents.devices.host import process_start
+from project.up.instance import Instance, Record
+from project.up.processes import Identity
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 instance = Instance(Path(sys.argv[1]))
 instance.take()

@@ -114,10 +114,10 @@ def test_what_a_killed_up_left_is_ended_by_the_next(serving):
 
 SUBMIT = """
 import json, sys
-from agents import services
-from project.demo import demo_user
+from agents.services import sessions
+from project.demo.demo import demo_user
 user = demo_user()
-session = services.session_create(user, "kills", by="system")
+session = sessions.session_create(user, "kills", by="system")
 script = 'echo "$ORRERY_ATTEMPT start $(date +%s.%N)" >>"$0"; sleep 0.05; echo "$ORRERY_ATTEMPT end $(date +%s.%N)" >>"$0"'
 devices = ("laptop", "gpu_server", "test_server", "prod_server")
 argv = ["sh", "-c", script, MARKS]
