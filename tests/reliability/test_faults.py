@@ -37,7 +37,7 @@ def broken(monkeypatch) -> Callable[[Callable], None]:
 
     def install(bug: Callable) -> None:
         def broken_decide(work, turn, now, budget):
-            if work.live is not None and "boom" in work.live.nodes:
+            if work.context.live is not None and "boom" in work.context.live.nodes:
                 bug(work, turn)
             return decide(work, turn, now, budget)
 

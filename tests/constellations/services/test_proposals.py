@@ -402,7 +402,7 @@ class Drive:
 
 @pytest.fixture
 def work(digits):
-    return SimpleNamespace(drive=Drive(digits.session_id), constellation={"id": digits.pk})
+    return SimpleNamespace(stream=digits.session_id, constellation={"id": digits.pk})
 
 
 def test_what_waits_is_withdrawn_when_the_work_ends(digits, work):
