@@ -25,8 +25,9 @@ def close(context: Context, turn: Turn, now: float, reason: str = "", *, given_u
     result = planner.summary(live, from_iso(constellation["created_at"]), now, waited_s(constellation["id"], turn))
     if reason:
         result["summary"] += f"; {reason}"
-    state = turn.transition(
+    turn.transition(
         CONSTELLATION, "constellation", constellation, "close", {"verdict": judged}, reason, result=result, ended_at=turn.at,
     )  # fmt: skip
+    state = constellation["state"]
     turn.transition(CONSTELLATION_AGENT, "agent", context.agent, "failed" if state == "FAILED" else "finished", reason=reason)
     return OUTCOME_OF[state], result

@@ -162,22 +162,19 @@ class Dispatch:
         room = min(budget, SESSION_LIMIT - sum(self._held.values()))
         count = min(len(heap), max(free, int(knock)), room)
         waiting = len(heap) - count if others > 0 else 0
-        self._start(turn, device, heap, count)
+        offers, left = self._offers.setdefault(device, []), count
+        while left > 0 and heap:
+            place = heappop(heap)
+            if self._startable(place):
+                offers.append(self._offer_place(turn, device, place))
+                left -= 1
+        if offers:
+            turn.starts[device] = [Draft(offer.type, offer.changes, turn.by, turn.at) for offer in offers]
         if (device in self._queued and (count or freed or not waiting or knock)) or (waiting and count >= free and knock):
             turn.wants[device] = Want(waiting, -heap[0][0] if heap else 0, held)
         return bool(heap) and count < free
 
-    def _start(self, turn: Turn, device: int, heap: list[tuple], count: int) -> None:
-        offers = self._offers.setdefault(device, [])
-        while count > 0 and heap:
-            place = heappop(heap)
-            if self._startable(place):
-                offers.append(self._offered(turn, device, place))
-                count -= 1
-        if offers:
-            turn.starts[device] = [Draft(offer.type, offer.changes, turn.by, turn.at) for offer in offers]
-
-    def _offered(self, turn: Turn, device: int, place: tuple) -> Offer:
+    def _offer_place(self, turn: Turn, device: int, place: tuple) -> Offer:
         """The record of a start: the task's transition, the new attempt, the new device agent, in one event."""
         node: Node = place[-1]
         context, row = self._context, node.row

@@ -22,7 +22,7 @@ from constellations.runs.begin import begin
 from constellations.runs.close import close
 from constellations.runs.context import Context, Start
 from constellations.runs.crews import Crews
-from constellations.runs.ends import CutOff, Ended, cancel_waiting, cancellation, cut_off, end_attempt, overdue
+from constellations.runs.ends import CutOff, EndedAttempt, cancel_waiting, cancellation, cut_off, end_attempt, overdue
 from constellations.runs.lost import ASKS, LostTasks
 from constellations.runs.placing import Dispatch
 from constellations.runs.proposals import Proposals
@@ -180,20 +180,20 @@ class ConstellationWork:
         for key in drive.unconsumed():
             if budget <= 0:
                 break
-            if crews.take(key, drive.outcomes[key]):
-                drive.consume(key)
-            elif (start := attempts.get(key)) is not None and start.loop is None:
+            start = attempts.get(key)
+            if start is not None and start.loop is None:
                 self._pass_on(turn, end_attempt(self.context, turn, now, start, drive.consume(key)))
+            elif crews.take(key, drive.outcomes[key]):
+                drive.consume(key)
             else:
                 drive.discard(key)
                 continue
             budget -= 1
         return budget
 
-    def _pass_on(self, turn: Turn, ended: Ended) -> None:
+    def _pass_on(self, turn: Turn, ended: EndedAttempt) -> None:
         """What the end of an attempt means elsewhere: its slot is free, and its task may begin again."""
         node = ended.node
-        self.dispatch.forget(node)
         if ended.freed_device is not None:
             self.dispatch.free(turn, ended.freed_device)
         if node.row["state"] == "PENDING":
@@ -205,6 +205,7 @@ class ConstellationWork:
     def _move_crews(self, turn: Turn, now: float) -> None:
         for moved in self.crews.act(turn, now):
             if moved.end is not None:
+                self.dispatch.forget(moved.start.node)
                 self._pass_on(turn, end_attempt(self.context, turn, now, moved.start, moved.end))
             elif moved.wants_slot:
                 self.dispatch.returns(moved.start)
@@ -226,17 +227,18 @@ class ConstellationWork:
 
     # --- ending
 
-    def _cut_off(self, turn: Turn, node: Node, cut: CutOff, *, with_all: bool = False) -> None:
+    def _cut_off(self, turn: Turn, node: Node, cut: CutOff) -> None:
         """End a task before its time, the agents of its crew first."""
         start = self.context.attempt_of(node)
         if start is not None and start.attempt["id"] in self.crews:
             self.crews.cancel(turn, start, cut.error, cut.agents_reason)
-        self._pass_on(turn, cut_off(self.context, turn, node, start, cut, with_all=with_all))
+            self.dispatch.forget(node)
+        self._pass_on(turn, cut_off(self.context, turn, node, start, cut))
 
     def _cancel_open(self, turn: Turn, reason: str) -> None:
         """Whatever is open is cancelled, what runs is interrupted: the run is about to end."""
         for start in list(self.context.attempts.values()):
-            self._cut_off(turn, start.node, cancellation(self.context, turn, reason, with_all=True), with_all=True)
+            self._cut_off(turn, start.node, cancellation(self.context, turn, reason, with_all=True))
         cancel_waiting(self.context, turn, reason)
 
     def _close_early(self, turn: Turn, now: float, reason: str, *, given_up: bool) -> None:
