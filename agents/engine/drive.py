@@ -19,7 +19,7 @@ from agents.engine.work import Work, handler
 from agents.streams.fold import consistent_read, events_since
 from agents.streams.statements import cursor, store
 from agents.streams.tables import TABLES, Fields, fold_rows
-from agents.streams.turn import Batch, Draft, Turn, Want
+from agents.streams.turn import Batch, PendingEvent, SlotDemand, Turn
 from agents.tools.calls import Call, Outcome
 
 if TYPE_CHECKING:
@@ -63,9 +63,9 @@ class Drive:
         self._faults = 0
         self._taken_over = True
         self._consumed: list[int] = []
-        self._kept: list[Draft] = []
+        self._kept: list[PendingEvent] = []
         self._kept_frees: dict[int, int] = {}
-        self._kept_wants: dict[int, Want] = {}
+        self._kept_wants: dict[int, SlotDemand] = {}
         self._interrupts: list[int] = []
         self._notes: list[tuple[str, Fields]] = []
         self._of_all = False

@@ -191,13 +191,12 @@ class Sessions:
     def _written(self, batch: Batch) -> None:
         self._deciding.pop(batch.stream, None)
         drive = self.drives[batch.stream]
+        self.around.note_slots(batch.free)
         try:
             calls, interrupts = drive.written(batch)
         except Exception as error:  # as in `_turns`
             self._broke(drive, error)
             return
-        for device in batch.free:
-            self.devices[device]["used"] = self.devices[device]["max_concurrent"] - batch.free[device]
         for call in calls:
             self.reports.begin(call)
         for key in interrupts:

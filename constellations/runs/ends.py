@@ -55,14 +55,14 @@ class AttemptEnds:
             fields = {} if outcome.result is None else {"result": outcome.result}
             if node.row["error"]:
                 fields |= {"error": "", "error_kind": ""}
-            turn.transition(TASK, "task", node.row, "succeed", also=also, **live.end_fields(turn), **fields)
+            effects = turn.transition(TASK, "task", node.row, "succeed", also=also, **live.end_fields(turn), **fields)
         elif outcome.outcome == "lost" and not outcome.reason:
-            self._lost(turn, node, also, outcome)
+            effects = self._lost(turn, node, also, outcome)
         elif outcome.outcome == "cancelled":
-            self._interrupted(turn, node, also)
+            effects = self._interrupted(turn, node, also)
         else:
-            self._failed(turn, now, node, also, outcome)
-        self._carry_out(turn, attempt)
+            effects = self._failed(turn, now, node, also, outcome)
+        self._carry_out(turn, attempt, effects)
         if node.ended:
             live.ended(turn, node)
 
@@ -71,22 +71,22 @@ class AttemptEnds:
         assert self._work.live is not None
         return self._work.live
 
-    def _failed(self, turn: Turn, now: float, node: Node, also: Fields, outcome: Outcome) -> None:
+    def _failed(self, turn: Turn, now: float, node: Node, also: Fields, outcome: Outcome) -> tuple[str, ...]:
         made = node.row["attempt"] - node.row["attempts_before"]
         if made >= node.row["max_attempts"] or outcome.reason:  # stuck or refused: the same again would end the same
-            turn.transition(
+            return turn.transition(
                 TASK, "task", node.row, "fail", {"attempts_left": False}, outcome.reason or outcome.outcome, also=also,
                 error=outcome.error, error_kind=_kind_of(outcome), **self._live.end_fields(turn),
             )  # fmt: skip
-            return
         at = now + pause(made, node.row["id"], node.row["backoff"], LONGEST_BACKOFF_S)
-        turn.transition(
+        effects = turn.transition(
             TASK, "task", node.row, "fail", {"attempts_left": True}, outcome.outcome, also=also,
             error=outcome.error, error_kind=_kind_of(outcome), retry_at=to_iso(at), device_id=None,
         )  # fmt: skip
         self._work.wake_for_retry(at, node)
+        return effects
 
-    def _lost(self, turn: Turn, node: Node, also: Fields, outcome: Outcome) -> None:
+    def _lost(self, turn: Turn, node: Node, also: Fields, outcome: Outcome) -> tuple[str, ...]:
         """Nobody knows how the attempt ended: `on_lost` decides."""
         choice, error = node.row["on_lost"], outcome.error
         if choice == "retry" and outcome.exit_code is not None and killed_too_often(self._work.drive, node):
@@ -94,21 +94,25 @@ class AttemptEnds:
         fields: Fields = {"error": error}
         fields.update(self._live.end_fields(turn) if choice == "fail" else {"device_id": None})
         reason = ASKS if choice == "ask" else "lost"
-        turn.transition(TASK, "task", node.row, "lost", {"on_lost": choice}, reason, also=also, **fields)
+        effects = turn.transition(TASK, "task", node.row, "lost", {"on_lost": choice}, reason, also=also, **fields)
         if choice == "retry":
             self._work.dispatch.ready(node)
         elif choice == "ask":
             self._work.lost.ask(turn, node)
+        return effects
 
-    def _interrupted(self, turn: Turn, node: Node, also: Fields) -> None:
+    def _interrupted(self, turn: Turn, node: Node, also: Fields) -> tuple[str, ...]:
         """A pause (`mode: immediate`) has cut the attempt off: it is made again, and does not count."""
         fields = {"attempts_before": node.row["attempts_before"] + 1, "device_id": None}
-        turn.transition(TASK, "task", node.row, "lost", {"on_lost": "retry"}, "interrupted", also=also, **fields)
+        effects = turn.transition(
+            TASK, "task", node.row, "lost", {"on_lost": "retry"}, "interrupted", also=also, **fields
+        )  # fmt: skip
         self._work.dispatch.ready(node)
+        return effects
 
-    def _carry_out(self, turn: Turn, attempt: Fields) -> None:
-        """What the task's table says follows from the transition just made."""
-        for effect in turn.effects:
+    def _carry_out(self, turn: Turn, attempt: Fields, effects: tuple[str, ...]) -> None:
+        """What the task's table says follows from a transition."""
+        for effect in effects:
             EFFECTS[effect](self, turn, attempt)
 
     def free_slot(self, turn: Turn, attempt: Fields) -> None:
@@ -157,9 +161,9 @@ class AttemptEnds:
             else:
                 turn.transition(DEVICE_AGENT, "agent", start.agent, "cancel", reason=agents_reason)
             also = {"attempt": {str(attempt["id"]): {"outcome": outcome, "ended_at": turn.at, "error": why}}}
-        turn.transition(TASK, "task", node.row, event, also=also, **fields)
+        effects = turn.transition(TASK, "task", node.row, event, also=also, **fields)
         if start is not None:
-            self._carry_out(turn, start.attempt)
+            self._carry_out(turn, start.attempt, effects)
 
     def cancel_asked(self, turn: Turn, item: Fields) -> bool:
         """Somebody cancels one task, and what depends on it follows; False where it has ended already."""

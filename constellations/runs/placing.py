@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from agents.crews.member import new_loop
 from agents.machines import DEVICE_AGENT
 from agents.streams.tables import Fields
-from agents.streams.turn import Batch, Draft, Turn, Want
+from agents.streams.turn import Batch, PendingEvent, SlotDemand, Turn
 from constellations.limits import SESSION_LIMIT
 from constellations.machines import TASK
 from constellations.plan.fitting import fits
@@ -180,7 +180,7 @@ class Dispatch:
         waiting = len(heap) - count if others > 0 else 0
         self._start(turn, device, heap, count)
         if (device in self._queued and (count or freed or not waiting or knock)) or (waiting and count >= free and knock):
-            turn.wants[device] = Want(waiting, -heap[0][0] if heap else 0, held)
+            turn.wants[device] = SlotDemand(waiting, -heap[0][0] if heap else 0, held)
         return bool(heap) and count < free
 
     def _start(self, turn: Turn, device: int, heap: list[tuple], count: int) -> None:
@@ -191,7 +191,7 @@ class Dispatch:
                 offers.append(self._offered(turn, device, place))
                 count -= 1
         if offers:
-            turn.starts[device] = [Draft(offer.type, offer.changes, turn.by, turn.at) for offer in offers]
+            turn.starts[device] = [PendingEvent(offer.type, offer.changes, turn.by, turn.at) for offer in offers]
 
     def _offered(self, turn: Turn, device: int, place: tuple) -> Offer:
         """The record of a start: the task's transition, the new attempt, the new device agent, in one event."""
@@ -237,8 +237,6 @@ class Dispatch:
             self._held[device] = self._held.get(device, 0) + admitted
         self._offers.clear()
         for device in batch.admitted:
-            row = self._work.drive.devices[device]
-            row["used"] = row["max_concurrent"] - batch.free[device]
             (self._queued.add if device in batch.queued else self._queued.discard)(device)
         return begun
 
@@ -272,4 +270,4 @@ class Dispatch:
     def leave_queues(self, turn: Turn) -> None:
         """The session wants nothing any more: its places, and what was granted to it, go to the next."""
         for device in self._queued:
-            turn.wants[device] = Want()
+            turn.wants[device] = SlotDemand()

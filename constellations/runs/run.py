@@ -256,10 +256,11 @@ class ConstellationWork:
         result = planner.summary(self.live, from_iso(self.constellation["created_at"]), now, waited)
         if reason:
             result["summary"] += f"; {reason}"
-        state = turn.transition(
+        turn.transition(
             CONSTELLATION, "constellation", self.constellation, "close", {"verdict": judged}, reason, result=result,
             ended_at=turn.at,
         )  # fmt: skip
+        state = self.constellation["state"]
         turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "failed" if state == "FAILED" else "finished", reason=reason)
         self._finish(turn, OUTCOME_OF[state], result)
 
