@@ -157,7 +157,7 @@ class Runner:
             if stream in self.sessions.devices:
                 self._next["devices"] = 0.0
             self._wake.set()
-        elif head > drive.head and not drive.busy:
+        elif head > drive.known.head and not drive.busy:
             self.sessions.follow_soon(drive)
 
     # --- chores
@@ -207,10 +207,10 @@ class Runner:
 
     async def _give_back(self, drives: list[Drive]) -> None:
         """In one transaction: it waits for the database once."""
-        returned = [
-            Returned(drive.stream, drive.head, drive.token, drive.unused(), time.time() if drive.draining else drive.wake_at())
-            for drive in drives
-        ]
+        returned = []
+        for drive in drives:
+            wake_at = time.time() if drive.draining else drive.wake_at()
+            returned.append(Returned(drive.stream, drive.known.head, drive.token, drive.numbers.unused(), wake_at))
         given = await self._leases.give_back(returned)
         for drive in drives:
             if drive.stream in given:

@@ -173,7 +173,7 @@ class Sessions:
         drive = self.drives[batch.stream]
         drive.refused(batch)
         self._after_follow(drive)
-        if drive.lost or drive.stale or not self._prepared(drive):
+        if drive.known.lost or drive.known.stale or not self._prepared(drive):
             return None
         fresh, _ = drive.turn(self._clock(), locked=True)
         if fresh is not None:
@@ -231,8 +231,8 @@ class Sessions:
             else:
                 await self._refused(batch)
         for drive in list(self.drives.values()):
-            if drive.work is not None:
-                drive.note("outage", cause=cause, lasted_s=round(lasted_s, 3))
+            if drive.hand.work is not None:
+                drive.pending.note("outage", cause=cause, lasted_s=round(lasted_s, 3))
                 self.ready[drive.stream] = None
             await self.follow(drive)
 
@@ -255,9 +255,9 @@ class Sessions:
         self._spawn(self.follow(drive))
 
     def _after_follow(self, drive: Drive) -> None:
-        if drive.lost:
+        if drive.known.lost:
             self._drop(drive)
-        elif drive.stale:
+        elif drive.known.stale:
             self._read_anew(drive)
         else:
             self.ready[drive.stream] = None
@@ -286,7 +286,7 @@ class Sessions:
         self.forget(drive)
         # They are in the outcome file, for whoever has the session now.
         self.reports.outputs.forget(found.attempt for found in drive.outcomes.values() if found.outcome != "cancelled")
-        for key in drive.work.running() if drive.work is not None else ():
+        for key in drive.hand.work.running() if drive.hand.work is not None else ():
             self.reports.bodies.interrupt(key)
 
     async def drop_all(self) -> None:
@@ -334,7 +334,7 @@ class Sessions:
         since = self._loop.time()
         found, spent = await prepared(item, drive.stream, self._plan_readers)
         self._shares.charge(drive.stream, spent)
-        drive.prepared[item["id"]] = found, self._loop.time() - since
+        drive.hand.prepared[item["id"]] = found, self._loop.time() - since
         await self._read(drive)
 
     async def _hydrate(self, drive: Drive, after: float) -> None:

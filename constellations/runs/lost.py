@@ -12,7 +12,7 @@ from constellations.live.rows import Node
 from constellations.machines import TASK
 
 if TYPE_CHECKING:
-    from agents.engine.drive import Drive
+    from agents.engine.work import OwnedSession
     from constellations.runs.run import ConstellationWork
 
 ASKS = "lost: waits for a person's word"
@@ -94,7 +94,7 @@ class LostTasks:
             live.ended(turn, node)
 
 
-def killed_too_often(drive: Drive, node: Node) -> bool:
+def killed_too_often(drive: OwnedSession, node: Node) -> bool:
     """Whether a command that has just been ended from outside is not tried again: the attempts before it ended so, too.
 
     Those that were lost with their runner have no exit code; they are as many as runners die.

@@ -31,7 +31,7 @@ from constellations.runs.proposals import Proposals
 from constellations.runs.replanning import Replanning
 
 if TYPE_CHECKING:
-    from agents.engine.drive import Drive
+    from agents.engine.work import OwnedSession
 
 RESTARTED = "restarted"
 ACCEPTED = 50
@@ -53,7 +53,7 @@ OUTCOME_OF = {"COMPLETED": "completed", "PARTIALLY_FAILED": "partially_failed", 
 class ConstellationWork:
     """Implements `agents.engine.work.Work` for one constellation."""
 
-    def __init__(self, drive: Drive, interaction: Fields):
+    def __init__(self, drive: OwnedSession, interaction: Fields):
         self.drive, self.interaction = drive, interaction
         self.finished = False
         self.agent: Fields = {}
@@ -197,8 +197,8 @@ class ConstellationWork:
 
     def _discard_outcomes(self) -> None:
         """Of calls that a restart has cut off."""
-        for key in list(self.drive.unconsumed()):
-            self.drive.discard(key)
+        for key in list(self.drive.outcomes.unconsumed()):
+            self.drive.outcomes.discard(key)
 
     def _next_look(self, now: float) -> float | None:
         """Where only a look at the devices tells when there is something to decide."""
@@ -208,15 +208,15 @@ class ConstellationWork:
 
     def _take_outcomes(self, turn: Turn, now: float, budget: int) -> int:
         """Decide about bodies that have ended; returns what is left of the budget."""
-        for key in self.drive.unconsumed():
+        for key in self.drive.outcomes.unconsumed():
             if budget <= 0:
                 break
             if self.crews.take(key, self.drive.outcomes[key]):
-                self.drive.consume(key)
+                self.drive.outcomes.consume(key)
             elif key in self.attempts and key not in self.crews:
-                self.ends.body(turn, now, self.attempts[key], self.drive.consume(key))
+                self.ends.body(turn, now, self.attempts[key], self.drive.outcomes.consume(key))
             else:
-                self.drive.discard(key)
+                self.drive.outcomes.discard(key)
                 continue
             budget -= 1
         return budget
@@ -385,7 +385,7 @@ class ConstellationWork:
     def unsettled(self, batch: Batch) -> None:
         self.dispatch.unsettled()
 
-    def absorb(self, data: Fields) -> None:
+    def apply_foreign(self, data: Fields) -> None:
         if self.live is not None:
             self.set_deadlines(self.live.absorb(data))
             self.crews.absorb(data)

@@ -56,7 +56,7 @@ def record_nonsense(work, turn) -> None:
 
 
 def record_what_is_there(work, turn) -> None:
-    turn.record("nonsense", add={"session": list(work.drive.rows["session"].values())})
+    turn.record("nonsense", add={"session": list(work.drive.known.rows["session"].values())})
 
 
 BUGS = {
