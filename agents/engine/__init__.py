@@ -1,7 +1,7 @@
 """The engine: runners that own sessions by leases, drive their machines in one loop and record in groups.
 
-It may import everything below it, gates, tools, access, streams, devices and models, and knows no graph: constellations register
-themselves in `work`. Jobs begin in `runner`, services in `summon`, and whoever works on interactions in `work`.
+It may import gates, tools, access, streams, devices and models, and knows no graph: constellations register themselves in
+`work`. Jobs enter by `runner`, services by `summon`, and whoever works on interactions by `work`.
 
 requests     what a command means for an actor, before it is written
 work         what drives an interaction, and what it is told of its session
