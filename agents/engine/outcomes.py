@@ -13,7 +13,7 @@ import orjson
 from agents.devices import host
 from agents.devices.processes import end_attempts
 from agents.engine.outputs import durable
-from agents.streams.outages import NO_ROOM
+from agents.faults import NO_ROOM
 from agents.tools.calls import Outcome
 
 ROTATE_BYTES = 4_000_000
