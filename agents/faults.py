@@ -21,7 +21,7 @@ NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errn
 
 
 class SqlFault(NamedTuple):
-    """What an SQLSTATE says: that our database is "gone", "busy" or "full" (`outage`), and of what `kind` an error with it is."""
+    """What an SQLSTATE says: that our database is "gone", "busy" or "full", and the kind of an error that carries it."""
 
     outage: str
     kind: str

@@ -87,6 +87,8 @@ def read(path: Path) -> dict[int, Outcome]:
         with contextlib.suppress(orjson.JSONDecodeError):
             entry: dict[str, Any] = orjson.loads(line)
             key = entry.pop("key")
+            if "said" in entry:  # a runner of the release before wrote the line
+                entry["digest"] = entry.pop("said")
             found[key] = Outcome(**entry)
     return found
 

@@ -199,7 +199,7 @@ class Runner:
                 await self.sessions.follow(drive)
         if nobodys and self._stop_at is None and len(self.sessions.drives) < SESSIONS:
             for leased in await self._leases.take(nobodys):
-                self.sessions.take_up(leased, draining=False)
+                self.sessions.begin_drive(leased, draining=False)
             await asyncio.sleep(0)  # their reading begins now, beside the next commit
         idle = self.sessions.idle(0.0 if self._stop_at is not None else LINGER_S)
         for at in range(0, len(idle), RETURNED_AT_ONCE):

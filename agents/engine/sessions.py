@@ -313,7 +313,7 @@ class Sessions:
 
     # --- readings
 
-    def take_up(self, leased: Leased, draining: bool) -> None:
+    def begin_drive(self, leased: Leased, draining: bool) -> None:
         if leased.stream in self.drives:  # lost to somebody who is gone, and nobody noticed
             self._drop(self.drives[leased.stream])
         drive = self.drives[leased.stream] = Drive(leased, self.devices, self.around.policies, self.reports.outputs.tail)
