@@ -28,7 +28,7 @@ class Proposals:
         found = fold_rows("approval", UNDECIDED, drive.stream, self._work.constellation["id"])
         self._waiting = {row["id"]: row for row in found}
 
-    def absorb(self, data: Fields) -> None:
+    def apply_foreign(self, data: Fields) -> None:
         """Take up what was proposed and decided meanwhile."""
         for row in data.get("add", {}).get("approval", ()):
             if row["kind"] == KIND and row["subject_id"] == self._work.constellation.get("id"):

@@ -388,9 +388,9 @@ class ConstellationWork:
     def apply_foreign(self, data: Fields) -> None:
         if self.live is not None:
             self.set_deadlines(self.live.absorb(data))
-            self.crews.absorb(data)
-            self.lost.absorb(data)
-            self.proposals.absorb(data)
+            self.crews.apply_foreign(data)
+            self.lost.apply_foreign(data)
+            self.proposals.apply_foreign(data)
 
     def running(self) -> dict[int, int]:
         if not self.crews:

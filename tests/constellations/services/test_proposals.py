@@ -414,7 +414,7 @@ def test_what_waits_is_withdrawn_when_the_work_ends(digits, work):
     fresh, rejected = propose(digits, slower()).approval, propose(digits, lint()).approval
     approval_decide(rejected.pk, "reject", by=PERSON)
     for event in events_since(digits.session_id, seq):
-        memory.absorb(event["data"])
+        memory.apply_foreign(event["data"])
     with door(digits.session_id, "agent:1") as opened:
         memory.withdraw(opened.turn)
     assert dict(Approval.objects.values_list("pk", "state")) == {
