@@ -15,6 +15,7 @@ numbers      row numbers kept ahead
 pending      what is decided and not yet written
 actor        commands, the order of interactions
 drive        one session in a runner's memory, of the five before
-sessions     all sessions of a runner: turns, commits, bodies, readings
+readings     what is read in threads, beside the loop
+sessions     all sessions of a runner: turns, commits, bodies
 runner       the loop, its leases, its end
 """

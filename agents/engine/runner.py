@@ -132,7 +132,8 @@ class Runner:
             return
         await self._chores()
         await self.sessions.turn()
-        for _ in range(PASSES if self.sessions.reading else 1):  # bodies and readings go on, however much there is to record
+        # Bodies and readings go on, however much there is to record.
+        for _ in range(PASSES if self.sessions.readings.under_way else 1):
             await asyncio.sleep(0)
 
     async def _sleep(self) -> None:
@@ -187,7 +188,7 @@ class Runner:
             self._next["bury"] = now + BURY_S
             if dead := self._leases.dead():
                 log.warning("runner %s takes over from %s", self.row.pk, sorted(dead))
-                await self.sessions.in_thread(end_sessions, set().union(*dead.values()))
+                await self.sessions.readings.in_thread(end_sessions, set().union(*dead.values()))
                 await self._leases.bury(dead)
         if (left := self.sessions.left()) and await self._leases.leave(left):
             self.sessions.forget_left(left)

@@ -24,7 +24,7 @@ class Gathered(Sessions):
     def _turns(self) -> list[Batch]:
         if not self._open:
             for drive in self.drives.values():
-                if not drive.known.stale and drive not in self.reading:
+                if not drive.known.stale and drive not in self.readings.under_way:
                     self._prepared(drive)
             self._open = len(self.drives) == CROWD + 1 and all(drive.hand.prepared for drive in self.drives.values())
         return super()._turns() if self._open else []
