@@ -92,7 +92,7 @@ def ended_fields(row: Mapping[str, Any], outcome: Outcome, wrong: str, at: str) 
     """What the end of a call adds to its row; `wrong` is what was missing, empty when it went well."""
     item = evidence_of(
         row["tool"], row["target"], row["arguments"], Settings(), result=outcome.result, error=wrong,
-        error_kind=outcome.error_kind, before=outcome.before, after=outcome.said, kind=row["kind"],
+        error_kind=outcome.error_kind, before=outcome.before, after=outcome.digest, kind=row["kind"],
     )  # fmt: skip
     result = outcome.result if len(orjson.dumps(outcome.result)) <= RESULT_BYTES else None
     fields = {

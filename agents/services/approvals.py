@@ -10,12 +10,12 @@ from django.db.models import QuerySet
 from agents import ids
 from agents.access import ancestry
 from agents.clock import to_datetime
+from agents.engine.summon import wake_a_runner
 from agents.errors import AgentsError, NoSuchSession
 from agents.gates.policies import action_digest
 from agents.masks.masking import is_hidden
 from agents.models import Approval, Session
 from agents.progress.digests import canonical
-from agents.services.sessions import wake_a_runner
 from agents.streams.door import Door, door
 from agents.streams.tables import Fields
 

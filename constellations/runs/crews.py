@@ -232,7 +232,7 @@ class Crews:
             self._context.interrupt(crew.body)
             self._bodies.pop(crew.body, None)
 
-    def absorb(self, data: Fields) -> None:
+    def apply_foreign(self, data: Fields) -> None:
         """Somebody has decided about an approval."""
         decided = data.get("set", {}).get("approval", {})
         for key, (crew, _) in self._crews.items() if decided else ():

@@ -141,10 +141,10 @@ def _end_task(
         return EndedAttempt(node)
     attempt = start.attempt
     del context.attempts[attempt["id"]]
-    turn.transition(TASK, "task", node.row, event, also={"attempt": {str(attempt["id"]): told}}, **fields)
-    if KILL in turn.effects:  # a crew interrupts its own calls
+    effects = turn.transition(TASK, "task", node.row, event, also={"attempt": {str(attempt["id"]): told}}, **fields)
+    if KILL in effects:  # a crew interrupts its own calls
         context.interrupt(attempt["id"])
-    gives_back = FREE_SLOT in turn.effects and attempt.get("holds_slot", True)  # one that waited gave it back before
+    gives_back = FREE_SLOT in effects and attempt.get("holds_slot", True)  # one that waited gave it back before
     return EndedAttempt(node, attempt["device_id"] if gives_back else None)
 
 

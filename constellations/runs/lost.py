@@ -37,7 +37,7 @@ class LostTasks:
         approval = approvals.new(turn, self._context.stream, row["id"], "lost", title, approvals.APPROVAL_S, action=action)
         self._approvals[approval["id"]] = approval
 
-    def absorb(self, data: Fields) -> None:
+    def apply_foreign(self, data: Fields) -> None:
         for key, fields in data.get("set", {}).get("approval", {}).items():
             if int(key) in self._approvals:
                 self._approvals[int(key)].update(fields)

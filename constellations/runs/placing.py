@@ -9,7 +9,7 @@ from math import inf
 from agents.crews.member import new_loop
 from agents.machines import DEVICE_AGENT
 from agents.streams.tables import Fields
-from agents.streams.turn import Batch, Draft, Turn, Want
+from agents.streams.turn import Batch, PendingEvent, SlotDemand, Turn
 from constellations.limits import SESSION_LIMIT
 from constellations.live.rows import Node
 from constellations.machines import TASK
@@ -169,9 +169,9 @@ class Dispatch:
                 offers.append(self._offer_place(turn, device, place))
                 left -= 1
         if offers:
-            turn.starts[device] = [Draft(offer.type, offer.changes, turn.by, turn.at) for offer in offers]
+            turn.starts[device] = [PendingEvent(offer.type, offer.changes, turn.by, turn.at) for offer in offers]
         if (device in self._queued and (count or freed or not waiting or knock)) or (waiting and count >= free and knock):
-            turn.wants[device] = Want(waiting, -heap[0][0] if heap else 0, held)
+            turn.wants[device] = SlotDemand(waiting, -heap[0][0] if heap else 0, held)
         return bool(heap) and count < free
 
     def _offer_place(self, turn: Turn, device: int, place: tuple) -> Offer:
@@ -250,4 +250,4 @@ class Dispatch:
     def leave_queues(self, turn: Turn) -> None:
         """The session wants nothing any more: its places, and what was granted to it, go to the next."""
         for device in self._queued:
-            turn.wants[device] = Want()
+            turn.wants[device] = SlotDemand()

@@ -23,7 +23,7 @@ class Proposals:
         found = fold_rows("approval", UNDECIDED, self._context.stream, self._context.constellation["id"])
         self._waiting = {row["id"]: row for row in found}
 
-    def absorb(self, data: Fields) -> None:
+    def apply_foreign(self, data: Fields) -> None:
         """Take up what was proposed and decided meanwhile."""
         for row in data.get("add", {}).get("approval", ()):
             if row["kind"] == KIND and row["subject_id"] == self._context.constellation.get("id"):

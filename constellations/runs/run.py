@@ -30,7 +30,7 @@ from constellations.runs.replanning import Replanning
 from constellations.runs.timers import Timers
 
 if TYPE_CHECKING:
-    from agents.engine.drive import Drive
+    from agents.engine.work import OwnedSession
 
 RESTARTED = "restarted"
 ACCEPTED = 50
@@ -51,7 +51,7 @@ QUEUES = "SELECT device_id FROM agents_slotrequest WHERE session_id = %s"
 class ConstellationWork:
     """Implements `agents.engine.work.Work` for one constellation."""
 
-    def __init__(self, drive: Drive, interaction: Fields):
+    def __init__(self, drive: OwnedSession, interaction: Fields):
         self.drive, self.interaction = drive, interaction
         self.context = context = Context(
             drive.stream, drive.token, interaction, drive.devices, drive.policies, drive.interrupt, self.wait_or_ready
@@ -142,8 +142,8 @@ class ConstellationWork:
     def decide(self, turn: Turn, now: float, budget: int) -> bool:
         context, drive, live = self.context, self.drive, self.context.live
         if live is None:  # outcomes of calls that a restart has cut off
-            for key in list(drive.unconsumed()):
-                drive.discard(key)
+            for key in list(drive.outcomes.unconsumed()):
+                drive.outcomes.discard(key)
             return False
         turn.by = f"agent:{context.agent['id']}"
         paused = context.constellation["state"] == "PAUSED"
@@ -177,16 +177,16 @@ class ConstellationWork:
     def _take_outcomes(self, turn: Turn, now: float, budget: int) -> int:
         """Decide about bodies that have ended; returns what is left of the budget."""
         drive, attempts, crews = self.drive, self.context.attempts, self.crews
-        for key in drive.unconsumed():
+        for key in drive.outcomes.unconsumed():
             if budget <= 0:
                 break
             start = attempts.get(key)
             if start is not None and start.loop is None:
-                self._pass_on(turn, end_attempt(self.context, turn, now, start, drive.consume(key)))
+                self._pass_on(turn, end_attempt(self.context, turn, now, start, drive.outcomes.consume(key)))
             elif crews.take(key, drive.outcomes[key]):
-                drive.consume(key)
+                drive.outcomes.consume(key)
             else:
-                drive.discard(key)
+                drive.outcomes.discard(key)
                 continue
             budget -= 1
         return budget
@@ -363,12 +363,12 @@ class ConstellationWork:
     def unsettled(self, batch: Batch) -> None:
         self.dispatch.unsettled()
 
-    def absorb(self, data: Fields) -> None:
+    def apply_foreign(self, data: Fields) -> None:
         if self.context.live is not None:
             self.timers.set_deadlines(self.context.live.absorb(data))
-            self.crews.absorb(data)
-            self.lost.absorb(data)
-            self.proposals.absorb(data)
+            self.crews.apply_foreign(data)
+            self.lost.apply_foreign(data)
+            self.proposals.apply_foreign(data)
 
     def running(self) -> dict[int, int]:
         if not self.crews:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from agents import ids
 from agents.access import ancestry
-from agents.services.sessions import wake_a_runner
+from agents.engine.summon import wake_a_runner
 from agents.streams.door import Door
 from agents.streams.tables import Fields
 from constellations.editor import commuting, editor

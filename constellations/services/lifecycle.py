@@ -14,6 +14,7 @@ from typing import Any
 
 from agents import ids
 from agents.access import ancestry
+from agents.engine.summon import wake_a_runner
 from agents.errors import Conflict, NoSuchSession
 from agents.models import InboxItem, Session
 from agents.services import sessions
@@ -92,7 +93,7 @@ def _move(
         if changed:
             opened.turn.transition(CONSTELLATION, "constellation", found[0], event, reason=reason)
     if changed:
-        sessions.wake_a_runner()
+        wake_a_runner()
     return Constellation.objects.get(pk=constellation_id), changed
 
 
@@ -134,7 +135,7 @@ def constellation_retry(
             request_id=request_id, based_on=based_on,
         )  # fmt: skip
     if told.changed:
-        sessions.wake_a_runner()
+        wake_a_runner()
     return told
 
 

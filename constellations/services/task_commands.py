@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from agents.engine.summon import wake_a_runner
 from agents.errors import PayloadRejected
 from agents.models import InboxItem
 from agents.reads.authors import names_of
@@ -84,7 +85,7 @@ def _cancel_task(
             changed = _cancel_at_once(opened, live, payload, by, client_id)
         task.refresh_from_db()
         if changed:
-            sessions.wake_a_runner()
+            wake_a_runner()
             return Cancelled(task)
     if task.state == "CANCELLED":
         return Cancelled(task, changed=False)

@@ -9,6 +9,7 @@ import pytest
 from agents.models import Approval
 from agents.services import sessions
 from agents.services.approvals import approval_decide
+from agents.services.devices import device_create
 from agents.streams.verify import verify
 from constellations.errors import StaleEdit
 from constellations.models import Constellation, Edit
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def digits(operator) -> Constellation:
     """fetch > train > deploy, of which nothing has started."""
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     session = sessions.session_create(operator, "mine", by="system")
     return plant(session, noop("fetch"), noop("train", after=["fetch"]), noop("deploy", after=["train"]))
 

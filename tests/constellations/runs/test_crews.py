@@ -7,6 +7,7 @@ from agents.engine import runner
 from agents.models import Agent, Approval, Event, Evidence, Loop, PhaseRecord, Transition
 from agents.services import policies, sessions
 from agents.services.approvals import approval_decide
+from agents.services.devices import device_create
 from agents.streams import statements
 from constellations.models import Attempt, Task
 from constellations.reads.why import why
@@ -376,7 +377,7 @@ def test_for_what_is_missing_a_person_is_asked(engine, device):
 
 
 def test_the_loss_of_a_device_agents_platform_is_an_error_and_no_failure(engine, transactional_db):
-    sessions.device_create("screen", platform="browser", by="system")
+    device_create("screen", platform="browser", by="system")
     engine.carry_out({"tasks": [{**steps(sh("echo")), "device": "screen"}]})
     agent = Agent.objects.get(machine="device_agent")
     assert (agent.state, agent.reason) == ("ERROR", "there are no agents for the platform browser")

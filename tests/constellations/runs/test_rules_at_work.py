@@ -6,6 +6,7 @@ import pytest
 
 from agents.models import Agent, Event, Transition
 from agents.services import sessions
+from agents.services.devices import device_create
 from constellations import limits
 from constellations.errors import PlanRejected
 from constellations.models import Attempt, Constellation, Edit, Task
@@ -219,7 +220,7 @@ def test_a_rule_reads_the_error_of_the_task_that_failed(engine, device, task, ki
 
 
 def test_a_failed_task_is_copied_to_any_device_but_the_one_it_failed_on(engine, device):
-    sessions.device_create("other", by="system")
+    device_create("other", by="system")
     again = {"task_id": "{task}_again", "copy": "{task}", "not_device": ["{device}"]}
     plan = {
         "tasks": [noop("first"), command("a", "sh", "-c", "test -e here", after=["first"], timeout=9)],
@@ -234,7 +235,7 @@ def test_a_failed_task_is_copied_to_any_device_but_the_one_it_failed_on(engine, 
 
 
 def test_where_a_task_must_not_run_is_shown_edited_exported_and_taken_back(operator, device):
-    sessions.device_create("other", by="system")
+    device_create("other", by="system")
     found = plant(sessions.session_create(operator, by="system"), {"task_id": "a", "tool": "noop", "not_device": "laptop"})
     task = found.tasks.get()
     assert Rest(operator).get(f"/api/tasks/{task.pk}/").json()["not_device"] == ["laptop"]

@@ -18,6 +18,7 @@ import pytest
 
 from agents.errors import AgentsError
 from agents.services import sessions
+from agents.services.devices import device_create
 from constellations import conditions
 from constellations.editor.inverse import inverse
 from constellations.errors import EditGiven
@@ -317,7 +318,7 @@ def test_it_is_said_word_for_word(say, message):
 @pytest.fixture
 def constellation(operator):
     """fetch > train > evaluate > deploy, of which nothing has started."""
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     names = ["fetch", "train", "evaluate", "deploy"]
     tasks = [noop(name, after=names[max(number - 1, 0) : number]) for number, name in enumerate(names)]
     return plant(sessions.session_create(operator, "mine", by="system"), *tasks)

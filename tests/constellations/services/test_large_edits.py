@@ -14,6 +14,7 @@ import pytest
 import constellations
 from agents.clock import now_iso
 from agents.services import sessions
+from agents.services.devices import device_create
 from agents.streams.tables import TABLES, Fields
 from agents.streams.turn import Turn
 from constellations.editor import draft as drafts
@@ -173,7 +174,7 @@ def test_a_list_that_names_a_task_twice_is_refused_however_long_it_is():
 
 @pytest.fixture
 def found(operator) -> Constellation:
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     return plant(sessions.session_create(operator, "mine", by="system"), noop("begin"), noop("end", after=["begin"]))
 
 
