@@ -14,7 +14,7 @@ from agents.streams.turn import Turn
 
 def note_resources(member: Member, turn: Turn, now: float) -> bool:
     """Stop working while the device is short of memory, disk or processor; go on where it stopped."""
-    low = member.crew.scene.device.get("low", "")
+    low = member.assignment.device.get("low", "")
     if low and member.state in WORKING and member.row is None:
         member.move(turn, "resources_low", left=member.state, reason=low)
     elif not low and member.state == "ResourcePaused":
@@ -42,7 +42,7 @@ def _next_phase(member: Member, turn: Turn) -> None:
         member.move(turn, "all_done", replace(member.at, done=True))
         return
     member.at = at
-    member.phases.start(turn)
+    member.phases.start(turn, member.script, at.phase)
     window = member.note(turn, kind="phase", success=True)
     member.move(turn, "phase_started", add={"evidence": [window]})
 
@@ -60,7 +60,7 @@ def answer(member: Member, turn: Turn, now: float) -> bool:
 
 
 def _next_step(member: Member) -> tuple[Position, Step | None]:
-    at = member.script.pass_over(member.at, member.crew.blackboard)
+    at = member.script.pass_over(member.at, member.blackboard.values)
     return at, member.script.step(at)
 
 
@@ -86,7 +86,7 @@ def _wait(member: Member, turn: Turn, step: Step) -> bool:
 
 
 def _delegate(member: Member, turn: Turn, step: Step) -> bool:
-    member.crew.delegate(turn, member, step)
+    member.delegate(turn, step)
     return False
 
 

@@ -31,7 +31,7 @@ def remember(member: Member, turn: Turn, now: float) -> bool:
     member.move(turn, "fault" if faulty else "returned", at, reason=wrong, also=also)
     member.phases.changed(turn, row)
     if step["save"] and not wrong:
-        member.crew.save(turn, step["save"], outcome.result if outcome.result is not None else outcome.text)
+        member.blackboard.save(turn, step["save"], outcome.result if outcome.result is not None else outcome.text)
     return True
 
 
@@ -40,7 +40,7 @@ def _wrong(member: Member, step: Step, outcome: Outcome) -> str:
     try:
         wrong = member.script.shortfall(step, outcome)
         if step["save"] and not wrong:
-            member.crew.check_room(step["save"], outcome.result if outcome.result is not None else outcome.text)
+            member.blackboard.check_room(step["save"], outcome.result if outcome.result is not None else outcome.text)
     except AgentsError as error:
         return str(error)
     return wrong
@@ -58,7 +58,7 @@ def check_progress(member: Member, turn: Turn, now: float) -> bool:
     course, at = member.script.course(before)
     at = replace(at, waits="")
     if before.met is False and before.detour < 0 and course in ("next", "phase_done", "done"):
-        member.phases.blocked_by_step(turn, before.error)
+        member.block_phase(turn, before.error)
     if course == "again":
         return _again(member, turn, before, at)
     event = {"next": "progress", "failed": "done"}.get(course, course)
@@ -73,7 +73,7 @@ def _again(member: Member, turn: Turn, before: Position, at: Position) -> bool:
         member.wait(turn, "time", step["every"], f"looks again in {step['every']:g} s", at=at)
         return False
     member.at = at
-    act = member.act()
+    act = member.next_act
     if before.detour < 0 and is_free(member, act):
         member.perform(turn, "next_call", act, at)
     else:

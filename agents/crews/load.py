@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from agents import ids
+from agents.crews.crew import Crew
 from agents.crews.member import Member
 from agents.crews.script import Position
 from agents.crews.ways import ENDINGS
 from agents.streams.tables import Fields
 from agents.tools.calls import Outcome
-
-if TYPE_CHECKING:
-    from agents.crews.crew import Crew
 
 Read = Callable[..., list[Fields]]
 """Reads rows of a table of the fold: (table, condition, *parameters), oldest first."""
@@ -27,10 +24,11 @@ def load(crew: Crew, read: Read) -> None:
     _load_member(member, read)
     while member.at.waits == "child":
         key = member.agent["id"]
-        children = read("agent", "id > %s AND id < %s AND parent_id = %s", key, ids.row_range(crew.scene.stream)[1], key)
+        children = read("agent", "id > %s AND id < %s AND parent_id = %s", key, ids.row_range(crew.assignment.stream)[1], key)
         if not children or member.step is None:
             break
-        member = crew.take_on(children[-1], member.step)
+        crew.take_on(children[-1])
+        member = crew.at_work
         _load_member(member, read)
 
 
@@ -51,10 +49,10 @@ def _load_member(member: Member, read: Read) -> None:
 
 def _load_approvals(member: Member, read: Read, since: str) -> None:
     """`since`: when the last call ended. What was given before it, and used, was given for something else."""
-    approvals = read("approval", "session_id = %s AND agent_id = %s", member.crew.scene.stream, member.agent["id"])
+    approvals = read("approval", "session_id = %s AND agent_id = %s", member.assignment.stream, member.agent["id"])
     for approval in approvals:
         if approval["kind"] == "task" and approval["used_at"] and approval["state"] == "approved":
-            member.crew.open_gate(member, approval)
+            member.pass_gate(approval)
     state, last = member.loop["left"] or member.state, approvals[-1] if approvals else None
     if last is not None and (
         last["used_at"] is None or state == "AwaitingPermission" or (state == "ErrorRecovery" and last["asked_at"] >= since)

@@ -23,12 +23,12 @@ def permit(member: Member, turn: Turn, now: float) -> bool:
 
 
 def _judge(member: Member, turn: Turn, step: Step) -> None:
-    act = member.act()
-    judgement = member.judged(act)
+    act = member.next_act
+    judgement = member.gate.judge(act)
     if judgement.decision == "deny":
         _refused(member, turn, "tool_denied", act, f"denied by policy: {judgement.note or act.tool}")
-    elif (judgement.decision == "ask" and not member.crew.covers(judgement.critical, act)) or step.get("confirm"):
-        title = f"{member.crew.scene.title}: {judgement.note or 'may it call ' + act.tool + '?'}"
+    elif (judgement.decision == "ask" and not member.gate.covers(act, judgement.critical)) or step.get("confirm"):
+        title = f"{member.assignment.title}: {judgement.note or 'may it call ' + act.tool + '?'}"
         member.move(turn, "tool_asks", reason=judgement.note)
         member.ask(turn, "tool", title, approvals.APPROVAL_S, action=act.action)
         member.wait(turn, "approval", approvals.APPROVAL_S, "waits for permission")
@@ -47,7 +47,7 @@ def _decided(member: Member, turn: Turn) -> None:
     if approval["state"] != "approved":
         said = f"refused by {approval['decided_by']}" + (f": {approval['reason']}" if approval["reason"] else "")
         _refused(member, turn, "denied", act, said)
-    elif not approvals.intact(approval) or member.judged(act).decision == "deny":
+    elif not approvals.intact(approval) or member.gate.judge(act).decision == "deny":
         _refused(member, turn, "denied", act, "what was approved is not what may be done")
     elif not approval["edited"] and act.action != action:
         _refused(member, turn, "denied", act, f"what was approved is not what would be done: the path leads to {act.place} now")
@@ -74,4 +74,4 @@ def perform(member: Member, turn: Turn, now: float) -> bool:
 def is_free(member: Member, act: Act) -> bool:
     """Whether a call needs nobody's leave."""
     step = member.step
-    return member.judged(act).decision == "allow" and step is not None and not step.get("confirm")
+    return member.gate.judge(act).decision == "allow" and step is not None and not step.get("confirm")

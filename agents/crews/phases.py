@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agents.clock import from_iso
-from agents.crews.script import Step
+from agents.crews.script import Script, Step
 from agents.gates.policies import target_of
 from agents.streams.tables import TABLES, Fields
 from agents.streams.turn import Turn
-
-if TYPE_CHECKING:
-    from agents.crews.member import Member
 
 FILES = 500
 TESTS = 200
@@ -26,8 +23,8 @@ STEP_NAME = 100
 class Phases:
     """The phases of one agent; `now` is the one it works in."""
 
-    def __init__(self, member: Member):
-        self._member = member
+    def __init__(self, agent: int):
+        self._agent = agent
         self.now: Fields | None = None
         self._told = 0
 
@@ -38,12 +35,11 @@ class Phases:
         if self.now is not None:
             self._told = 2 if self._overdue(self.now) in self.now["blockers"] else 0
 
-    def start(self, turn: Turn) -> None:
-        """Begin the phase that the script stands in."""
-        member = self._member
-        phase = member.script.phases[member.at.phase]
+    def start(self, turn: Turn, script: Script, place: int) -> None:
+        """Begin the phase in this place of the script, counted from 0."""
+        phase = script.phases[place]
         fields = {
-            "id": turn.take(), "agent_id": member.agent["id"], "number": member.at.phase + 1, "total": member.script.total,
+            "id": turn.take(), "agent_id": self._agent, "number": place + 1, "total": script.total,
             "description": phase["description"], "expected_s": phase["expected_duration"], "started_at": turn.at,
         }  # fmt: skip
         self.now, self._told = TABLES["phase"].whole(fields), 0
@@ -73,14 +69,12 @@ class Phases:
         if fields:
             self._set(turn, "phase_changed", **fields)
 
-    def blocked_by_step(self, turn: Turn, why: str) -> None:
-        """The step in turn stands in the phase's way; the blocker says which that is."""
-        member = self._member
-        step = member.step
+    def block_by_step(self, turn: Turn, place: int, step: Step | None, why: str) -> None:
+        """The step in this place of the phase stands in its way; the blocker says which step that is."""
         if self.now is not None:
-            self.blocked(turn, why if step is None else f"step {member.at.step + 1} ({_name_of(step)}): {why}")
+            self.block(turn, why if step is None else f"step {place + 1} ({_name_of(step)}): {why}")
 
-    def blocked(self, turn: Turn, why: str) -> None:
+    def block(self, turn: Turn, why: str) -> None:
         if self.now is not None and len(self.now["blockers"]) < BLOCKERS:
             self._set(turn, "phase_blocked", blockers=[*self.now["blockers"], why[:TEXT]])
 
@@ -90,9 +84,9 @@ class Phases:
         if self.now is None or at is None or now < at:
             return
         self._told += 1
-        turn.record("phase_overdue", agent_id=self._member.agent["id"], number=self.now["number"], factor=self._told)
+        turn.record("phase_overdue", agent_id=self._agent, number=self.now["number"], factor=self._told)
         if self._told == 2:
-            self.blocked(turn, self._overdue(self.now))
+            self.block(turn, self._overdue(self.now))
 
     @staticmethod
     def _overdue(phase: Fields) -> str:

@@ -40,8 +40,8 @@ def recover(member: Member, turn: Turn, now: float) -> bool:
 
 def _on_lost(member: Member) -> str:
     """What a person has let through at the task's gate is not repeated without asking."""
-    scene = member.crew.scene
-    return "ask" if scene.gate and scene.on_lost == "retry" else scene.on_lost
+    on_lost = member.assignment.on_lost
+    return "ask" if member.gate.asks and on_lost == "retry" else on_lost
 
 
 def _steer(member: Member, turn: Turn) -> bool:
@@ -61,7 +61,7 @@ def _retry(member: Member, turn: Turn, stretch: float = 1.0) -> bool:
     """The same call again. What was allowed by a person was allowed once, and is asked for anew."""
     member.memory.verdict = None
     at = replace(member.at, met=None, fault="", waits="", stretch=member.at.stretch * stretch)
-    act = member.act()
+    act = member.next_act
     if is_free(member, act):
         member.perform(turn, "retry", act, at)
     else:
@@ -98,7 +98,7 @@ def _ask_a_person(member: Member, turn: Turn) -> bool:
     """Something is missing, or must not be touched, or nobody knows how it ended: somebody may know better."""
     approval, member.approval = member.approval, None
     if approval is None:
-        title = f"{member.crew.scene.title}: {member.at.error}"
+        title = f"{member.assignment.title}: {member.at.error}"
         lost = member.at.fault == "lost"
         seconds = None if lost else approvals.WAIT_S
         member.ask(turn, "question", title, seconds, options=(AGAIN, SKIP, GIVE_UP))
@@ -108,7 +108,7 @@ def _ask_a_person(member: Member, turn: Turn) -> bool:
     if said == AGAIN:
         return _retry(member, turn)
     if said == SKIP:
-        member.phases.blocked_by_step(turn, member.at.error)
+        member.block_phase(turn, member.at.error)
         member.move(turn, "check", replace(member.at, met=True, fault="", error=""))
         return True
     return _give_up(member, turn)

@@ -31,7 +31,7 @@ def go_on(member: Member, turn: Turn, now: float) -> None:
     """CONTINUE: the task's gate first, then one step after the other through the four processing phases."""
     if not member.loop:
         member.begin(turn)
-    if member.crew.gate_is_shut(member):
+    if member.waits_at_gate:
         _ask_for_the_task(member, turn)
     elif member.at.done and member.state == "Idle":
         _end(member, turn)
@@ -47,11 +47,12 @@ def _has_made_a_step(member: Member, turn: Turn, now: float) -> bool:
 
 def _ask_for_the_task(member: Member, turn: Turn) -> None:
     """Look first, so that whoever is asked sees what it is about."""
-    if member.said is None and member.judged(member.act_of("observe", {})).decision == "allow":
+    if member.said is None and member.gate.judge(member.act_of("observe", {})).decision == "allow":
         member.observe(turn)
         return
-    crew, observed = member.crew, None if member.said is None else member.said.result
-    member.ask(turn, "task", crew.scene.title, approvals.APPROVAL_S, action=crew.whole_action(), observed=observed)
+    assignment, observed = member.assignment, None if member.said is None else member.said.result
+    action = member.next_act.action if assignment.plain else {"phases": list(assignment.script)}
+    member.ask(turn, "task", assignment.title, approvals.APPROVAL_S, action=action, observed=observed)
     member.become(turn, "ask", reason="waits for a person")
 
 
@@ -78,7 +79,7 @@ def look(member: Member, turn: Turn, now: float) -> None:
         member.become(turn, "error", reason=f"capture failed: {wrong}", also=also)
         return
     step = member.step
-    if member.crew.gate_is_shut(member) or step is None or step["do"] != "observe":
+    if member.waits_at_gate or step is None or step["do"] != "observe":
         member.become(turn, "captured", also=also)
         return
     wrong = _saved(member, turn, step, outcome.result)
@@ -92,7 +93,7 @@ def pend(member: Member, turn: Turn, now: float) -> None:
 
 
 def _for_time(member: Member, turn: Turn, now: float) -> None:
-    if member.at.until is not None and now >= member.at.until and member.crew.has_slot():
+    if member.at.until is not None and now >= member.at.until and member.claim_slot():
         at = replace(member.at, waits="over", until=None)
         step = member.step
         if member.state == "StreamingResponse" and step is not None and step["do"] == "wait":
@@ -107,7 +108,7 @@ def _for_answer(member: Member, turn: Turn, now: float) -> None:
         if approvals.expired(approval, now):
             _too_late(member, turn)
         return
-    if not member.crew.has_slot():
+    if not member.claim_slot():
         return
     approvals.use(turn, approval)
     well = approval["state"] == APPROVED
@@ -135,10 +136,10 @@ def _too_late(member: Member, turn: Turn) -> None:
 
 def _for_child(member: Member, turn: Turn, now: float) -> None:
     """The app agent has ended, however it ended: its host takes over again."""
-    child, step = member.crew.returned, member.step
-    if child is None or step is None or not member.crew.has_slot():
+    child, step = member.child_outcome, member.step
+    if child is None or step is None or not member.claim_slot():
         return
-    member.crew.returned = None
+    member.child_outcome = None
     wrong = child.error or child.outcome
     if child.outcome == "completed":
         wrong = _saved(member, turn, step, child.result)
@@ -151,7 +152,7 @@ def _for_child(member: Member, turn: Turn, now: float) -> None:
 def _saved(member: Member, turn: Turn, step: Step, value: Any) -> str:
     """Put what came where the step says; why that is not possible, empty when it is."""
     try:
-        member.crew.save(turn, step["save"], value)
+        member.blackboard.save(turn, step["save"], value)
     except AgentsError as error:
         return str(error)
     return ""
@@ -172,11 +173,11 @@ def confirm(member: Member, turn: Turn, now: float) -> None:
         approvals.use(turn, approval)
         said = f": {approval['reason']}" if approval["reason"] else ""
         _refuse(member, turn, "rejected", f"rejected by {approval['decided_by']}{said}", by=approval["decided_by"])
-    elif member.crew.has_slot():
+    elif member.claim_slot():
         approvals.use(turn, approval)
         member.approval = None
         if approvals.intact(approval):
-            member.crew.open_gate(member, approval)
+            member.pass_gate(approval)
             member.become(turn, "approved", by=approval["decided_by"])
         else:
             member.become(turn, "error", reason="what was approved is not what was asked for")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 
 from agents.crews import load as reading
+from agents.crews.assignment import Assignment
 from agents.crews.crew import Crew
-from agents.crews.member import Scene
 from agents.crews.script import call_of
 from agents.engine.outputs import durable
 from agents.gates.judging import act_on
@@ -87,13 +87,14 @@ class Crews:
         judged = [self._judged(task, *call_of(step), device, step.get("writes", "")) for step in steps]
         return any(each.decision == "ask" and each.critical for each in judged)
 
-    def _scene(self, start: Start) -> Scene:
+    def _assignment(self, start: Start) -> Assignment:
         task, drive = start.node.row, self._work.drive
         device = drive.devices[start.attempt["device_id"]]
-        return Scene(
-            stream=drive.stream, interaction=self._work.interaction["id"], device=device, task=task["id"],
-            title=task["name"] or task["task_id"], scope=self._work.scope, inherits=self._work.inherits, script=script_of(task),
-            plain=task["tool"] != STEPS, gate=self._is_gated(task, device), timeout=task["timeout"], on_lost=task["on_lost"],
+        return Assignment(
+            stream=drive.stream, interaction=self._work.interaction["id"], attempt=start.attempt, device=device,
+            task=task["id"], title=task["name"] or task["task_id"], scope=self._work.scope, inherits=self._work.inherits,
+            script=script_of(task), plain=task["tool"] != STEPS, is_gated=self._is_gated(task, device),
+            timeout=task["timeout"], on_lost=task["on_lost"],
             settings=Settings.of({**settings.PROGRESS, **task["progress"]}),
             accepted=task["accepted"], own=[rule_of(row) for row in task["policies"]],
             rules=lambda: drive.policies, holds=holds,
@@ -113,7 +114,7 @@ class Crews:
 
     def _crew(self, start: Start) -> Crew:
         assert start.loop is not None
-        return Crew(self._scene(start), start.attempt, start.agent, TABLES["loop"].whole(start.loop))
+        return Crew(self._assignment(start), start.agent, TABLES["loop"].whole(start.loop))
 
     def load(self, start: Start) -> None:
         """From rows, after another runner began it."""
@@ -202,9 +203,9 @@ class Crews:
 
     def _time_ends(self, key: int, crew: Crew) -> float | None:
         """When a task in steps has run for as long as it may; waiting does not count. One call has a time-out of its own."""
-        if crew.scene.plain or crew.scene.timeout is None or not crew.attempt["holds_slot"]:
+        if crew.assignment.plain or crew.assignment.timeout is None or not crew.attempt["holds_slot"]:
             return None
-        return self._since[key] + crew.scene.timeout - crew.attempt["ran_s"]
+        return self._since[key] + crew.assignment.timeout - crew.attempt["ran_s"]
 
     def _is_out_of_time(self, key: int, crew: Crew, now: float) -> bool:
         ends = self._time_ends(key, crew)
