@@ -34,15 +34,15 @@ def prompt(member: Member, turn: Turn, now: float) -> bool:
 
 
 def _next_phase(member: Member, turn: Turn) -> None:
-    at: Position | None = member.at
-    if member.phases.now is not None:
+    position: Position | None = member.position
+    if member.phases.current is not None:
         member.phases.complete(turn)
-        at = member.script.next_phase(member.at)
-    if at is None:
-        member.move(turn, "all_done", replace(member.at, done=True))
+        position = member.script.next_phase(member.position)
+    if position is None:
+        member.move(turn, "all_done", replace(member.position, done=True))
         return
-    member.at = at
-    member.phases.start(turn, member.script, at.phase)
+    member.position = position
+    member.phases.start(turn, member.script, position.phase)
     window = member.note(turn, kind="phase", success=True)
     member.move(turn, "phase_started", add={"evidence": [window]})
 
@@ -51,22 +51,22 @@ def answer(member: Member, turn: Turn, now: float) -> bool:
     """What the agent does next. Calls go on down the pipe; what else it does, it does here."""
     if member.state != "StreamingResponse":
         return True
-    at, step = _next_step(member)
-    if at.met is not None or step is None:
-        member.move(turn, "said", at, reason=at.error)
+    position, step = _next_step(member)
+    if position.met is not None or step is None:
+        member.move(turn, "said", position, reason=position.error)
         return True
-    member.at = at
+    member.position = position
     return step["do"] in JUDGED or DO[step["do"]](member, turn, step)
 
 
 def _next_step(member: Member) -> tuple[Position, Step | None]:
-    at = member.script.pass_over(member.at, member.blackboard.values)
-    return at, member.script.step(at)
+    position = member.script.pass_over(member.position, member.blackboard.values)
+    return position, member.script.step(position)
 
 
 def _say(member: Member, turn: Turn, step: Step) -> bool:
     row = member.note(turn, **message_row(step["text"]))
-    member.move(turn, "said", replace(member.at, met=True), add={"evidence": [row]})
+    member.move(turn, "said", replace(member.position, met=True), add={"evidence": [row]})
     return True
 
 

@@ -22,14 +22,14 @@ def remember(member: Member, turn: Turn, now: float) -> bool:
     if member.state != "ExecutingTool" or outcome is None or row is None or step is None:
         return True
     wrong = _wrong(member, step, outcome)
-    at = replace(member.at, met=not wrong, error=wrong[:2000], tries=member.at.tries + 1, waits="")
+    position = replace(member.position, met=not wrong, error=wrong[:2000], tries=member.position.tries + 1, waits="")
     faulty = bool(wrong) and outcome.error_kind in FAULTS
     if faulty:
-        at = replace(at, fault=outcome.error_kind, faults=at.faults + 1)
+        position = replace(position, fault=outcome.error_kind, faults=position.faults + 1)
     fields = member.end_row(turn, outcome, wrong)
     also = {"evidence": {str(row["id"]): fields}}
-    member.move(turn, "fault" if faulty else "returned", at, reason=wrong, also=also)
-    member.phases.changed(turn, row)
+    member.move(turn, "fault" if faulty else "returned", position, reason=wrong, also=also)
+    member.phases.note_call(turn, row)
     if step["save"] and not wrong:
         member.blackboard.save(turn, step["save"], outcome.result if outcome.result is not None else outcome.text)
     return True
@@ -54,30 +54,30 @@ def check_progress(member: Member, turn: Turn, now: float) -> bool:
     if verdict is not None:
         _stuck(member, turn)
         return True
-    before = member.at
-    course, at = member.script.course(before)
-    at = replace(at, waits="")
+    before = member.position
+    course, position = member.script.course(before)
+    position = replace(position, waits="")
     if before.met is False and before.detour < 0 and course in ("next", "phase_done", "done"):
         member.block_phase(turn, before.error)
     if course == "again":
-        return _again(member, turn, before, at)
+        return _again(member, turn, before, position)
     event = {"next": "progress", "failed": "done"}.get(course, course)
-    member.move(turn, event, at, reason=before.error if course == "failed" else "")
+    member.move(turn, event, position, reason=before.error if course == "failed" else "")
     return True
 
 
-def _again(member: Member, turn: Turn, before: Position, at: Position) -> bool:
+def _again(member: Member, turn: Turn, before: Position, position: Position) -> bool:
     """The same step once more: after its pause, at once, or by way of an answer."""
-    step = member.script.step(at)
+    step = member.script.step(position)
     if step is not None and step.get("every") and before.detour < 0:
-        member.wait(turn, "time", step["every"], f"looks again in {step['every']:g} s", at=at)
+        member.wait(turn, "time", step["every"], f"looks again in {step['every']:g} s", position=position)
         return False
-    member.at = at
+    member.position = position
     act = member.next_act
     if before.detour < 0 and is_free(member, act):
-        member.perform(turn, "next_call", act, at)
+        member.perform(turn, "next_call", act, position)
     else:
-        member.move(turn, "progress", at)
+        member.move(turn, "progress", position)
     return True
 
 
@@ -87,4 +87,4 @@ def _stuck(member: Member, turn: Turn) -> None:
     if verdict.action == "halt":
         member.halt(turn, verdict)
     else:
-        member.move(turn, "stuck", replace(member.at, fault=STUCK), reason=verdict.sentence)
+        member.move(turn, "stuck", replace(member.position, fault=STUCK), reason=verdict.sentence)

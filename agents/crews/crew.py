@@ -109,7 +109,7 @@ class Crew:
             turn.record("agent_returned", agent_id=member.agent["id"], host_id=host.agent["id"], outcome=outcome.outcome)
 
     def _outcome_of(self, member: Member) -> Outcome:
-        said = member.said or Outcome("")
+        said = member.last_outcome or Outcome("")
         if member.agent["state"] == "FINISH":
             found = self.blackboard.values if member is self.host and not member.script.plain else {}
             return Outcome("completed", result=dict(found) if found else said.result, exit_code=said.exit_code)

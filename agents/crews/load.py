@@ -22,7 +22,7 @@ def load(crew: Crew, read: Read) -> None:
     """Fill `crew`, which has its host and nothing else."""
     member = crew.host
     _load_member(member, read)
-    while member.at.waits == "child":
+    while member.position.waits == "child":
         key = member.agent["id"]
         children = read("agent", "id > %s AND id < %s AND parent_id = %s", key, ids.row_range(crew.assignment.stream)[1], key)
         if not children or member.step is None:
@@ -37,13 +37,13 @@ def _load_member(member: Member, read: Read) -> None:
     if not loops:
         return
     member.loop = loops[0]
-    member.at = Position.of(member.loop["position"])
+    member.position = Position.of(member.loop["position"])
     rows = read("evidence", "loop_id = %s", member.loop["id"])
     open_row = member.memory.read(rows)
     member.row = None if open_row is None else dict(open_row)
     member.phases.load(read("phase", "agent_id = %s", member.agent["id"]))
     calls = [row for row in rows if row["ended_at"] is not None and row["kind"] in CALLS]
-    member.said = _said(member, calls[-1]) if calls else None
+    member.last_outcome = _said(member, calls[-1]) if calls else None
     _load_approvals(member, read, calls[-1]["ended_at"] if calls else "")
 
 
@@ -65,7 +65,7 @@ def _said(member: Member, row: Fields) -> Outcome:
     outcome, reason = "completed" if row["success"] else ENDINGS.get(row["error_kind"], "failed"), ""
     if row["error_kind"] == "denied" and member.script.plain:
         reason = "denied"
-    elif row["error_kind"] == "lost" and member.at.done and not member.script.plain:
+    elif row["error_kind"] == "lost" and member.position.done and not member.script.plain:
         reason = "lost"
     elif row["verdict"] is not None and row["verdict"]["action"] == "halt" and member.state == "Halted":
         reason = f"stuck:{row['verdict']['rule']}"

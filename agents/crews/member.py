@@ -42,21 +42,21 @@ class Member:
         self.assignment, self.gate, self.blackboard = assignment, gate, blackboard
         self.agent, self.script, self.depth = agent, script, depth
         self.loop: Fields = {}
-        self.at = Position()
+        self.position = Position()
         self.memory = Memory(assignment.settings, assignment.accepted)
         self.phases = Phases(agent["id"])
         self.approval: Fields | None = None
         self.row: Fields | None = None
         self.call: Call | None = None
         self.outcome: Outcome | None = None
-        self.said: Outcome | None = None
+        self.last_outcome: Outcome | None = None
         self.child: Fields | None = None
         self.child_outcome: Outcome | None = None
         self.wants_slot = False
 
     # `approval`: what the agent waits for, or has been given and not used. `row`: the evidence of the call under way; `call`:
-    # that call, until the crew has taken it to begin it; `outcome`: how it ended, until that is recorded; `said`: how the last
-    # call ended. `child`: the agent it has delegated to, until that has ended; `child_outcome`: how, until that is recorded.
+    # that call, until the crew takes it to begin it; `outcome`: how it ended, until that is recorded; `last_outcome`: how the
+    # last call ended. `child`: the agent it has delegated to, while that works; `child_outcome`: how it ended, until recorded.
 
     @property
     def state(self) -> str:
@@ -68,7 +68,7 @@ class Member:
 
     @property
     def step(self) -> Step | None:
-        return self.script.step(self.at)
+        return self.script.step(self.position)
 
     def begin(self, turn: Turn) -> None:
         """Give the agent its tool loop."""
@@ -78,29 +78,29 @@ class Member:
 
     # --- transitions
 
-    def move(self, turn: Turn, event: str, at: Position | None = None, *, reason: str = "", **more: Any) -> None:
-        """A transition of the tool loop; `at` is where its script stands from then on."""
+    def move(self, turn: Turn, event: str, position: Position | None = None, *, reason: str = "", **more: Any) -> None:
+        """A transition of the tool loop; `position` is where its script stands from then on."""
         facts = {"left": self.loop["left"]} if event == "resources_ok" else {}
-        turn.transition(TOOL_LOOP, "loop", self.loop, event, facts, reason[:REASON], **more, **self._stands(at))
+        turn.transition(TOOL_LOOP, "loop", self.loop, event, facts, reason[:REASON], **more, **self._stands(position))
 
-    def become(self, turn: Turn, event: str, at: Position | None = None, *, reason: str = "", **more: Any) -> None:
+    def become(self, turn: Turn, event: str, position: Position | None = None, *, reason: str = "", **more: Any) -> None:
         """A transition of the device agent."""
-        if stands := self._stands(at):
+        if stands := self._stands(position):
             self.loop.update(stands)
             more.setdefault("also", {})["loop"] = {str(self.loop["id"]): stands}
         turn.transition(DEVICE_AGENT, "agent", self.agent, event, reason=reason[:REASON], **more)
 
-    def _stands(self, at: Position | None) -> Fields:
+    def _stands(self, position: Position | None) -> Fields:
         """The loop's field for a position that is not recorded yet."""
-        self.at = self.at if at is None else at
-        position = self.at.to_json()
-        return {} if position == self.loop.get("position", {}) else {"position": position}
+        self.position = self.position if position is None else position
+        stored = self.position.to_json()
+        return {} if stored == self.loop.get("position", {}) else {"position": stored}
 
     def halt(self, turn: Turn, verdict: Verdict) -> None:
         """Stuck again: the loop is halted, and the task cannot be done."""
         self.memory.verdict = None
         self.move(turn, "halt", reason=verdict.reason)
-        self.said = Outcome("failed", error=verdict.sentence, error_kind="stuck", reason=verdict.reason)
+        self.last_outcome = Outcome("failed", error=verdict.sentence, error_kind="stuck", reason=verdict.reason)
         self.become(turn, "fail", reason=f"{verdict.reason}: {verdict.sentence}")
 
     # --- evidence
@@ -110,7 +110,7 @@ class Member:
         number = self.memory.count = self.memory.count + 1
         return {
             "id": turn.take(), "loop_id": self.loop["id"], "number": number,
-            "phase": self.at.phase + 1 if self.script.total else 0, "started_at": turn.at, **fields,
+            "phase": self.position.phase + 1 if self.script.total else 0, "started_at": turn.at, **fields,
         }  # fmt: skip
 
     def note(self, turn: Turn, **fields: Any) -> Fields:
@@ -137,7 +137,7 @@ class Member:
         self.learn(turn, row)
         if row["verdict"] is not None:
             fields["verdict"] = row["verdict"]
-        self.row, self.call, self.outcome, self.said = None, None, None, outcome
+        self.row, self.call, self.outcome, self.last_outcome = None, None, None, outcome
         return fields
 
     # --- the gate
@@ -145,7 +145,7 @@ class Member:
     @property
     def waits_at_gate(self) -> bool:
         """Whether a person has yet to let the task begin; what has begun is judged call by call."""
-        return self.depth == 0 and self.gate.is_shut and self.state == "Idle" and not self.at.done
+        return self.depth == 0 and self.gate.is_shut and self.state == "Idle" and not self.position.done
 
     def pass_gate(self, approval: Fields) -> None:
         """From now on exactly what was approved is done; an approver may have changed it."""
@@ -174,17 +174,17 @@ class Member:
         writes = self.step.get("writes", "") if self.step is not None else ""
         return self.gate.describe_call(tool, arguments, writes)
 
-    def perform(self, turn: Turn, event: str, act: Act, at: Position | None = None) -> None:
+    def perform(self, turn: Turn, event: str, act: Act, position: Position | None = None) -> None:
         """The record that a call begins; the call itself begins when that is durable."""
         step = self.step
         assert step is not None
         known = call_row(act.tool, act.arguments, step.get("kind", ""), self.memory.settings, step.get("writes", ""))
         row = self._begin_row(turn, **known)
-        self.move(turn, event, at, add={"evidence": [row]})
+        self.move(turn, event, position, add={"evidence": [row]})
         seconds = step.get("timeout") or SECONDS.get(act.tool)
         self.call = Call(
             attempt=self.assignment.attempt["id"], session=self.assignment.stream, tool=act.tool, arguments=act.arguments,
-            device=self.assignment.device, timeout=seconds * self.at.stretch if seconds else seconds,
+            device=self.assignment.device, timeout=seconds * self.position.stretch if seconds else seconds,
             scope=self.assignment.scope, inherits=self.assignment.inherits, key=row["id"], writes=step.get("writes", ""),
             blackboard=self.blackboard.values, place=act.place,
         )  # fmt: skip
@@ -229,16 +229,17 @@ class Member:
 
     def block_phase(self, turn: Turn, why: str) -> None:
         """The step in turn stands in the way of its phase."""
-        self.phases.block_by_step(turn, self.at.step, self.step, why)
+        self.phases.block_by_step(turn, self.position.step, self.step, why)
 
     # --- waiting
 
     def wait(
-        self, turn: Turn, waits: str, seconds: float | None, reason: str, *, at: Position | None = None, event: str = "wait"
-    ) -> None:
+        self, turn: Turn, waits: str, seconds: float | None, reason: str, *,
+        position: Position | None = None, event: str = "wait",
+    ) -> None:  # fmt: skip
         """PENDING: nothing of the agent is held anywhere but in its rows."""
         until = None if seconds is None else turn.ts + seconds
-        self.become(turn, event, replace(at or self.at, waits=waits, until=until), reason=reason)
+        self.become(turn, event, replace(position or self.position, waits=waits, until=until), reason=reason)
 
     def ask(self, turn: Turn, kind: str, title: str, seconds: float | None, **more: Any) -> None:
         """Put something into the inbox of the people (or programs) who may decide it."""
@@ -249,7 +250,7 @@ class Member:
     def wake_at(self) -> float | None:
         """When the agent has something to decide by itself."""
         if self.agent["state"] == "PENDING":
-            return self.at.until
+            return self.position.until
         if self.agent["state"] == "CONFIRM" and self.approval is not None and self.approval["expires_at"]:
             return from_iso(self.approval["expires_at"])
         return None

@@ -17,7 +17,7 @@ def permit(member: Member, turn: Turn, now: float) -> bool:
     """Policies decide about the call in turn; a person about what they leave open."""
     if member.state == "AwaitingPermission":
         _decided(member, turn)
-    elif member.state == "StreamingResponse" and member.at.met is None and (step := member.step) and step["do"] in JUDGED:
+    elif member.state == "StreamingResponse" and member.position.met is None and (step := member.step) and step["do"] in JUDGED:
         _judge(member, turn, step)
     return member.agent["state"] == "CONTINUE"
 
@@ -61,9 +61,9 @@ def _refused(member: Member, turn: Turn, event: str, act: Act, why: str) -> None
     ended = ended_fields({**known, "error": ""}, Outcome("failed", error_kind="denied"), why, turn.at)
     row = member.note(turn, **{**known, **ended})
     if member.script.plain:  # the same call again would be refused again
-        member.said = Outcome("failed", error=why, error_kind="denied", reason="denied")
-    at = replace(member.at, met=False, error=why, tries=member.at.tries + 1)
-    member.move(turn, event, at, reason=why, add={"evidence": [row]})
+        member.last_outcome = Outcome("failed", error=why, error_kind="denied", reason="denied")
+    position = replace(member.position, met=False, error=why, tries=member.position.tries + 1)
+    member.move(turn, event, position, reason=why, add={"evidence": [row]})
 
 
 def perform(member: Member, turn: Turn, now: float) -> bool:

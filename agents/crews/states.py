@@ -33,7 +33,7 @@ def go_on(member: Member, turn: Turn, now: float) -> None:
         member.begin(turn)
     if member.waits_at_gate:
         _ask_for_the_task(member, turn)
-    elif member.at.done and member.state == "Idle":
+    elif member.position.done and member.state == "Idle":
         _end(member, turn)
     elif _has_made_a_step(member, turn, now) and member.agent["state"] == "CONTINUE":
         member.become(turn, "step")
@@ -47,18 +47,18 @@ def _has_made_a_step(member: Member, turn: Turn, now: float) -> bool:
 
 def _ask_for_the_task(member: Member, turn: Turn) -> None:
     """Look first, so that whoever is asked sees what it is about."""
-    if member.said is None and member.gate.judge(member.act_of("observe", {})).decision == "allow":
+    if member.last_outcome is None and member.gate.judge(member.act_of("observe", {})).decision == "allow":
         member.observe(turn)
         return
-    assignment, observed = member.assignment, None if member.said is None else member.said.result
+    assignment, observed = member.assignment, None if member.last_outcome is None else member.last_outcome.result
     action = member.next_act.action if assignment.plain else {"phases": list(assignment.script)}
     member.ask(turn, "task", assignment.title, approvals.APPROVAL_S, action=action, observed=observed)
     member.become(turn, "ask", reason="waits for a person")
 
 
 def _end(member: Member, turn: Turn) -> None:
-    if member.at.met is False:
-        member.become(turn, "fail", reason=member.at.error)
+    if member.position.met is False:
+        member.become(turn, "fail", reason=member.position.error)
     else:
         member.become(turn, "finish")
 
@@ -83,22 +83,22 @@ def look(member: Member, turn: Turn, now: float) -> None:
         member.become(turn, "captured", also=also)
         return
     wrong = _saved(member, turn, step, outcome.result)
-    at = replace(member.at, met=not wrong, tries=member.at.tries + 1, error=wrong)
-    member.become(turn, "captured", at, also=also)
+    position = replace(member.position, met=not wrong, tries=member.position.tries + 1, error=wrong)
+    member.become(turn, "captured", position, also=also)
 
 
 def pend(member: Member, turn: Turn, now: float) -> None:
     """PENDING: until the time, the answer or the child is there; then the agent needs its slot back."""
-    WAITS[member.at.waits](member, turn, now)
+    WAITS[member.position.waits](member, turn, now)
 
 
 def _for_time(member: Member, turn: Turn, now: float) -> None:
-    if member.at.until is not None and now >= member.at.until and member.claim_slot():
-        at = replace(member.at, waits="over", until=None)
+    if member.position.until is not None and now >= member.position.until and member.claim_slot():
+        position = replace(member.position, waits="over", until=None)
         step = member.step
         if member.state == "StreamingResponse" and step is not None and step["do"] == "wait":
-            at = replace(at, met=True)
-        member.become(turn, "received", at)
+            position = replace(position, met=True)
+        member.become(turn, "received", position)
 
 
 def _for_answer(member: Member, turn: Turn, now: float) -> None:
@@ -112,13 +112,13 @@ def _for_answer(member: Member, turn: Turn, now: float) -> None:
         return
     approvals.use(turn, approval)
     well = approval["state"] == APPROVED
-    at = replace(member.at, waits="", until=None)
+    position = replace(member.position, waits="", until=None)
     step = member.step
     if member.state == "StreamingResponse" and step is not None:  # the step itself was the question
         member.approval = None
         wrong = _saved(member, turn, step, approval["answer"]) if well else approval["reason"] or "refused"
-        at = replace(at, met=not wrong, tries=at.tries + 1, error=wrong)
-    member.become(turn, "received" if well else "failed", at, reason=approval["reason"])
+        position = replace(position, met=not wrong, tries=position.tries + 1, error=wrong)
+    member.become(turn, "received" if well else "failed", position, reason=approval["reason"])
     if approval["kind"] != "callback":
         row = member.note(turn, kind="user", success=True, arguments={"said": approval["answer"]})
         turn.record("window_began", agent_id=member.agent["id"], add={"evidence": [row]})
@@ -129,7 +129,7 @@ def _too_late(member: Member, turn: Turn) -> None:
     approvals.expire(turn, member.approval)
     why = f"nobody answered in time: {member.approval['title']}"
     if member.state == "AwaitingPermission":
-        member.said = Outcome("failed", error=why, error_kind="denied", reason="expired")
+        member.last_outcome = Outcome("failed", error=why, error_kind="denied", reason="expired")
         member.move(turn, "expired", reason="nobody decided")
     member.become(turn, "timeout", reason=why)
 
@@ -144,9 +144,9 @@ def _for_child(member: Member, turn: Turn, now: float) -> None:
     if child.outcome == "completed":
         wrong = _saved(member, turn, step, child.result)
     elif step["on_failure"] == "fail":  # why it ended says whether another attempt makes sense
-        member.said = child
-    at = replace(member.at, waits="", met=not wrong, tries=member.at.tries + 1, error=wrong)
-    member.become(turn, "received", at, reason=wrong)
+        member.last_outcome = child
+    position = replace(member.position, waits="", met=not wrong, tries=member.position.tries + 1, error=wrong)
+    member.become(turn, "received", position, reason=wrong)
 
 
 def _saved(member: Member, turn: Turn, step: Step, value: Any) -> str:
@@ -185,7 +185,7 @@ def confirm(member: Member, turn: Turn, now: float) -> None:
 
 def _refuse(member: Member, turn: Turn, event: str, why: str, by: str = "") -> None:
     """Without the approval the task cannot be done, and is not tried again."""
-    member.said = Outcome("failed", error=why, error_kind="denied", reason=event)
+    member.last_outcome = Outcome("failed", error=why, error_kind="denied", reason=event)
     member.become(turn, event, reason=why, by=by)
 
 

@@ -78,7 +78,7 @@ def test_a_phase_is_completed_once():
 def test_the_last_run_of_a_test_counts(last, outcome):
     stage = Stage(None)
     for passed in (not last, last):
-        stage.phases.changed(stage.turn, call("pytest", "test", passed))
+        stage.phases.note_call(stage.turn, call("pytest", "test", passed))
     stage.phases.complete(stage.turn)
     assert (stage.row()["tests"], stage.row()["outcome"]) == ([{"name": "pytest", "passed": last}], outcome)
 
@@ -97,15 +97,15 @@ def test_a_file_counts_as_changed_once_and_only_when_it_was_changed():
         call("same", before="1", outcome="1"), call("read", outcome="1"), call("new", before="absent", outcome="1"),
         call("new", before="1", outcome="2"),
     ):  # fmt: skip
-        stage.phases.changed(stage.turn, row)
+        stage.phases.note_call(stage.turn, row)
     assert stage.row()["files_changed"] == ["new"]
 
 
 def test_a_record_keeps_no_more_than_its_limits():
     stage = Stage(None)
     for number in range(FILES + 10):
-        stage.phases.changed(stage.turn, call(f"f{number}", before="1", outcome="2"))
-        stage.phases.changed(stage.turn, call(f"t{number}", "test"))
+        stage.phases.note_call(stage.turn, call(f"f{number}", before="1", outcome="2"))
+        stage.phases.note_call(stage.turn, call(f"t{number}", "test"))
         stage.phases.block(stage.turn, "x" * 1000)
     row = stage.row()
     assert (len(row["files_changed"]), len(row["tests"]), len(row["blockers"])) == (FILES, TESTS, BLOCKERS)
@@ -149,7 +149,7 @@ def test_phases_that_have_ended_are_not_gone_on_with():
     stage = Stage(10.0)
     stage.phases.complete(stage.turn)
     back = stage.read_back()
-    back.changed(stage.turn, call("t", "test"))
+    back.note_call(stage.turn, call("t", "test"))
     back.block(stage.turn, "too late")
     back.complete(stage.turn)
     assert stage.events() == ["phase_started", "phase_ended"]
