@@ -52,7 +52,7 @@ def _steer(member: Member, turn: Turn) -> bool:
     if member.position.met:
         member.move(turn, "check", replace(member.position, fault=""), reason=said, add={"evidence": [nudge]})
     else:
-        position = replace(member.script.steered(member.position), fault="", met=None)
+        position = replace(member.script.steer(member.position), fault="", met=None)
         member.move(turn, "steer", position, reason=said, add={"evidence": [nudge]})
     return True
 

@@ -73,7 +73,7 @@ class Script:
             except AgentsError as error:
                 wrong = f"whether the step is wanted cannot be said: {error}"
                 return replace(position, met=False, tries=step.get("tries", 1), error=wrong)
-            position = self._onward(position)
+            position = Position(phase=position.phase, step=position.step + 1)
         return position
 
     def step(self, position: Position) -> Step | None:
@@ -86,31 +86,24 @@ class Script:
         step = steps[position.step]
         return step["recover"][position.detour] if position.detour >= 0 else step
 
-    def course(self, position: Position) -> tuple[Course, Position]:
+    def choose_course(self, position: Position) -> tuple[Course, Position]:
         """What follows from how the last action ended, and where the agent stands then."""
         if position.detour >= 0:
-            return "again", self._along(position)
+            steps = self.phases[position.phase]["steps"][position.step]["recover"]
+            if position.detour + 1 < len(steps):
+                return "again", replace(position, met=None, detour=position.detour + 1)
+            # The detour is over, and the step itself begins anew.
+            return "again", replace(position, met=None, detour=-1, tries=0)
         step = self.step(position)
         if step is None or position.met is None:
-            return self._further(replace(position, met=None))
-        if position.met:
-            return self._further(self._onward(position))
-        if position.tries < step.get("tries", 1):
+            return self._go_further(replace(position, met=None))
+        if not position.met and position.tries < step.get("tries", 1):
             return "again", replace(position, met=None)
-        if step.get("on_failure") == "continue":
-            return self._further(self._onward(position))
-        return "failed", replace(position, done=True)
+        if not position.met and step.get("on_failure") != "continue":
+            return "failed", replace(position, done=True)
+        return self._go_further(Position(phase=position.phase, step=position.step + 1))
 
-    def _along(self, position: Position) -> Position:
-        """The next call of a detour, or back to the step itself, which begins anew."""
-        steps = self.phases[position.phase]["steps"][position.step]["recover"]
-        last = position.detour + 1 >= len(steps)
-        return replace(position, met=None, detour=-1 if last else position.detour + 1, tries=0 if last else position.tries)
-
-    def _onward(self, position: Position) -> Position:
-        return Position(phase=position.phase, step=position.step + 1)
-
-    def _further(self, position: Position) -> tuple[Course, Position]:
+    def _go_further(self, position: Position) -> tuple[Course, Position]:
         if self.step(position) is not None:
             return "next", position
         if self.total:
@@ -121,34 +114,29 @@ class Script:
         """The beginning of the next phase; None after the last."""
         return Position(phase=position.phase + 1) if position.phase + 1 < len(self.phases) else None
 
-    def steered(self, position: Position) -> Position:
+    def steer(self, position: Position) -> Position:
         """Told that it is stuck, the agent takes the step's detour if there is one; it knows nothing else to do."""
         step = self.step(position)
         detour = 0 if position.detour < 0 and step is not None and step.get("recover") else -1
         return replace(position, detour=detour, met=None)
 
-    def shortfall(self, step: Step, outcome: Any) -> str:
+    def find_shortfall(self, step: Step, outcome: Any) -> str:
         """What is missing from a call's outcome, by its `expect`; empty when nothing is."""
         expect: Mapping[str, Any] = step.get("expect") or {}
-        wrong = _ending(expect, outcome)
-        if wrong:
-            return wrong
+        # An exit code that is expected is the whole of how it has to end: 1 may be what is wanted.
+        if "exit_code" in expect:
+            if outcome.exit_code != expect["exit_code"]:
+                return outcome.error or f"exit code {outcome.exit_code}, not {expect['exit_code']}"
+        elif expect.get("fails"):
+            if outcome.outcome == "completed":
+                return "it went well, and should have failed"
+        elif outcome.outcome != "completed":
+            return outcome.error or outcome.outcome
         if "contains" in expect and expect["contains"] not in outcome.text and expect["contains"] not in str(outcome.result):
             return f"its output does not contain {expect['contains']!r}"
         if "result" in expect and not self._holds(expect["result"], outcome.result):
             return f"its result is not as expected: {expect['result']}"
         return ""
-
-
-def _ending(expect: Mapping[str, Any], outcome: Any) -> str:
-    """How the call had to end: well, or with an exit code, or badly."""
-    if "exit_code" in expect:
-        if outcome.exit_code == expect["exit_code"]:
-            return ""
-        return outcome.error or f"exit code {outcome.exit_code}, not {expect['exit_code']}"
-    if expect.get("fails"):
-        return "it went well, and should have failed" if outcome.outcome == "completed" else ""
-    return "" if outcome.outcome == "completed" else outcome.error or outcome.outcome
 
 
 def call_of(step: Step) -> tuple[str, Mapping[str, Any]]:
