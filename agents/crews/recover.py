@@ -34,26 +34,23 @@ def recover(member: Member, turn: Turn, now: float) -> bool:
         return _give_up(member, turn)
     own = step.get("tries", 1) > 1 or step.get("on_failure") == "continue"
     detour = bool(step.get("recover")) and member.position.detour < 0
-    way = way_out(member.position.fault, member.position.faults, on_lost=_on_lost(member), detour=detour, own=own)
-    return WAYS[way](member, turn)
-
-
-def _on_lost(member: Member) -> str:
-    """What a person has let through at the task's gate is not repeated without asking."""
     on_lost = member.assignment.on_lost
-    return "ask" if member.gate.asks and on_lost == "retry" else on_lost
+    if member.gate.asks and on_lost == "retry":  # what a person has let through at the gate is not repeated without asking
+        on_lost = "ask"
+    way = way_out(member.position.fault, member.position.faults, on_lost=on_lost, detour=detour, own=own)
+    return WAYS[way](member, turn)
 
 
 def _steer(member: Member, turn: Turn) -> bool:
     """Told what it did, the agent goes on: with the next step, or the detour this one names, or as before."""
-    said = member.memory.verdict.sentence if member.memory.verdict else member.position.error
+    why = member.memory.verdict.sentence if member.memory.verdict else member.position.error
     member.memory.verdict = None
-    nudge = member.note(turn, kind="nudge", success=True, arguments={"text": said})
+    nudge = member.note(turn, kind="nudge", success=True, arguments={"text": why})
     if member.position.met:
-        member.move(turn, "check", replace(member.position, fault=""), reason=said, add={"evidence": [nudge]})
+        member.move(turn, "check", replace(member.position, fault=""), reason=why, add={"evidence": [nudge]})
     else:
         position = replace(member.script.steer(member.position), fault="", met=None)
-        member.move(turn, "steer", position, reason=said, add={"evidence": [nudge]})
+        member.move(turn, "steer", position, reason=why, add={"evidence": [nudge]})
     return True
 
 
@@ -69,11 +66,12 @@ def _retry(member: Member, turn: Turn, stretch: float = 1.0) -> bool:
     return True
 
 
-def _longer(member: Member, turn: Turn) -> bool:
+def _retry_longer(member: Member, turn: Turn) -> bool:
     return _retry(member, turn, STRETCH)
 
 
 def _wait_first(member: Member, turn: Turn) -> bool:
+    """The same call again after a pause, which is longer after each fault."""
     if member.position.waits == "over":
         return _retry(member, turn)
     seconds = pause(member.position.faults, member.agent["id"], FIRST_S, LONGEST_S)
@@ -82,6 +80,7 @@ def _wait_first(member: Member, turn: Turn) -> bool:
 
 
 def _check(member: Member, turn: Turn) -> bool:
+    """The step has an answer of its own to a failure."""
     member.move(turn, "check", replace(member.position, fault=""))
     return True
 
@@ -99,15 +98,15 @@ def _ask_a_person(member: Member, turn: Turn) -> bool:
     approval, member.approval = member.approval, None
     if approval is None:
         title = f"{member.assignment.title}: {member.position.error}"
-        lost = member.position.fault == "lost"
-        seconds = None if lost else approvals.WAIT_S
+        # Nobody can say how soon a person finds out what became of a lost call, so that question does not expire.
+        seconds = None if member.position.fault == "lost" else approvals.WAIT_S
         member.ask(turn, "question", title, seconds, options=(AGAIN, SKIP, GIVE_UP))
         member.wait(turn, "approval", seconds, "asks what to do now")
         return False
-    said = approval["answer"] if approval["state"] == "approved" else GIVE_UP
-    if said == AGAIN:
+    choice = approval["answer"] if approval["state"] == "approved" else GIVE_UP
+    if choice == AGAIN:
         return _retry(member, turn)
-    if said == SKIP:
+    if choice == SKIP:
         member.block_phase(turn, member.position.error)
         member.move(turn, "check", replace(member.position, met=True, fault="", error=""))
         return True
@@ -115,6 +114,6 @@ def _ask_a_person(member: Member, turn: Turn) -> bool:
 
 
 WAYS: dict[str, Callable[[Member, Turn], bool]] = {
-    "retry": _retry, "wait": _wait_first, "longer": _longer, "steer": _steer, "ask": _ask_a_person, "check": _check,
+    "retry": _retry, "wait": _wait_first, "longer": _retry_longer, "steer": _steer, "ask": _ask_a_person, "check": _check,
     "give_up": _give_up,
 }  # fmt: skip

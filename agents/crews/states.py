@@ -34,33 +34,28 @@ def go_on(member: Member, turn: Turn, now: float) -> None:
     if member.waits_at_gate:
         _ask_for_the_task(member, turn)
     elif member.position.done and member.state == "Idle":
-        _end(member, turn)
-    elif _has_made_a_step(member, turn, now) and member.agent["state"] == "CONTINUE":
-        member.become(turn, "step")
-
-
-def _has_made_a_step(member: Member, turn: Turn, now: float) -> bool:
-    """Through the pipe of the platform; False where something has to be waited for."""
-    phases = PIPES[member.agent["platform"]].values()
-    return all(strategy(member, turn, now) for phase in phases for strategy in phase)
+        if member.position.met is False:
+            member.become(turn, "fail", reason=member.position.error)
+        else:
+            member.become(turn, "finish")
+    else:
+        pipe = PIPES[member.agent["platform"]].values()
+        moved = all(strategy(member, turn, now) for phase in pipe for strategy in phase)
+        # The last strategy may have ended the agent, or have it wait.
+        if moved and member.agent["state"] == "CONTINUE":
+            member.become(turn, "step")
 
 
 def _ask_for_the_task(member: Member, turn: Turn) -> None:
     """Look first, so that whoever is asked sees what it is about."""
-    if member.last_outcome is None and member.gate.judge(member.act_of("observe", {})).decision == "allow":
+    look = member.last_outcome
+    if look is None and member.gate.judge(member.act_of("observe", {})).decision == "allow":
         member.observe(turn)
         return
-    assignment, observed = member.assignment, None if member.last_outcome is None else member.last_outcome.result
+    assignment, observed = member.assignment, None if look is None else look.result
     action = member.next_act.action if assignment.plain else {"phases": list(assignment.script)}
     member.ask(turn, "task", assignment.title, approvals.APPROVAL_S, action=action, observed=observed)
     member.become(turn, "ask", reason="waits for a person")
-
-
-def _end(member: Member, turn: Turn) -> None:
-    if member.position.met is False:
-        member.become(turn, "fail", reason=member.position.error)
-    else:
-        member.become(turn, "finish")
 
 
 def look(member: Member, turn: Turn, now: float) -> None:
@@ -82,7 +77,7 @@ def look(member: Member, turn: Turn, now: float) -> None:
     if member.waits_at_gate or step is None or step["do"] != "observe":
         member.become(turn, "captured", also=also)
         return
-    wrong = _saved(member, turn, step, outcome.result)
+    wrong = _save(member, turn, step, outcome.result)
     position = replace(member.position, met=not wrong, tries=member.position.tries + 1, error=wrong)
     member.become(turn, "captured", position, also=also)
 
@@ -92,7 +87,7 @@ def pend(member: Member, turn: Turn, now: float) -> None:
     WAITS[member.position.waits](member, turn, now)
 
 
-def _for_time(member: Member, turn: Turn, now: float) -> None:
+def _wait_for_time(member: Member, turn: Turn, now: float) -> None:
     if member.position.until is not None and now >= member.position.until and member.claim_slot():
         position = replace(member.position, waits="over", until=None)
         step = member.step
@@ -101,13 +96,19 @@ def _for_time(member: Member, turn: Turn, now: float) -> None:
         member.become(turn, "received", position)
 
 
-def _for_answer(member: Member, turn: Turn, now: float) -> None:
+def _wait_for_answer(member: Member, turn: Turn, now: float) -> None:
     approval = member.approval
     assert approval is not None
     if approval["state"] == "waiting":
         if approvals.expired(approval, now):
-            _too_late(member, turn)
+            approvals.expire(turn, approval)
+            why = f"nobody answered in time: {approval['title']}"
+            if member.state == "AwaitingPermission":
+                member.last_outcome = Outcome("failed", error=why, error_kind="denied", reason="expired")
+                member.move(turn, "expired", reason="nobody decided")
+            member.become(turn, "timeout", reason=why)
         return
+    # An approval is used once, and not before the agent can do what it is for.
     if not member.claim_slot():
         return
     approvals.use(turn, approval)
@@ -116,7 +117,7 @@ def _for_answer(member: Member, turn: Turn, now: float) -> None:
     step = member.step
     if member.state == "StreamingResponse" and step is not None:  # the step itself was the question
         member.approval = None
-        wrong = _saved(member, turn, step, approval["answer"]) if well else approval["reason"] or "refused"
+        wrong = _save(member, turn, step, approval["answer"]) if well else approval["reason"] or "refused"
         position = replace(position, met=not wrong, tries=position.tries + 1, error=wrong)
     member.become(turn, "received" if well else "failed", position, reason=approval["reason"])
     if approval["kind"] != "callback":
@@ -124,32 +125,22 @@ def _for_answer(member: Member, turn: Turn, now: float) -> None:
         turn.record("window_began", agent_id=member.agent["id"], add={"evidence": [row]})
 
 
-def _too_late(member: Member, turn: Turn) -> None:
-    assert member.approval is not None
-    approvals.expire(turn, member.approval)
-    why = f"nobody answered in time: {member.approval['title']}"
-    if member.state == "AwaitingPermission":
-        member.last_outcome = Outcome("failed", error=why, error_kind="denied", reason="expired")
-        member.move(turn, "expired", reason="nobody decided")
-    member.become(turn, "timeout", reason=why)
-
-
-def _for_child(member: Member, turn: Turn, now: float) -> None:
+def _wait_for_child(member: Member, turn: Turn, now: float) -> None:
     """The app agent has ended, however it ended: its host takes over again."""
-    child, step = member.child_outcome, member.step
-    if child is None or step is None or not member.claim_slot():
+    outcome, step = member.child_outcome, member.step
+    if outcome is None or step is None or not member.claim_slot():
         return
     member.child_outcome = None
-    wrong = child.error or child.outcome
-    if child.outcome == "completed":
-        wrong = _saved(member, turn, step, child.result)
+    wrong = outcome.error or outcome.outcome
+    if outcome.outcome == "completed":
+        wrong = _save(member, turn, step, outcome.result)
     elif step["on_failure"] == "fail":  # why it ended says whether another attempt makes sense
-        member.last_outcome = child
+        member.last_outcome = outcome
     position = replace(member.position, waits="", met=not wrong, tries=member.position.tries + 1, error=wrong)
     member.become(turn, "received", position, reason=wrong)
 
 
-def _saved(member: Member, turn: Turn, step: Step, value: Any) -> str:
+def _save(member: Member, turn: Turn, step: Step, value: Any) -> str:
     """Put what came where the step says; why that is not possible, empty when it is."""
     try:
         member.blackboard.save(turn, step["save"], value)
@@ -158,7 +149,7 @@ def _saved(member: Member, turn: Turn, step: Step, value: Any) -> str:
     return ""
 
 
-WAITS: dict[str, State] = {"time": _for_time, "approval": _for_answer, "child": _for_child}
+WAITS: dict[str, State] = {"time": _wait_for_time, "approval": _wait_for_answer, "child": _wait_for_child}
 
 
 def confirm(member: Member, turn: Turn, now: float) -> None:
@@ -171,8 +162,8 @@ def confirm(member: Member, turn: Turn, now: float) -> None:
             _refuse(member, turn, "expired", "nobody decided in time")
     elif approval["state"] != APPROVED:
         approvals.use(turn, approval)
-        said = f": {approval['reason']}" if approval["reason"] else ""
-        _refuse(member, turn, "rejected", f"rejected by {approval['decided_by']}{said}", by=approval["decided_by"])
+        why = f"rejected by {approval['decided_by']}" + (f": {approval['reason']}" if approval["reason"] else "")
+        _refuse(member, turn, "rejected", why, by=approval["decided_by"])
     elif member.claim_slot():
         approvals.use(turn, approval)
         member.approval = None
