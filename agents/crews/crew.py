@@ -1,8 +1,8 @@
 """The agents that work on one attempt: a host, and the app agents it has delegated to, the last of which is at work.
 
-A crew is driven by its owner (constellations.runs.run) in the turns of the session. It records what its agents do, says
-which calls are to begin once that is durable, and whether it holds, wants or can do without its slot. All of it can be read
-back from rows.
+A crew is driven by its owner (constellations.runs.crews) in the turns of the session. It records what its agents do, says
+which calls are to begin once that is durable, and whether it wants its slot or can do without. All of it can be read back
+from rows.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from agents.tools.calls import Call, Outcome
 ACTS = 64
 """Moves of a crew in one turn."""
 INTERRUPTED = ("lost", "cancelled")
+KINDS = {ending: kind for kind, ending in ENDINGS.items()}
+"""Of error, by how a call ended that says no kind itself."""
 
 log = logging.getLogger(__name__)
 
@@ -74,13 +76,14 @@ class Crew:
         if member.ended:
             self._end_member(turn, member)
             return
-        for each in self.members:
+        for each in self.members:  # those that wait for a child too: their phases go on
             each.phases.look(turn, now)
         states = STATES.get(member.agent["platform"])
         if states is None:
             member.become(turn, "error", reason=f"there are no agents for the platform {member.agent['platform']}")
             return
         member.wants_slot = False
+        # In PENDING and CONFIRM an agent claims the slot by itself, when what it waits for has come.
         if member.agent["state"] in ("CONTINUE", "SCREENSHOT") and not member.claim_slot():
             return
         try:
@@ -98,7 +101,7 @@ class Crew:
 
     def _end_member(self, turn: Turn, member: Member) -> None:
         """An agent has ended: its host goes on, or the attempt is over."""
-        outcome = self._outcome_of(member)
+        outcome = self._conclude(member)
         self._close(turn, member, outcome.outcome == "completed", member.agent["reason"])
         if member is self.host:
             self.end = outcome
@@ -108,14 +111,16 @@ class Crew:
             host.child, host.child_outcome = None, outcome
             turn.record("agent_returned", agent_id=member.agent["id"], host_id=host.agent["id"], outcome=outcome.outcome)
 
-    def _outcome_of(self, member: Member) -> Outcome:
-        said = member.last_outcome or Outcome("")
+    def _conclude(self, member: Member) -> Outcome:
+        """How an agent that has ended did its work: by its state, and by its last call."""
+        last = member.last_outcome or Outcome("")
         if member.agent["state"] == "FINISH":
+            # A host's result is all that its crew has saved; a plain task's, and a child's, is what its last call gave.
             found = self.blackboard.values if member is self.host and not member.script.plain else {}
-            return Outcome("completed", result=dict(found) if found else said.result, exit_code=said.exit_code)
-        if said.reason or (member.script.plain and said.outcome not in ("", "completed")):
-            return said
-        return Outcome("failed", error=member.agent["reason"], exit_code=said.exit_code, error_kind=said.error_kind)
+            return Outcome("completed", result=dict(found) if found else last.result, exit_code=last.exit_code)
+        if last.reason or (member.script.plain and last.outcome not in ("", "completed")):
+            return last
+        return Outcome("failed", error=member.agent["reason"], exit_code=last.exit_code, error_kind=last.error_kind)
 
     def _close(self, turn: Turn, member: Member, ended_well: bool, reason: str) -> None:
         """What an agent leaves open ends with it."""
@@ -150,6 +155,7 @@ class Crew:
             return
         if member.state == "ExecutingTool" and member.agent["state"] == "CONTINUE":
             remember(member, turn, turn.ts)
+        # A look that was cut off would be made again, which follows from its end; so it is left to whoever goes on.
         elif member.agent["state"] == "SCREENSHOT" and member.outcome.outcome not in INTERRUPTED:
             self._act_once(turn, turn.ts)
 
@@ -163,8 +169,7 @@ class Crew:
 
     def take(self, outcome: Outcome) -> None:
         """The call under way has ended."""
-        kinds = {ending: kind for kind, ending in ENDINGS.items()}
-        outcome.error_kind = outcome.error_kind or kinds.get(outcome.outcome, "")
+        outcome.error_kind = outcome.error_kind or KINDS.get(outcome.outcome, "")
         self.at_work.outcome = outcome
         self.printed = max(self.printed, outcome.printed)
 

@@ -43,13 +43,14 @@ def _load_member(member: Member, read: Read) -> None:
     member.row = None if open_row is None else dict(open_row)
     member.phases.load(read("phase", "agent_id = %s", member.agent["id"]))
     calls = [row for row in rows if row["ended_at"] is not None and row["kind"] in CALLS]
-    member.last_outcome = _said(member, calls[-1]) if calls else None
+    member.last_outcome = _read_outcome(member, calls[-1]) if calls else None
     _load_approvals(member, read, calls[-1]["ended_at"] if calls else "")
 
 
 def _load_approvals(member: Member, read: Read, since: str) -> None:
     """`since`: when the last call ended. What was given before it, and used, was given for something else."""
     approvals = read("approval", "session_id = %s AND agent_id = %s", member.assignment.stream, member.agent["id"])
+    # A gate that a person has opened stays open for this attempt.
     for approval in approvals:
         if approval["kind"] == "task" and approval["used_at"] and approval["state"] == "approved":
             member.pass_gate(approval)
@@ -60,8 +61,8 @@ def _load_approvals(member: Member, read: Read, since: str) -> None:
         member.approval = last
 
 
-def _said(member: Member, row: Fields) -> Outcome:
-    """How the last call ended, and what that means for the attempt."""
+def _read_outcome(member: Member, row: Fields) -> Outcome:
+    """How the last call ended, and what that means for the attempt: the reason, which no row has, is told anew."""
     outcome, reason = "completed" if row["success"] else ENDINGS.get(row["error_kind"], "failed"), ""
     if row["error_kind"] == "denied" and member.script.plain:
         reason = "denied"

@@ -81,16 +81,16 @@ class Member:
     def move(self, turn: Turn, event: str, position: Position | None = None, *, reason: str = "", **more: Any) -> None:
         """A transition of the tool loop; `position` is where its script stands from then on."""
         facts = {"left": self.loop["left"]} if event == "resources_ok" else {}
-        turn.transition(TOOL_LOOP, "loop", self.loop, event, facts, reason[:REASON], **more, **self._stands(position))
+        turn.transition(TOOL_LOOP, "loop", self.loop, event, facts, reason[:REASON], **more, **self._store_position(position))
 
     def become(self, turn: Turn, event: str, position: Position | None = None, *, reason: str = "", **more: Any) -> None:
         """A transition of the device agent."""
-        if stands := self._stands(position):
-            self.loop.update(stands)
-            more.setdefault("also", {})["loop"] = {str(self.loop["id"]): stands}
+        if fields := self._store_position(position):
+            self.loop.update(fields)
+            more.setdefault("also", {})["loop"] = {str(self.loop["id"]): fields}
         turn.transition(DEVICE_AGENT, "agent", self.agent, event, reason=reason[:REASON], **more)
 
-    def _stands(self, position: Position | None) -> Fields:
+    def _store_position(self, position: Position | None) -> Fields:
         """The loop's field for a position that is not recorded yet."""
         self.position = self.position if position is None else position
         stored = self.position.to_json()
@@ -178,14 +178,14 @@ class Member:
         """The record that a call begins; the call itself begins when that is durable."""
         step = self.step
         assert step is not None
-        known = call_row(act.tool, act.arguments, step.get("kind", ""), self.memory.settings, step.get("writes", ""))
-        row = self._begin_row(turn, **known)
+        writes = step.get("writes", "")
+        row = self._begin_row(turn, **call_row(act.tool, act.arguments, step.get("kind", ""), self.memory.settings, writes))
         self.move(turn, event, position, add={"evidence": [row]})
         seconds = step.get("timeout") or SECONDS.get(act.tool)
         self.call = Call(
             attempt=self.assignment.attempt["id"], session=self.assignment.stream, tool=act.tool, arguments=act.arguments,
             device=self.assignment.device, timeout=seconds * self.position.stretch if seconds else seconds,
-            scope=self.assignment.scope, inherits=self.assignment.inherits, key=row["id"], writes=step.get("writes", ""),
+            scope=self.assignment.scope, inherits=self.assignment.inherits, key=row["id"], writes=writes,
             blackboard=self.blackboard.values, place=act.place,
         )  # fmt: skip
 

@@ -106,26 +106,26 @@ class Act:
         argv = _argv(self.tool, self.arguments)
         if argv is not None:
             commands = seen_in(argv)
-            return [*found, *commands, *self._led_elsewhere(commands)]
+            return [*found, *commands, *self._follow_words(commands)]
         if self.tool not in PATHS:
             for text in _texts(self.arguments):
                 found += [Seen(text), Seen(self._resolve(text).path)] if "/" in text else [Seen(text)]
         return found
 
-    def _led_elsewhere(self, commands: Sequence[Seen]) -> Iterator[Seen]:
+    def _follow_words(self, commands: Sequence[Seen]) -> Iterator[Seen]:
         """The commands with the paths that their words lead to, where these are others, or may be."""
         left = WORDS_RESOLVED
         for command in commands:
             words = command.words[: max(left, 0)]
             left -= len(words)
-            led = [self._led(word) for word in words]
+            led = [self._follow_word(word) for word in words]
             paths = [place.path for place in led]
             at = next((at for at, place in enumerate(led) if place.doubt), None)
             if at is not None or paths != list(words):
                 text = shlex.join([*paths, *command.words[len(led) :]])
                 yield Seen(text) if at is None else Seen(text, len(shlex.join(paths[:at])), led[at].doubt)
 
-    def _led(self, word: str) -> Place:
+    def _follow_word(self, word: str) -> Place:
         """Where a word leads, or what stands in it behind the name of an option: `--file=x`, `if=x`."""
         name, sign, value = word.partition("=")
         if not sign:
