@@ -85,7 +85,7 @@ class Member:
 
     def become(self, turn: Turn, event: str, position: Position | None = None, *, reason: str = "", **more: Any) -> None:
         """A transition of the device agent."""
-        if fields := self._store_position(position):
+        if fields := self._store_position(position):  # in the same event, so that neither is ever stored without the other
             self.loop.update(fields)
             more.setdefault("also", {})["loop"] = {str(self.loop["id"]): fields}
         turn.transition(DEVICE_AGENT, "agent", self.agent, event, reason=reason[:REASON], **more)
@@ -105,7 +105,7 @@ class Member:
 
     # --- evidence
 
-    def evidence(self, turn: Turn, **fields: Any) -> Fields:
+    def _new_row(self, turn: Turn, **fields: Any) -> Fields:
         """A new row of evidence, not yet recorded."""
         number = self.memory.count = self.memory.count + 1
         return {
@@ -115,12 +115,12 @@ class Member:
 
     def note(self, turn: Turn, **fields: Any) -> Fields:
         """Something that is complete as it happens: a message, a refused call, a new window."""
-        row = TABLES["evidence"].whole(self.evidence(turn, **{"ended_at": turn.at, **fields}))
-        self.learn(turn, row)
+        row = TABLES["evidence"].whole(self._new_row(turn, **{"ended_at": turn.at, **fields}))
+        self._judge_row(turn, row)
         return TABLES["evidence"].told(row)
 
-    def learn(self, turn: Turn, row: Fields) -> None:
-        """What the rules say of a row that is complete; the verdict, if there is one, goes into the row."""
+    def _judge_row(self, turn: Turn, row: Fields) -> None:
+        """Have the rules judge a row that is complete; the verdict, if there is one, goes into the row."""
         if verdict := self.memory.take(row):
             row["verdict"] = verdict_json(verdict)
             if verdict.first:
@@ -134,7 +134,7 @@ class Member:
         assert row is not None
         fields = ended_fields(row, outcome, wrong, turn.at)
         row.update(fields)
-        self.learn(turn, row)
+        self._judge_row(turn, row)
         if row["verdict"] is not None:
             fields["verdict"] = row["verdict"]
         self.row, self.call, self.outcome, self.last_outcome = None, None, None, outcome
@@ -208,7 +208,7 @@ class Member:
 
     def _begin_row(self, turn: Turn, **fields: Any) -> Fields:
         """The row of a call that begins, as it is to be recorded."""
-        row = self.evidence(turn, **fields)
+        row = self._new_row(turn, **fields)
         self.row, self.outcome = TABLES["evidence"].whole(row), None
         return row
 
