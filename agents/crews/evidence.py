@@ -51,11 +51,10 @@ class Memory:
 
         They are taken in the order in which they ended. What was accepted in the course of it counts from there on.
         """
-        unended, known = None, list(rows)
-        known.sort(key=_place)
-        since = {row["target"] for row in known if row["kind"] == "accept"}
+        unended, ordered = None, sorted(rows, key=_order)
+        since = {row["target"] for row in ordered if row["kind"] == "accept"}
         self.state = replace(self.state, accepted={one: True for one in self.state.accepted if one not in since})
-        for row in known:
+        for row in ordered:
             if row["ended_at"] is None:
                 unended = row
                 self.count = max(self.count, row["number"])
@@ -64,7 +63,7 @@ class Memory:
         return unended
 
 
-def _place(row: Mapping[str, Any]) -> tuple[bool, str, bool, int]:
+def _order(row: Mapping[str, Any]) -> tuple[bool, str, bool, int]:
     """What a person accepts comes first in its turn, as all commands do."""
     return row["ended_at"] is None, row["ended_at"] or "", row["kind"] != "accept", row["number"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.crews.member import Scene
+from agents.crews.assignment import Assignment
 from agents.crews.script import call_of
 from agents.gates.judging import act_on
 from agents.gates.policies import Judgement, Site, concerns, judge
@@ -37,14 +37,15 @@ def needs_crew(context: Context, task: Fields, device: Fields) -> bool:
     return _judge_call(context, task, task["tool"], task["arguments"], device).decision != "allow"
 
 
-def scene_of(context: Context, start: Start) -> Scene:
+def make_assignment(context: Context, start: Start) -> Assignment:
     """What the crew of an attempt is to do, and where."""
     task = start.node.row
     device = context.devices[start.attempt["device_id"]]
-    return Scene(
-        stream=context.stream, interaction=context.interaction["id"], device=device, task=task["id"],
+    return Assignment(
+        stream=context.stream, interaction=context.interaction["id"], attempt=start.attempt, device=device, task=task["id"],
         title=task["name"] or task["task_id"], scope=context.scope, inherits=context.inherits, script=script_of(task),
-        plain=task["tool"] != STEPS, gate=_is_gated(context, task, device), timeout=task["timeout"], on_lost=task["on_lost"],
+        plain=task["tool"] != STEPS, is_gated=_is_gated(context, task, device),
+        timeout=task["timeout"], on_lost=task["on_lost"],
         settings=Settings.of({**settings.PROGRESS, **task["progress"]}),
         accepted=task["accepted"], own=[rule_of(row) for row in task["policies"]],
         rules=lambda: context.policies, holds=lambda condition, value: conditions.evaluate(condition, value, {}),

@@ -15,7 +15,7 @@ from agents.engine.outputs import durable
 from agents.streams.tables import TABLES, Fields, fold_rows
 from agents.streams.turn import Turn
 from agents.tools.calls import Call, Outcome
-from constellations.runs.assignments import scene_of
+from constellations.runs.assignments import make_assignment
 from constellations.runs.context import Context, Start
 
 RECORDS = 256
@@ -78,7 +78,7 @@ class Crews:
 
     def _make_crew(self, start: Start) -> Crew:
         assert start.loop is not None
-        return Crew(scene_of(self._context, start), start.attempt, start.agent, TABLES["loop"].whole(start.loop))
+        return Crew(make_assignment(self._context, start), start.agent, TABLES["loop"].whole(start.loop))
 
     # --- driving
 
@@ -152,9 +152,9 @@ class Crews:
 
     def _time_ends(self, key: int, crew: Crew) -> float | None:
         """When a task in steps has run for as long as it may; waiting does not count. One call has a time-out of its own."""
-        if crew.scene.plain or crew.scene.timeout is None or not crew.attempt["holds_slot"]:
+        if crew.assignment.plain or crew.assignment.timeout is None or not crew.attempt["holds_slot"]:
             return None
-        return self._since[key] + crew.scene.timeout - crew.attempt["ran_s"]
+        return self._since[key] + crew.assignment.timeout - crew.attempt["ran_s"]
 
     def _set_timer(self, key: int, crew: Crew) -> None:
         times = [time for time in (crew.wake_at(), self._time_ends(key, crew)) if time is not None]

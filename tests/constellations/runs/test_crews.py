@@ -388,7 +388,7 @@ def test_a_bug_in_an_agent_ends_that_agent_in_error_and_nothing_else(engine, dev
     from agents.crews import strategies
 
     def broken(member, turn, now):
-        if member.crew.scene.title == "bad":
+        if member.assignment.title == "bad":
             raise RuntimeError("a bug")
         return True
 
