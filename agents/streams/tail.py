@@ -54,6 +54,7 @@ class Encoded:
 
     seq: int
     json: bytes
+    type: str = ""
 
 
 def read_events(stream: int, seq: int, events: int = READ_EVENTS, size: int = READ_BYTES) -> list[Encoded]:
@@ -67,7 +68,7 @@ def read_events(stream: int, seq: int, events: int = READ_EVENTS, size: int = RE
             size -= len(text)
             if size < 0 and found:
                 return found
-            found.append(Encoded(event["seq"], text))
+            found.append(Encoded(event["seq"], text, event["type"]))
         if len(texts) < wanted:
             break
         seq = found[-1].seq
