@@ -62,7 +62,7 @@ def read_events(stream: int, seq: int, events: int = READ_EVENTS, size: int = RE
     found: list[Encoded] = []
     while len(found) < events:
         wanted = min(PIECE_EVENTS, events - len(found))
-        piece = events_since(stream, seq, wanted)
+        piece = events_since(stream, seq, wanted, to_be_sent=True)
         texts = _within(size, piece)
         for event, text in zip(piece, mask_jsons(texts), strict=False):
             size -= len(text)
