@@ -2,8 +2,11 @@
 
 The language: comparison, and / or / not, arithmetic, indexing, `in`, and len min max abs round.
 Names are the keys of the result; `result` is all of it, `results['task_id']` that of another task; a dotted name reads a
-key of a JSON object, and nothing else has attributes. It is simpleeval's language with all else left out when a condition
-is written, so what is evaluated has passed `check`.
+key of a JSON object, and nothing else has attributes. It is written as Python's expressions are, and parsed by Python; what
+else these may hold is refused when a condition is written, so what is evaluated has passed `check`.
+
+Nothing grows without bound. The nodes of a condition are few and each is evaluated once at most, only numbers are calculated
+with, and whole numbers have a largest size.
 """
 
 from __future__ import annotations
@@ -16,8 +19,6 @@ from functools import lru_cache
 from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
-
-from simpleeval import EvalWithCompoundTypes, InvalidExpression
 
 from constellations.errors import ConditionRejected, ConditionUnknown
 
@@ -49,14 +50,14 @@ def evaluate(text: str, result: Result, results: Results, beside: Mapping[str, A
     and null are false.
     """
     try:
-        return bool(_Evaluator(text, result, results, beside).eval(text, _parsed(text)))
+        return bool(_value(_parsed(text), _Scope(result, results, beside)))
     except ConditionRejected as error:
         raise ConditionUnknown(str(error)) from error
     except IndexError as error:
         raise ConditionUnknown(f"`{text}` asks for a place in a list that is not there") from error
     except RecursionError as error:
         raise ConditionUnknown(f"`{text}` compares values that are nested too deeply") from error
-    except (ArithmeticError, TypeError, ValueError, InvalidExpression) as error:
+    except (ArithmeticError, TypeError, ValueError) as error:
         raise ConditionUnknown(f"`{text}` cannot be calculated: {error.args[-1]}") from error
 
 
@@ -340,54 +341,32 @@ LITERALS = {"true": True, "false": False, "null": None}
 """JSON's spelling, where the result has no key of that name."""
 
 
-class _Evaluator(EvalWithCompoundTypes):
-    """simpleeval over a checked condition: what can be in it is known, and values are JSON.
+class _Scope:
+    """What the names of a condition stand for, each time it is evaluated."""
 
-    So it is set up once for all, and results are not walked through in search of modules and functions at every step.
-    """
+    __slots__ = ("beside", "result", "results")
 
-    operators = OPERATORS
-    functions = FUNCTIONS
-
-    def __init__(self, text: str, result: Result, results: Results, beside: Mapping[str, Any]):
-        self.expr = text
+    def __init__(self, result: Result, results: Results, beside: Mapping[str, Any]):
         self.result, self.results, self.beside = result, results, beside
 
-    def _eval(self, node):
-        return HANDLERS[type(node)](self, node)
 
-    def _eval_name(self, node):
-        name = node.id
-        if name == "result":
-            return self.result
-        if name == "results":
-            return self.results
-        if isinstance(self.result, Mapping) and name in self.result:
-            return self.result[name]
-        if name in self.beside:
-            return self.beside[name]
-        if name in LITERALS:
-            return LITERALS[name]
-        raise ConditionUnknown(f"`{name}` is missing: {_keys_of(self.result)}", name)
+def _value(node: ast.AST, scope: _Scope) -> Any:
+    return VALUES[type(node)](node, scope)
 
-    def _eval_attribute(self, node):
-        value = self._eval(node.value)
-        name = ast.unparse(node)
-        if not isinstance(value, Mapping):
-            raise ConditionUnknown(f"`{name}` is missing: `{ast.unparse(node.value)}` is {_kind(value)}, not an object", name)
-        if node.attr not in value:
-            raise ConditionUnknown(f"`{name}` is missing", name)
-        return value[node.attr]
 
-    def _eval_subscript(self, node):
-        container, key = self._eval(node.value), self._eval(node.slice)
-        if isinstance(container, Mapping) and not _contains(key, container):
-            name = ast.unparse(node)
-            raise ConditionUnknown(f"`{name}` is missing", name)
-        try:
-            return container[key]
-        except TypeError as error:
-            raise TypeError(f"{_kind(key)} finds nothing in {_kind(container)}") from error
+def _value_of_name(node: ast.Name, scope: _Scope) -> Any:
+    name, result = node.id, scope.result
+    if name == "result":
+        return result
+    if name == "results":
+        return scope.results
+    if isinstance(result, Mapping) and name in result:
+        return result[name]
+    if name in scope.beside:
+        return scope.beside[name]
+    if name in LITERALS:
+        return LITERALS[name]
+    raise ConditionUnknown(f"`{name}` is missing: {_keys_of(result)}", name)
 
 
 def _keys_of(result: Any) -> str:
@@ -399,16 +378,62 @@ def _keys_of(result: Any) -> str:
     return f"the result has {', '.join(sorted(map(str, result))[:20])}"
 
 
-HANDLERS = {
-    ast.Name: _Evaluator._eval_name,
-    ast.Constant: lambda _, node: node.value,
-    ast.UnaryOp: _Evaluator._eval_unaryop,
-    ast.BinOp: _Evaluator._eval_binop,
-    ast.BoolOp: _Evaluator._eval_boolop,
-    ast.Compare: _Evaluator._eval_compare,
-    ast.Call: _Evaluator._eval_call,
-    ast.Subscript: _Evaluator._eval_subscript,
-    ast.Attribute: _Evaluator._eval_attribute,
-    ast.List: _Evaluator._eval_list,
-    ast.Tuple: _Evaluator._eval_tuple,
+def _value_of_attribute(node: ast.Attribute, scope: _Scope) -> Any:
+    """The value of a key: attributes of Python objects are never looked at."""
+    container = _value(node.value, scope)
+    if not isinstance(container, Mapping):
+        name, owner = ast.unparse(node), ast.unparse(node.value)
+        raise ConditionUnknown(f"`{name}` is missing: `{owner}` is {_kind(container)}, not an object", name)
+    if node.attr not in container:
+        name = ast.unparse(node)
+        raise ConditionUnknown(f"`{name}` is missing", name)
+    return container[node.attr]
+
+
+def _value_of_subscript(node: ast.Subscript, scope: _Scope) -> Any:
+    container, key = _value(node.value, scope), _value(node.slice, scope)
+    if isinstance(container, Mapping) and not _contains(key, container):
+        name = ast.unparse(node)
+        raise ConditionUnknown(f"`{name}` is missing", name)
+    try:
+        return container[key]
+    except TypeError as error:
+        raise TypeError(f"{_kind(key)} finds nothing in {_kind(container)}") from error
+
+
+def _value_of_and_or(node: ast.BoolOp, scope: _Scope) -> Any:
+    """The first value that decides, else the last one; what stands behind it is not looked at, and may be missing."""
+    decides = isinstance(node.op, ast.Or)
+    value: Any = None
+    for part in node.values:
+        value = _value(part, scope)
+        if bool(value) is decides:
+            break
+    return value
+
+
+def _value_of_comparison(node: ast.Compare, scope: _Scope) -> Any:
+    """Of a chain as `0 < a < 1` each value is looked at once, and none behind the first comparison that does not hold."""
+    left, holds = _value(node.left, scope), True
+    for op, part in zip(node.ops, node.comparators, strict=True):
+        right = _value(part, scope)
+        holds = OPERATORS[type(op)](left, right)
+        if not holds:
+            break
+        left = right
+    return holds
+
+
+VALUES: dict[type[ast.AST], Any] = {
+    ast.Name: _value_of_name,
+    ast.Constant: lambda node, scope: node.value,
+    ast.Attribute: _value_of_attribute,
+    ast.Subscript: _value_of_subscript,
+    ast.BoolOp: _value_of_and_or,
+    ast.Compare: _value_of_comparison,
+    ast.UnaryOp: lambda node, scope: OPERATORS[type(node.op)](_value(node.operand, scope)),
+    ast.BinOp: lambda node, scope: OPERATORS[type(node.op)](_value(node.left, scope), _value(node.right, scope)),
+    ast.Call: lambda node, scope: FUNCTIONS[node.func.id](*[_value(each, scope) for each in node.args]),
+    ast.List: lambda node, scope: [_value(each, scope) for each in node.elts],
+    ast.Tuple: lambda node, scope: tuple([_value(each, scope) for each in node.elts]),
 }

@@ -1,11 +1,15 @@
 """The condition language: what it says, what it refuses, what it cannot say."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from constellations import conditions
 from constellations.conditions import MAX_LENGTH, MAX_NODES, check, evaluate, tasks_read
 from constellations.errors import ConditionRejected, ConditionUnknown
+from tests.constellations import generated_conditions
 
 RESULT = {
     "accuracy": 0.92,
@@ -237,6 +241,14 @@ def test_evaluating_changes_neither_result_nor_results():
     result, results = {"a": [3, 1]}, {"x": {"b": 1}}
     evaluate("max(a) > min(a) and results.x.b == 1", result, results)
     assert (result, results) == ({"a": [3, 1]}, {"x": {"b": 1}})
+
+
+def test_answers_are_those_that_were_given_before_the_language_had_its_own_evaluator():
+    kept = json.loads(generated_conditions.KEPT.read_text())
+    answers = {before[0] for *_, before in kept}
+    assert (len(kept), answers) == (400, {"refused", "said", "unknown"})
+    for *case, before in kept:
+        assert generated_conditions.answer(conditions, *case) == before, case
 
 
 def assert_says_something(message: str) -> None:
