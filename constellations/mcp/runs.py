@@ -11,6 +11,7 @@ from agents.engine import requests as session_commands
 from agents.errors import AgentsError
 from agents.models import Actor, InboxItem, Session
 from agents.services import sessions
+from agents.services.same_request import refuse_another_request, request_known_as
 from agents.streams.fold import consistent_read
 from agents.streams.statements import writing
 from agents.streams.tables import Fields
@@ -71,7 +72,7 @@ def start_request(caller: Caller, arguments: Fields) -> results.Started:
         item, created = _submit(caller, session.pk, "interaction", given.get("client_id", ""), payload)
         return _started(item, created)
     if (known := _started_as(caller, given.get("client_id", ""))) is not None:
-        sessions.check_same(known, "interaction", caller.by, payload)
+        refuse_another_request(known, "interaction", caller.by, payload)
         return _started(known, False)
     sessions.check_payload(payload)
     with writing():
@@ -82,7 +83,7 @@ def start_request(caller: Caller, arguments: Fields) -> results.Started:
         else:
             item, _ = _submit(caller, session.pk, "interaction", given.get("client_id", ""), payload, checked=True)
     if known is not None:
-        sessions.check_same(known, "interaction", caller.by, payload)
+        refuse_another_request(known, "interaction", caller.by, payload)
         return _started(known, False)
     return _started(item, True)
 
@@ -179,7 +180,7 @@ def _either(caller: Caller, given: Fields, kind: str) -> results.Commanded:
 
 def _command_session(caller: Caller, session: Session, kind: str, given: Fields) -> results.Commanded:
     client_id, payload = given.get("client_id", ""), {"reason": given.get("reason", "")}
-    if sessions.asked_as(session.pk, client_id) is None and not session_commands.changes(session.pk, kind, payload):
+    if request_known_as(session.pk, client_id) is None and not session_commands.changes(session.pk, kind, payload):
         item, changed = None, False
     else:
         item, changed = _submit(caller, session.pk, kind, client_id, payload)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from agents import ids
 from agents.access import ancestry
 from agents.engine.summon import wake_a_runner
+from agents.services.same_request import is_same_request
 from agents.streams.door import Door
 from agents.streams.tables import Fields
 from constellations.editor import commuting, editor
@@ -93,7 +94,7 @@ def carry_out(constellation_id: int, wanted: Wanted, request_id: str = "") -> tu
     with graph_opened(constellation_id, wanted.author, request_id) as (opened, live):
         known = find(constellation_id, wanted.edit_id) if wanted.edit_id else None
         if known is not None:
-            check_same(known, wanted, () if wanted.undoes else wanted.compose(live))
+            refuse_another_edit(known, wanted, () if wanted.undoes else wanted.compose(live))
         made = None if known else make(opened, live, wanted, watched)
     if made is None:
         return known, False
@@ -106,19 +107,11 @@ def find(constellation_id: int, edit_id: str) -> Edit | None:
     return Edit.objects.filter(constellation_id=constellation_id, edit_id=edit_id).first()
 
 
-def check_same(known: Edit, wanted: Wanted, operations: Sequence[Any]) -> None:
-    """Raise EditIdTaken where an edit has the id of what is wanted and is another one, whatever it was based on and why.
-
-    The operations of an undo follow from what it takes back.
-    """
-    same = (known.author, known.undoes_id) == (wanted.author, wanted.undoes)
-    if not (same and (wanted.undoes or in_full(known.operations) == in_full(operations))):
-        raise EditIdTaken(taken(known.edit_id, f"by {known.author}, version {known.version}"))
-
-
-def taken(edit_id: str, told: str) -> str:
-    """What is said of an id that another edit has."""
-    return f"edit {edit_id} was another one ({told}): give this one an edit_id of its own"
+def refuse_another_edit(known: Edit, wanted: Wanted, operations: Sequence[Any]) -> None:
+    """Raise EditIdTaken unless `known`, which has the id of what is wanted, is the same edit, whatever its reason."""
+    before = {"undoes": known.undoes_id, "operations": in_full(known.operations)}
+    if not is_same_request(known.author, before, wanted.author, {"undoes": wanted.undoes, "operations": in_full(operations)}):
+        raise EditIdTaken(known.edit_id, f"by {known.author}, version {known.version}")
 
 
 def check(wanted: Wanted) -> None:

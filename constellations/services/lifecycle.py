@@ -18,6 +18,7 @@ from agents.engine.summon import wake_a_runner
 from agents.errors import Conflict, NoSuchSession
 from agents.models import InboxItem, Session
 from agents.services import sessions
+from agents.services.same_request import refuse_another_request, request_known_as
 from agents.streams import fold
 from agents.streams.door import Door, door
 from agents.streams.tables import fold_rows
@@ -45,7 +46,7 @@ RETRY = "retry"
 BEGINS = "begins"
 """Key of all the tasks that begin again, in a payload that reopens a constellation for a retry."""
 BASED_ON = "based_on"
-"""Key of the version that operations were made on; another one does not make them another request."""
+"""Key of the version that operations were made on."""
 NAMED = 5
 """Tasks that a request names in words."""
 
@@ -115,7 +116,7 @@ def constellation_retry(
     asked = _asked(row, operations, () if task_ids is None else task_ids, reason) | {"every_failed": task_ids is None}
     if based_on is not None:
         asked[BASED_ON] = based_on
-    if (known := sessions.asked_as(row.session_id, client_id)) is not None:
+    if (known := request_known_as(row.session_id, client_id)) is not None:
         return _retried_before(known, asked, by)
     if row.state == "CANCELLED":
         raise ConstellationEnded(f"{row} was cancelled, and stays so; fork it to go on from there")
@@ -124,7 +125,7 @@ def constellation_retry(
     told: Retried | None = None
     watched = watched_now() if operations else NOTHING
     with graph_opened(constellation_id, by, request_id) as (opened, live):
-        known = sessions.asked_as(row.session_id, client_id)
+        known = request_known_as(row.session_id, client_id)
         if known is not None:
             told = _retried_before(known, asked, by)
         elif live.constellation["state"] not in (*CLOSED, "CANCELLED"):
@@ -141,18 +142,13 @@ def constellation_retry(
 
 def _retried_before(known: InboxItem, asked: dict[str, Any], by: str) -> Retried:
     """What came of it; which tasks had FAILED then is what it says."""
-    at_once = known.kind == RETRY
-    before = known.payload if at_once else known.payload.get(REOPEN, {})
-    same = {key: value for key, value in asked.items() if key != BASED_ON}
-    same |= {"retry": before.get("retry")} if asked["every_failed"] else {}
-    same |= {BASED_ON: before[BASED_ON]} if BASED_ON in before else {}
-    begins = {BEGINS: before[BEGINS]} if BEGINS in before else {}
-    payload = same if at_once else {**known.payload, REOPEN: same | begins}
-    sessions.check_same(known, RETRY if at_once else "interaction", by, payload)
-    if at_once:
+    if known.kind == RETRY:
+        refuse_another_request(known, RETRY, by, asked)
         came = known.result or {}
         edit = Edit.objects.filter(pk=came["edit"]).first() if "edit" in came else None
         return Retried(came["tasks"], changed=False, edit=edit)
+    refuse_another_request(known, "interaction", by, asked, REOPEN)
+    before = known.payload[REOPEN]
     return Retried(before.get(BEGINS, before["retry"]), known, changed=False)
 
 
@@ -201,7 +197,7 @@ def constellation_cancel(
     (None, False) where it has ended already.
     """
     row = asked_about(constellation_id, by)
-    if row.state in (*CLOSED, "CANCELLED") and sessions.asked_as(row.session_id, client_id) is None:
+    if row.state in (*CLOSED, "CANCELLED") and request_known_as(row.session_id, client_id) is None:
         return None, False
     return _command(row, "stop", by, reason, client_id, request_id)
 
@@ -214,7 +210,7 @@ def constellation_restart(
     Raises ConstellationEnded, and Conflict where there is no request to plan anew or the limit is reached.
     """
     row = asked_about(constellation_id, by)
-    if sessions.asked_as(row.session_id, client_id) is None:
+    if request_known_as(row.session_id, client_id) is None:
         _refuse_ended(row.name, row.pk, row.state)
         if REOPEN in row.interaction.payload:
             raise Conflict(f"{row} was reopened, so there is no request to plan anew; fork it from its beginning")
@@ -249,7 +245,7 @@ def _reopen(
     row: Constellation, asked: dict[str, Any], by: str, client_id: str, request_id: str, *, checked: bool = False
 ) -> tuple[InboxItem, bool]:  # fmt: skip
     payload = {"request": f"Reopen {row}{_in_words(asked)}", REOPEN: asked}
-    if not checked and sessions.asked_as(row.session_id, client_id) is None:
+    if not checked and request_known_as(row.session_id, client_id) is None:
         adopt.prepare(payload, by)
     return sessions.command_submit(
         row.session_id, "interaction", client_id, payload, by=by, request_id=request_id, checked=True
@@ -296,10 +292,7 @@ def _forked_as(row: Constellation, owner: Any, client_id: str) -> InboxItem | No
 
 
 def _forked_before(known: InboxItem, asked: dict[str, Any], by: str) -> tuple[Session, InboxItem, bool]:
-    """Where no event was named, any is the one that was the newest then."""
-    before = known.payload[FORK]
-    same = {**asked, "seq": before["seq"]} if asked["newest"] else asked
-    sessions.check_same(known, known.kind, by, {**known.payload, FORK: same})
+    refuse_another_request(known, "interaction", by, asked, FORK)
     return known.session, known, False
 
 

@@ -18,6 +18,7 @@ from agents.errors import NoSuchSession
 from agents.gates import approvals as asking
 from agents.models import Approval
 from agents.services import approvals
+from agents.services.same_request import is_same_request
 from agents.streams.door import Door, door
 from agents.streams.tables import Fields
 from constellations.errors import ConstellationsError, EditIdTaken, EditRejected, NoSuchConstellation
@@ -27,7 +28,7 @@ from constellations.models import Edit
 from constellations.plan.operations import in_full, in_present_words
 from constellations.reads.overview import within
 from constellations.reads.progress import same_stream
-from constellations.services.edits import Wanted, check, check_open, check_same, find, judge, make, taken
+from constellations.services.edits import Wanted, check, check_open, find, judge, make, refuse_another_edit
 from constellations.services.gate_keeping import taken_away, watched_now
 from constellations.services.preview import edit_preview
 
@@ -115,13 +116,16 @@ def known_as(constellation_id: int, wanted: Wanted, operations: Sequence[Fields]
     edit_id = wanted.edit_id
     edit = find(constellation_id, edit_id)
     if edit is not None:
-        check_same(edit, wanted, operations)
+        refuse_another_edit(edit, wanted, operations)
         return Proposed(None, edit, False)
     row = proposals_of(constellation_id).filter(action__edit_id=edit_id).order_by("id").last()
     if row is None:
         return None
-    if row.action["author"] != wanted.author or row.action["operations"] != in_full(operations):
-        raise EditIdTaken(taken(edit_id, f"proposed by {row.action['author']}, approval {row.pk}"))
+    proposer = row.action["author"]
+    if not is_same_request(
+        proposer, {"operations": row.action["operations"]}, wanted.author, {"operations": in_full(operations)}
+    ):
+        raise EditIdTaken(edit_id, f"proposed by {proposer}, approval {row.pk}")
     return Proposed(row, None, False)
 
 
@@ -193,7 +197,7 @@ def prepare(row: Approval) -> approvals.Effect:
     def carry_out(opened: Door) -> None:
         made_before = find(action["constellation_id"], action["edit_id"])
         if made_before is not None:  # by whomever
-            check_same(made_before, replace(wanted, author=made_before.author), action["operations"])
+            refuse_another_edit(made_before, replace(wanted, author=made_before.author), action["operations"])
             return
         decider, opened.turn.by = opened.turn.by, action["author"]
         make(opened, newest(opened, ahead), wanted, watched_now())

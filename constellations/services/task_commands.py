@@ -13,6 +13,7 @@ from agents.errors import PayloadRejected
 from agents.models import InboxItem
 from agents.reads.authors import names_of
 from agents.services import sessions
+from agents.services.same_request import refuse_another_request, request_known_as
 from agents.streams.door import Door
 from constellations.errors import NoSuchTask, TaskNotCancelled
 from constellations.live.kept import graph_opened
@@ -75,12 +76,12 @@ def _cancel_task(
         allowed = f"at most {len(reason) - beyond:,} characters, not {len(reason):,}: the task keeps who asked beside it"
         raise PayloadRejected(f"reason: {allowed}", [{"key": "reason", "message": allowed}])
     payload = {"subject": row.pk, "task": task_id, "may_run": may_run, "reason": told}
-    if (known := sessions.asked_as(row.session_id, client_id)) is not None:
+    if (known := request_known_as(row.session_id, client_id)) is not None:
         return _cancelled_before(known, payload, by)
     task = _task(row, task_id)
     if task.state in WAITING:
         with graph_opened(constellation_id, by, request_id) as (opened, live):
-            if (known := sessions.asked_as(row.session_id, client_id)) is not None:
+            if (known := request_known_as(row.session_id, client_id)) is not None:
                 return _cancelled_before(known, payload, by)
             changed = _cancel_at_once(opened, live, payload, by, client_id)
         task.refresh_from_db()
@@ -114,7 +115,7 @@ def _cancel_at_once(opened: Door, live: LiveGraph, payload: dict[str, Any], by: 
 
 
 def _cancelled_before(known: InboxItem, payload: dict[str, Any], by: str) -> Cancelled:
-    sessions.check_same(known, CANCEL_TASK, by, payload)
+    refuse_another_request(known, CANCEL_TASK, by, payload)
     task = Task.objects.get(constellation=payload["subject"], task_id=payload["task"])
     return Cancelled(task, None if (known.result or {}).get(AT_ONCE) else known, changed=False)
 
