@@ -9,7 +9,7 @@ from typing import Any
 
 from agents.clock import now_iso
 from agents.crews.script import call_of
-from agents.gates.policies import Act, Rule, Site, judge
+from agents.gates.policies import Act, Rule, judge
 from agents.streams.fold import consistent_read
 from agents.streams.garbage import nothing_collected
 from agents.streams.tables import Fields
@@ -19,9 +19,9 @@ from constellations.editor import editor
 from constellations.live.kept import graph_copied
 from constellations.live.live import LiveGraph
 from constellations.machines.task import ENDED
-from constellations.plan.fitting import fits
 from constellations.plan.script import calls_of, rule_of, script_of
 from constellations.reads.devices import known_devices
+from constellations.reads.watching import sites_of
 from constellations.services import edits, standing
 from constellations.services.edits import Wanted, edit_row
 from constellations.services.gate_keeping import known_rules
@@ -157,6 +157,6 @@ def asks(task: Fields, devices: Mapping[str, Fields], rules: Sequence[Rule]) -> 
     if task["confirm"] or any(call.get("confirm") for call in calls):
         return True
     own = [rule_of(row) for row in task["policies"]]
-    sites = [Site.of(row) for name, row in devices.items() if fits(name, row, task)]
+    sites = sites_of(task, devices)
     acts = [Act(*call_of(call), writes=call.get("writes", "")) for call in calls]
     return any(judge(rules, own, act, site).decision == "ask" for act in acts for site in sites)
