@@ -3,7 +3,7 @@
 The language: comparison, and / or / not, arithmetic, indexing, `in`, and len min max abs round.
 Names are the keys of the result; `result` is all of it, `results['task_id']` that of another task; a dotted name reads a
 key of a JSON object, and nothing else has attributes. It is written as Python's expressions are, and parsed by Python; what
-else these may hold is refused when a condition is written, so what is evaluated has passed `check`.
+else these may hold is refused when a condition is written, so what is evaluated has passed `check_condition`.
 
 Nothing grows without bound. The nodes of a condition are few and each is evaluated once at most, only numbers are calculated
 with, and whole numbers have a largest size.
@@ -37,12 +37,12 @@ Result = Any
 Results = Mapping[str, Any]
 
 
-def check(text: str) -> None:
+def check_condition(text: str) -> None:
     """Raises ConditionRejected unless `text` is a condition; the message names what is wrong and in which column."""
     _parsed(text)
 
 
-def evaluate(text: str, result: Result, results: Results, beside: Mapping[str, Any] = MappingProxyType({})) -> bool:
+def evaluate_condition(text: str, result: Result, results: Results, beside: Mapping[str, Any] = MappingProxyType({})) -> bool:
     """Whether the condition holds for a task's `result`; `results` has every task's by task_id.
 
     `beside` are names that count where the result has no key of that name. Raises ConditionUnknown when that cannot be said:
@@ -63,15 +63,15 @@ def evaluate(text: str, result: Result, results: Results, beside: Mapping[str, A
 
 def tasks_read(text: str) -> set[str]:
     """The ids in `results['...']` and `results.name`; raises ConditionRejected."""
-    return {_key(node) for node in parts(text) if _reads_results(node)}
+    return {_key(node) for node in condition_parts(text) if _reads_results(node)}
 
 
-def parts(text: str) -> Iterator[ast.AST]:
+def condition_parts(text: str) -> Iterator[ast.AST]:
     """The names, values and operations of a condition; raises ConditionRejected."""
     return ast.walk(_parsed(text))
 
 
-def renamed(text: str, names: Mapping[str, str]) -> str:
+def rename_read_tasks(text: str, names: Mapping[str, str]) -> str:
     """The condition with `results['old']` reading the tasks that `names` has in their place; raises ConditionRejected."""
     lines = text.strip().replace("\r\n", "\n").replace("\r", "\n").encode().splitlines(keepends=True)
     before = [0, *accumulate(map(len, lines))]
@@ -116,7 +116,11 @@ def _parsed(text: str) -> ast.expr:
     if len(nodes) > MAX_NODES:
         raise ConditionRejected(f"the condition has {len(nodes)} names, values and operations; {MAX_NODES} are allowed")
     for node in ast.walk(body):
-        _check_node(node, _indent(text))
+        check = CHECKS.get(type(node))
+        unknown = UNKNOWN_PARTS.get(type(node), type(node).__name__)
+        if problem := check(node) if check else f"{unknown} is not part of conditions":
+            column = f"column {node.col_offset + 1 + _indent(text)}: " if isinstance(node, ast.expr) else ""
+            raise ConditionRejected(f"{column}{problem}")
     return body
 
 
@@ -125,32 +129,17 @@ def _syntax(text: str) -> ast.expr:
         return ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
         column = (error.offset or len(text.strip()) + 1) + _indent(text)
-        raise ConditionRejected(f"column {column}: the condition is not understood: {error.msg}{_hint(text)}") from error
+        hint = "; to compare, write ==" if "=" in text and "==" not in text else ""
+        if any(sign in text for sign in ("&&", "||")):  # as other languages have them
+            hint = "; write and, or, not"
+        raise ConditionRejected(f"column {column}: the condition is not understood: {error.msg}{hint}") from error
     except (ValueError, MemoryError, RecursionError) as error:
         why = "it is nested too deeply, or holds a character that no text may hold"
         raise ConditionRejected(f"the condition is not understood: {why}") from error
 
 
-def _hint(text: str) -> str:
-    """What is probably meant by a text that other languages would understand."""
-    if any(sign in text for sign in ("&&", "||")):
-        return "; write and, or, not"
-    return "; to compare, write ==" if "=" in text and "==" not in text else ""
-
-
 def _indent(text: str) -> int:
     return len(text) - len(text.lstrip())
-
-
-def _check_node(node: ast.AST, indent: int) -> None:
-    problem = CHECKS[type(node)](node) if type(node) in CHECKS else f"{_called(node)} is not part of conditions"
-    if problem:
-        column = f"column {node.col_offset + 1 + indent}: " if isinstance(node, ast.expr) else ""
-        raise ConditionRejected(f"{column}{problem}")
-
-
-def _called(node: ast.AST) -> str:
-    return UNKNOWN_PARTS.get(type(node), type(node).__name__)
 
 
 def _check_call(node: ast.Call) -> str:

@@ -20,7 +20,7 @@ from constellations.mcp.access import READ, Caller, constellation_of, session_of
 from constellations.mcp.parameters import Form
 from constellations.mcp.reading import page
 from constellations.models import Constellation
-from constellations.reads.addresses import cut, leave_out, of_interaction, shorten, with_cuts
+from constellations.reads.addresses import describe_cut, leave_out, of_interaction, shorten_text, with_cuts
 from constellations.reads.overview import TEXT, VALUE_BYTES
 from constellations.services import dispatcher, lifecycle, task_commands
 from constellations.services.standing import standing_of
@@ -125,7 +125,7 @@ def get_session(caller: Caller, arguments: Fields) -> results.SessionView:
             graphs.setdefault(interaction, []).append(constellation)
     shown = [_interaction(row, graphs.get(row.pk, [])) for row in rows]
     rest = f"get_session with before: {following}"
-    cuts = [] if following is None else [cut("interactions", len(shown), asked.count(), "items", rest)]
+    cuts = [] if following is None else [describe_cut("interactions", len(shown), asked.count(), "items", rest)]
     view: Fields = {
         "session": session.pk, "title": session.title, "state": None if actor is None else actor.state,
         "reason": "" if actor is None else actor.reason, "interactions": shown, "next": following,
@@ -140,7 +140,7 @@ def _interaction(row: InboxItem, constellations: list[int]) -> results.Interacti
         "constellations": constellations, "asked": str(row.payload.get(words, "")), "result": row.result,
         "created_at": row.created_at, "ended_at": row.ended_at,
     }  # fmt: skip
-    cuts = shorten(view, "asked", TEXT, of_interaction(row.session_id, row.pk, words))
+    cuts = shorten_text(view, "asked", TEXT, of_interaction(row.session_id, row.pk, words))
     cuts += leave_out(view, "result", VALUE_BYTES, of_interaction(row.session_id, row.pk, "result"))
     return results.InteractionView.model_validate(with_cuts(view, cuts))
 

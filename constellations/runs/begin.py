@@ -13,7 +13,7 @@ from constellations.live.live import LiveGraph
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.plan.operations import deed_of
 from constellations.runs.planner import Prepared
-from constellations.services.adopt import Forked, Reopened, Wishes, fill
+from constellations.services.adopt import FollowUp, Forked, Reopened, fill_fork
 from constellations.services.gates import with_gates
 from constellations.services.mending import mend_and_retry
 
@@ -67,9 +67,9 @@ def _plan(work: ConstellationWork, turn: Turn, prepared: Prepared) -> None:
 def _fork(work: ConstellationWork, turn: Turn, forked: Forked) -> None:
     """The graph as it was; what had ended by itself stays so, everything else begins again."""
     work.live = live = _new(work, turn, **forked.fields)
-    fill(live, turn, forked.built)
+    fill_fork(live, turn, forked.built)
     _start(work, turn)
-    _follow(work, turn, live, forked.wishes)
+    _follow(work, turn, live, forked.follow_up)
 
 
 def _reopen(work: ConstellationWork, turn: Turn, reopened: Reopened) -> None:
@@ -78,10 +78,10 @@ def _reopen(work: ConstellationWork, turn: Turn, reopened: Reopened) -> None:
     work.live, work.constellation = live, live.constellation
     live.on_ready = work.wait_or_ready
     turn.transition(
-        CONSTELLATION, "constellation", work.constellation, "reopen", reason=reopened.wishes.reason, by=by,
+        CONSTELLATION, "constellation", work.constellation, "reopen", reason=reopened.follow_up.reason, by=by,
         agent_id=work.agent["id"], interaction_id=work.interaction["id"], result=None, ended_at=None, added=0,
     )  # fmt: skip
-    _follow(work, turn, live, reopened.wishes)
+    _follow(work, turn, live, reopened.follow_up)
 
 
 BEGINNINGS: dict[type, Any] = {Prepared: _plan, Forked: _fork, Reopened: _reopen}
@@ -118,7 +118,9 @@ def _start(work: ConstellationWork, turn: Turn) -> None:
         turn.transition(CONSTELLATION, "constellation", work.constellation, event)
 
 
-def _follow(work: ConstellationWork, turn: Turn, live: LiveGraph, wishes: Wishes) -> None:
+def _follow(work: ConstellationWork, turn: Turn, live: LiveGraph, follow_up: FollowUp) -> None:
     """The edit and the retries that were asked for, in the name of whoever asked."""
     by = work.interaction["by"]
-    mend_and_retry(live, turn, wishes.changes, wishes.operations, wishes.retry, by, wishes.reason, wishes.based_on)
+    mend_and_retry(
+        live, turn, follow_up.changes, follow_up.operations, follow_up.retry, by, follow_up.reason, follow_up.based_on
+    )

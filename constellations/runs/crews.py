@@ -313,4 +313,4 @@ class Crews:
 
 
 def holds(condition: str, value: Any) -> bool:
-    return conditions.evaluate(condition, value, {})
+    return conditions.evaluate_condition(condition, value, {})

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from constellations.conditions import evaluate
+from constellations.conditions import evaluate_condition
 from constellations.editor.draft import is_skipped
 from constellations.errors import ConditionUnknown
 from constellations.plan.error_kinds import ERROR, error_of
@@ -77,7 +77,7 @@ def _events(task: Ended) -> tuple[str, ...]:
 
 def _holds(condition: str, task: Ended, results: Mapping[str, Any]) -> bool:
     beside = {ERROR: error_of(task)} if ERROR in condition else {}
-    return not condition or evaluate(condition, task["result"], results, beside)
+    return not condition or evaluate_condition(condition, task["result"], results, beside)
 
 
 def _firing(index: int, rule: Mapping[str, Any], task: Ended) -> Firing:

@@ -17,7 +17,7 @@ from constellations.editor.replacing import not_made_good
 from constellations.limits import REOPEN, RESTARTS
 from constellations.live.live import LiveGraph
 from constellations.live.rows import Node, RowsOf
-from constellations.live.verdict import verdict
+from constellations.live.verdict import verdict_of
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.machines.constellation import GIVEN_UP
 from constellations.reads.waited import waited_s
@@ -251,7 +251,7 @@ class ConstellationWork:
         """Every task has ended and the planner has no more edits, or a rule (for a reason) says that this is the end."""
         assert self.live is not None
         counted = not_made_good(RowsOf(self.live.nodes))
-        judged = GIVEN_UP if given_up else verdict(counted)
+        judged = GIVEN_UP if given_up else verdict_of(counted)
         waited = waited_s(self.constellation["id"], turn)
         result = planner.summary(self.live, from_iso(self.constellation["created_at"]), now, waited)
         if reason:
@@ -386,7 +386,7 @@ class ConstellationWork:
 
     def absorb(self, data: Fields) -> None:
         if self.live is not None:
-            self.set_deadlines(self.live.absorb(data))
+            self.set_deadlines(self.live.apply_foreign(data))
             self.crews.absorb(data)
             self.lost.absorb(data)
             self.proposals.absorb(data)

@@ -138,7 +138,7 @@ def taken_back(*others: tuple[str, dict]) -> str:
 
 def condition(text: str, result: Any = None, **results: Any) -> str:
     with pytest.raises(AgentsError) as error:
-        conditions.evaluate(text, result, results)
+        conditions.evaluate_condition(text, result, results)
     return str(error.value)
 
 
