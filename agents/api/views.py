@@ -98,7 +98,7 @@ def history_page(request: Request, row: Any, machine: str, about: history.About)
     """A page of what the machine of `row` went through; to be read inside `consistent_read`."""
     cursor = parameter(request, "cursor", 0, 0, LARGEST)
     limit = parameter(request, "limit", PAGE, 1, history.PAGE_LIMIT)
-    return Response(forms.History(history.page(row, machine, cursor, limit, about)).data)
+    return Response(forms.History(history.transitions_page(row, machine, cursor, limit, about)).data)
 
 
 def request_id(request: Request) -> str:

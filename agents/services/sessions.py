@@ -10,10 +10,11 @@ from agents.access import ancestry
 from agents.engine.requests import waits_for_an_actor
 from agents.engine.summon import wake_a_runner
 from agents.engine.work import handler
-from agents.errors import ActorEnded, Conflict, InboxFull
+from agents.errors import ActorEnded, InboxFull
 from agents.machines import ACTOR
 from agents.models import Actor, InboxItem, Lease, Session
 from agents.reads.confinement import only_admins_may
+from agents.services.same_request import refuse_another_request, request_known_as
 from agents.streams.door import Door, door, new_stream
 from agents.tools import confining
 
@@ -63,9 +64,9 @@ def command_submit(
     client_id = client_id or secrets.token_hex(8)
     room = ancestry.room_for_request(session_id, by) if kind == "interaction" else nullcontext(lambda: None)
     with room as check_room, door(session_id, by, request_id) as opened:
-        found = asked_as(session_id, client_id)
+        found = request_known_as(session_id, client_id)
         if found is not None:
-            check_same(found, kind, by, payload)
+            refuse_another_request(found, kind, by, payload)
             return found, False
         _accept(session_id, kind)
         check_room()
@@ -106,21 +107,6 @@ def record_done(opened: Door, kind: str, client_id: str, payload: dict[str, Any]
     row = _inbox_row(opened, kind, client_id, payload, by)
     row |= {"state": "done", "result": result, "ended_at": opened.turn.at}
     opened.turn.record("command_received", add={"inbox": [row]})
-
-
-def asked_as(session_id: int, client_id: str) -> InboxItem | None:
-    """What the session was asked under that client_id."""
-    return InboxItem.objects.filter(session_id=session_id, client_id=client_id).first() if client_id else None
-
-
-def check_same(found: InboxItem, kind: str, by: str, payload: dict[str, Any]) -> None:
-    """Raise Conflict unless `found` is the same request: what is sent again counts once, and nothing else counts as that."""
-    if found.kind != kind:
-        raise Conflict(f"client_id {found.client_id} was used for a request of kind {found.kind}")
-    if (found.by, found.payload) != (by, payload):
-        raise Conflict(
-            f"client_id {found.client_id} was used for another request, by {found.by}; give this one an id of its own"
-        )
 
 
 def _accept(session_id: int, kind: str) -> None:

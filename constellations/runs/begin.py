@@ -14,7 +14,7 @@ from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.plan.operations import deed_of
 from constellations.runs.context import Context
 from constellations.runs.planner import Prepared
-from constellations.services.adopt import Forked, Reopened, Wishes, fill
+from constellations.services.adopt import FollowUp, Forked, Reopened, fill_fork
 from constellations.services.gates import with_gates
 from constellations.services.mending import mend_and_retry
 
@@ -63,9 +63,9 @@ def _begin_plan(context: Context, turn: Turn, prepared: Prepared) -> None:
 def _begin_fork(context: Context, turn: Turn, forked: Forked) -> None:
     """The graph as it was; what had ended by itself stays so, everything else begins again."""
     context.live = live = _create(context, turn, **forked.fields)
-    fill(live, turn, forked.built)
+    fill_fork(live, turn, forked.built)
     _start(context, turn)
-    _follow(context, turn, live, forked.wishes)
+    _follow(context, turn, live, forked.follow_up)
 
 
 def _begin_reopened(context: Context, turn: Turn, reopened: Reopened) -> None:
@@ -74,10 +74,10 @@ def _begin_reopened(context: Context, turn: Turn, reopened: Reopened) -> None:
     context.live, context.constellation = live, live.constellation
     live.on_ready = context.on_ready
     turn.transition(
-        CONSTELLATION, "constellation", context.constellation, "reopen", reason=reopened.wishes.reason, by=by,
+        CONSTELLATION, "constellation", context.constellation, "reopen", reason=reopened.follow_up.reason, by=by,
         agent_id=context.agent["id"], interaction_id=context.interaction["id"], result=None, ended_at=None, added=0,
     )  # fmt: skip
-    _follow(context, turn, live, reopened.wishes)
+    _follow(context, turn, live, reopened.follow_up)
 
 
 def _create(context: Context, turn: Turn, **fields: Any) -> LiveGraph:
@@ -106,7 +106,9 @@ def _start(context: Context, turn: Turn) -> None:
         turn.transition(CONSTELLATION, "constellation", context.constellation, event)
 
 
-def _follow(context: Context, turn: Turn, live: LiveGraph, wishes: Wishes) -> None:
+def _follow(context: Context, turn: Turn, live: LiveGraph, follow_up: FollowUp) -> None:
     """The edit and the retries that were asked for, in the name of whoever asked."""
     by = context.interaction["by"]
-    mend_and_retry(live, turn, wishes.changes, wishes.operations, wishes.retry, by, wishes.reason, wishes.based_on)
+    mend_and_retry(
+        live, turn, follow_up.changes, follow_up.operations, follow_up.retry, by, follow_up.reason, follow_up.based_on
+    )

@@ -7,7 +7,7 @@ from agents.streams.tables import Fields
 from agents.streams.turn import Turn
 from constellations.editor.replacing import not_made_good
 from constellations.live.rows import RowsOf
-from constellations.live.verdict import verdict
+from constellations.live.verdict import verdict_of
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.machines.constellation import GIVEN_UP
 from constellations.reads.waited import waited_s
@@ -21,7 +21,7 @@ OUTCOME_OF = {"COMPLETED": "completed", "PARTIALLY_FAILED": "partially_failed", 
 def close(context: Context, turn: Turn, now: float, reason: str = "", *, given_up: bool = False) -> tuple[str, Fields]:
     """End a constellation whose tasks have all ended, by itself or by a rule (for a `reason`); returns outcome and result."""
     constellation, live = context.constellation, context.graph
-    judged = GIVEN_UP if given_up else verdict(not_made_good(RowsOf(live.nodes)))
+    judged = GIVEN_UP if given_up else verdict_of(not_made_good(RowsOf(live.nodes)))
     result = planner.summary(live, from_iso(constellation["created_at"]), now, waited_s(constellation["id"], turn))
     if reason:
         result["summary"] += f"; {reason}"

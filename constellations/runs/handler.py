@@ -66,7 +66,7 @@ def tools_of(written: Any) -> Iterator[str]:
 
 
 def _prepare(payload: Fields, by: str) -> Any:
-    return adopt.prepare(payload, by) if adopt.is_about(payload) else planner.prepare(payload)
+    return adopt.prepare_follow_up(payload, by) if adopt.is_about(payload) else planner.prepare(payload)
 
 
 register_handler(ConstellationHandler())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from constellations.conditions import evaluate
+from constellations.conditions import evaluate_condition
 from constellations.editor.draft import is_skipped
 from constellations.errors import ConditionUnknown
 from constellations.plan.error_kinds import ERROR, error_of
@@ -57,7 +57,7 @@ def match(
             condition = when.get("condition", "")
             beside = {ERROR: error_of(task)} if ERROR in condition else {}
             try:
-                if condition and not evaluate(condition, task["result"], results, beside):
+                if condition and not evaluate_condition(condition, task["result"], results, beside):
                     continue
             except ConditionUnknown as error:
                 notes.append(f"rule {name} after {task['task_id']}: {error}")

@@ -365,7 +365,7 @@ class ConstellationWork:
 
     def apply_foreign(self, data: Fields) -> None:
         if self.context.live is not None:
-            self.timers.set_deadlines(self.context.live.absorb(data))
+            self.timers.set_deadlines(self.context.live.apply_foreign(data))
             self.crews.apply_foreign(data)
             self.lost.apply_foreign(data)
             self.proposals.apply_foreign(data)

@@ -291,7 +291,7 @@ def test_bad_operations_are_told_in_words(program, digits, operation, says):
 
 
 def test_a_fault_of_ours_is_one_line_without_a_traceback(program, digits, monkeypatch):
-    monkeypatch.setattr(reading, "overview", lambda row: 1 / 0)
+    monkeypatch.setattr(reading, "read_overview", lambda row: 1 / 0)
     assert program("get_constellation", constellation_id=digits.pk) == "something broke on our side; it has been logged"
 
 

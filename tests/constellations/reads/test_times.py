@@ -22,7 +22,7 @@ def test_a_constellation_agent_is_in_start_while_its_request_is_read(engine, dev
 def test_so_it_is_when_nothing_can_be_created(engine, device):
     engine.submit({"tasks": [noop("a")]})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("constellations.reads.devices.known_devices", dict)
+        patch.setattr("constellations.runs.planner.known_devices", dict)
         engine.run()
     failed = Transition.objects.get(machine="constellation_agent")
     assert (failed.event, failed.spent > 0) == ("creation_failed", True)

@@ -10,7 +10,7 @@ from agents.services.approvals import approval_decide
 from agents.services.devices import device_create
 from agents.streams import statements
 from constellations.models import Attempt, Task
-from constellations.reads.why import why
+from constellations.reads.why import explain_task
 from project.environment import progress_of
 from tests.constellations.runs.test_run import in_thread
 
@@ -233,7 +233,7 @@ def test_paused_in_the_middle_of_a_call_it_goes_on_after_it(engine, device):
     engine.run(found("agents_actor", "state = 'paused'"))
     device.refresh_from_db()
     assert device.used == 0
-    assert why(Task.objects.get())["text"].startswith("its session is paused")
+    assert explain_task(Task.objects.get())["text"].startswith("its session is paused")
     sessions.command_submit(session.pk, "resume", "r", {}, by="user:1")
     engine.run()
     assert Task.objects.get().state == "COMPLETED"
@@ -428,7 +428,7 @@ def test_an_agent_pauses_while_its_device_is_short_of_memory(engine, device, mon
 
     def until() -> bool:
         if not seen and found("agents_loop", "state = 'ResourcePaused'")():
-            in_thread(lambda: seen.append(why(Task.objects.get())))
+            in_thread(lambda: seen.append(explain_task(Task.objects.get())))
         return found("agents_inboxitem", "outcome <> ''")()
 
     engine.run(until)

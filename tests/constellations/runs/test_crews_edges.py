@@ -10,7 +10,7 @@ from django.db import connections
 from agents.crews.script import DELEGATIONS
 from agents.engine.sessions import Sessions
 from agents.models import Agent, Approval, Event, Evidence, Loop, Output, PhaseRecord, Transition
-from agents.reads.agents import below
+from agents.reads.agents import agents_below
 from agents.services import policies, sessions
 from agents.services.approvals import approval_decide
 from agents.services.devices import device_change
@@ -444,7 +444,7 @@ def test_agents_delegate_as_deep_as_plans_allow(engine, device):
     assert engine.carry_out({"tasks": [steps(step)]}).tasks.get().result == {"n": 7}
     agents = list(Agent.objects.filter(machine="device_agent").order_by("id"))
     assert [agent.state for agent in agents] == ["FINISH"] * (1 + DELEGATIONS)
-    assert below(agents[0].pk) == [agent.pk for agent in agents[1:]]
+    assert agents_below(agents[0].pk) == [agent.pk for agent in agents[1:]]
     with pytest.raises(PlanRejected, match=f"agents would delegate {DELEGATIONS + 1} deep; {DELEGATIONS} are allowed"):
         engine.submit({"tasks": [steps({"delegate": {"name": "one more", "steps": [step]}})]})
 

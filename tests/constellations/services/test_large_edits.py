@@ -24,7 +24,7 @@ from constellations.errors import EditRefused, LimitReached, UndoRefused
 from constellations.live import live
 from constellations.live.live import LiveGraph
 from constellations.models import Constellation
-from constellations.services.edits import Wanted, edit_apply, edit_row
+from constellations.services.edits import EditRequest, edit_apply, edit_row
 from constellations.services.undo import edit_undo
 from tests.constellations.planting import graph_of, noop, plant
 
@@ -89,12 +89,12 @@ class Editors:
         return Turn(now_iso(), AUTHOR, self.numbers.__next__)
 
     def edit(self, operations: list[dict], limited: bool = True) -> Fields:
-        turn, wanted = self.turn(), Wanted(lambda graph: operations, AUTHOR, "", "")
+        turn, wanted = self.turn(), EditRequest(lambda graph: operations, AUTHOR, "", "")
         changes = editor.apply(self.editor.snapshot(), operations, {}, limited=limited)
         row = edit_row(self.editor, wanted, operations, changes, {"id": turn.take(), "at": turn.at})
         self.editor.apply(turn, changes, row)
         for draft in turn.drafts:
-            self.runner.absorb(deepcopy(draft.data))
+            self.runner.apply_foreign(deepcopy(draft.data))
         self.runner.settle_dirty(self.turn())
         return row
 

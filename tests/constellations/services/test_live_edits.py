@@ -253,7 +253,7 @@ def test_editors_and_starts_at_once_have_one_winner_each(engine, device, tmp_pat
 def shape(live: LiveGraph) -> dict:
     """All that an edit goes by."""
     nodes = {key: (node.row, node.unmet) for key, node in live.nodes.items()}
-    edges = {key: (edge.row, edge.verdict, edge.why) for key, edge in live.edges.items()}
+    edges = {key: (edge.row, edge.holds, edge.why) for key, edge in live.edges.items()}
     return {
         "constellation": live.constellation, "nodes": nodes, "edges": edges, "open": live.open, "results": live.results,
         "links": sorted(live.graph.edges()), "in": {key: len(node.incoming) for key, node in live.nodes.items()},
@@ -283,7 +283,7 @@ def test_a_graph_that_takes_up_what_happened_is_the_one_there_is(engine, device)
     assert {node[0]["state"] for node in whole["nodes"].values()} == {"COMPLETED", "FAILED", "CANCELLED"}
     for cut in range(begun, len(events)):
         live = graph_from(fold(events[:cut]))
-        live.take_up(event["data"] for event in events[cut:])
+        live.catch_up(event["data"] for event in events[cut:])
         assert shape(live) == whole
 
 
