@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from typing import NamedTuple
 
 from agents.progress.calls import is_infrastructure, kind_of_status
 
@@ -15,10 +16,34 @@ NAME_LATER = -3
 """EAI_AGAIN, which socket.gaierror has in the place of an errno: the name service does not answer for now."""
 BUSY_ERRNOS = frozenset({errno.EAGAIN, errno.EBUSY, errno.ENOBUFS, errno.EMFILE, errno.ENFILE})
 """Something is used up for now: processes, buffers, file handles."""
-LOST_SQLSTATES = ("08", "57P")
-"""Connection exceptions; the database shuts down, or begins."""
-BUSY_SQLSTATES = ("53", "40")
-"""Resources that do not suffice; a transaction rolled back for the sake of another."""
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG})
+"""What a file system answers when it does not take what is to be written."""
+
+
+class SqlFault(NamedTuple):
+    """What an SQLSTATE says: that our database is "gone", "busy" or "full", and the kind of an error that carries it."""
+
+    outage: str
+    kind: str
+
+
+NO_SQL_FAULT = SqlFault("", "")
+SQLSTATES = {
+    "08": SqlFault("gone", "connection_lost"),  # there is no connection
+    "57P": SqlFault("gone", "connection_lost"),  # the server stops, or begins
+    "25P03": SqlFault("gone", ""),  # a transaction was idle for too long
+    "53300": SqlFault("gone", "server_error"),  # too many connections
+    "40": SqlFault("", "server_error"),  # rolled back for the sake of another transaction:
+    "40001": SqlFault("busy", "server_error"),  # it could not be serialized
+    "40P01": SqlFault("busy", "server_error"),  # a deadlock
+    "55P03": SqlFault("busy", ""),  # a lock was not to be had in time
+    "57014": SqlFault("busy", ""),  # a statement took too long
+    "53": SqlFault("", "server_error"),  # resources do not suffice
+    "53100": SqlFault("full", "server_error"),  # the disk is full
+    "58030": SqlFault("full", ""),  # a file cannot be written
+    "25006": SqlFault("full", ""),  # nothing may be written for now
+}
+"""What codes say that begin so; the longest beginning counts. All other codes tell of a fault of ours."""
 MOST_DOUBLINGS = 60
 """Beyond this a pause is the longest anyway."""
 
@@ -43,6 +68,12 @@ def kind_of(error: BaseException) -> str:
     return _kind_of_status(error) or _kind_of_sqlstate(error) or _kind_of_type(error)
 
 
+def read_sqlstate(state: str) -> SqlFault:
+    """What the code says, by the longest beginning of it that is known."""
+    known = (SQLSTATES.get(state[:length]) for length in (5, 3, 2))
+    return next((fault for fault in known if fault is not None), NO_SQL_FAULT)
+
+
 def pause(made: int, key: int, first_s: float, longest_s: float) -> float:
     """Seconds to wait after `made` tries: doubling up to `longest_s`, with a jitter of up to a quarter from key and made."""
     jitter = (key * 2654435761 + made * 40503) % 1000 / 4000
@@ -59,11 +90,7 @@ def _kind_of_status(error: BaseException) -> str:
 
 def _kind_of_sqlstate(error: BaseException) -> str:
     state = getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None)
-    if not isinstance(state, str):
-        return ""
-    if state.startswith(LOST_SQLSTATES):
-        return "connection_lost"
-    return "server_error" if state.startswith(BUSY_SQLSTATES) else ""
+    return read_sqlstate(state).kind if isinstance(state, str) else ""
 
 
 def _kind_of_type(error: BaseException) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import time
 from typing import Any
 
@@ -15,10 +14,6 @@ log = logging.getLogger(__name__)
 
 ASK_S = 0.5
 """Between two tries to ask for a runner."""
-RUNNERS = "runners"
-"""The cluster whose workers carry one runner each; short jobs have the default cluster."""
-
-
 JOBS = frozenset({"agents.jobs.run_runner", "agents.jobs.ensure_runners", "agents.jobs.canary"})
 """All that is ever enqueued."""
 OPTIONS = ("sync", "hook", "chain", "iter_count")
@@ -58,12 +53,15 @@ def refuse(function: str) -> None:
 def on_spawn(sender, proc_name: str, **kwargs) -> None:
     from django_q.conf import Conf
 
+    from agents.engine.summon import RUNNERS
+
     if Conf.CLUSTER_NAME == RUNNERS:
         ask_patiently()
 
 
 def ask_patiently() -> None:
     """Enqueue a runner as soon as the database takes it; a worker whose parent is gone has nothing to wait for."""
+    from agents.engine.summon import ask_for_runner
     from agents.streams.outages import refusal_of, with_fresh_connection
 
     parent = os.getppid()
@@ -75,23 +73,6 @@ def ask_patiently() -> None:
             if refusal_of(error) is None:
                 raise
         time.sleep(ASK_S)
-
-
-def ask_for_runner() -> None:
-    """Enqueue a runner; one too many returns at once."""
-    from django_q.tasks import async_task
-
-    from agents.streams.statements import writing
-
-    with writing():
-        async_task("agents.jobs.run_runner", secrets.token_hex(8), cluster=RUNNERS, timeout=-1, ack_failure=True, save=False)
-
-
-def runners_asked_for() -> int:
-    """Runners that are enqueued and that no worker has taken up yet."""
-    from django_q.models import OrmQ
-
-    return OrmQ.objects.filter(key=RUNNERS).count()
 
 
 def run_runner(nonce: str) -> None:
@@ -114,6 +95,8 @@ def run_runner(nonce: str) -> None:
 def acknowledge(nonce: str) -> None:
     from django_q.models import OrmQ
 
+    from agents.engine.summon import RUNNERS
+
     for queued in OrmQ.objects.filter(key=RUNNERS):
         if queued.task.get("args") == (nonce,):
             queued.delete()
@@ -135,6 +118,8 @@ def live_runners() -> int:
 
 def ensure_runners() -> None:
     """The schedule's safety net: ask for as many runners as are missing, and as nobody has asked for yet."""
+    from agents.engine.summon import ask_for_runner, runners_asked_for
+
     for _ in range(settings.RUNNERS - live_runners() - runners_asked_for()):
         ask_for_runner()
 

@@ -16,6 +16,7 @@ TARGETS = {
     "many agents": (25_000, 12_000),
     "post, alive": (50, 50),
     "post, asleep": (300, 300),
+    "entrance": (5_000, 2_500),
     "websocket": (20, 5),
     "edit": (50, 60),
     "foreign, loss": (15, 20),

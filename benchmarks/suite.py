@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from benchmarks import alive
+from benchmarks.entrance import entrance
 from benchmarks.machine import memory
 from benchmarks.places import Ground, Place
 from benchmarks.report import Row
@@ -267,6 +268,7 @@ BENCHMARKS: dict[str, Callable[[Run], Iterator[Row]]] = {
     "pauses": pauses,
     "transitions": transitions,
     "post": post,
+    "entrance": entrance,
     "websocket": websocket,
     "edits": edits,
     "large_edits": large_edits,

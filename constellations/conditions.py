@@ -2,8 +2,11 @@
 
 The language: comparison, and / or / not, arithmetic, indexing, `in`, and len min max abs round.
 Names are the keys of the result; `result` is all of it, `results['task_id']` that of another task; a dotted name reads a
-key of a JSON object, and nothing else has attributes. It is simpleeval's language with all else left out when a condition
-is written, so what is evaluated has passed `check`.
+key of a JSON object, and nothing else has attributes. It is written as Python's expressions are, and parsed by Python; what
+else these may hold is refused when a condition is written, so what is evaluated has passed `check_condition`.
+
+Nothing grows without bound. The nodes of a condition are few and each is evaluated once at most, only numbers are calculated
+with, and whole numbers have a largest size.
 """
 
 from __future__ import annotations
@@ -16,8 +19,6 @@ from functools import lru_cache
 from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
-
-from simpleeval import EvalWithCompoundTypes, InvalidExpression
 
 from constellations.errors import ConditionRejected, ConditionUnknown
 
@@ -36,12 +37,12 @@ Result = Any
 Results = Mapping[str, Any]
 
 
-def check(text: str) -> None:
+def check_condition(text: str) -> None:
     """Raises ConditionRejected unless `text` is a condition; the message names what is wrong and in which column."""
     _parsed(text)
 
 
-def evaluate(text: str, result: Result, results: Results, beside: Mapping[str, Any] = MappingProxyType({})) -> bool:
+def evaluate_condition(text: str, result: Result, results: Results, beside: Mapping[str, Any] = MappingProxyType({})) -> bool:
     """Whether the condition holds for a task's `result`; `results` has every task's by task_id.
 
     `beside` are names that count where the result has no key of that name. Raises ConditionUnknown when that cannot be said:
@@ -49,28 +50,28 @@ def evaluate(text: str, result: Result, results: Results, beside: Mapping[str, A
     and null are false.
     """
     try:
-        return bool(_Evaluator(text, result, results, beside).eval(text, _parsed(text)))
+        return bool(_value(_parsed(text), _Scope(result, results, beside)))
     except ConditionRejected as error:
         raise ConditionUnknown(str(error)) from error
     except IndexError as error:
         raise ConditionUnknown(f"`{text}` asks for a place in a list that is not there") from error
     except RecursionError as error:
         raise ConditionUnknown(f"`{text}` compares values that are nested too deeply") from error
-    except (ArithmeticError, TypeError, ValueError, InvalidExpression) as error:
+    except (ArithmeticError, TypeError, ValueError) as error:
         raise ConditionUnknown(f"`{text}` cannot be calculated: {error.args[-1]}") from error
 
 
 def tasks_read(text: str) -> set[str]:
     """The ids in `results['...']` and `results.name`; raises ConditionRejected."""
-    return {_key(node) for node in parts(text) if _reads_results(node)}
+    return {_key(node) for node in condition_parts(text) if _reads_results(node)}
 
 
-def parts(text: str) -> Iterator[ast.AST]:
+def condition_parts(text: str) -> Iterator[ast.AST]:
     """The names, values and operations of a condition; raises ConditionRejected."""
     return ast.walk(_parsed(text))
 
 
-def renamed(text: str, names: Mapping[str, str]) -> str:
+def rename_read_tasks(text: str, names: Mapping[str, str]) -> str:
     """The condition with `results['old']` reading the tasks that `names` has in their place; raises ConditionRejected."""
     lines = text.strip().replace("\r\n", "\n").replace("\r", "\n").encode().splitlines(keepends=True)
     before = [0, *accumulate(map(len, lines))]
@@ -115,7 +116,11 @@ def _parsed(text: str) -> ast.expr:
     if len(nodes) > MAX_NODES:
         raise ConditionRejected(f"the condition has {len(nodes)} names, values and operations; {MAX_NODES} are allowed")
     for node in ast.walk(body):
-        _check_node(node, _indent(text))
+        check = CHECKS.get(type(node))
+        unknown = UNKNOWN_PARTS.get(type(node), type(node).__name__)
+        if problem := check(node) if check else f"{unknown} is not part of conditions":
+            column = f"column {node.col_offset + 1 + _indent(text)}: " if isinstance(node, ast.expr) else ""
+            raise ConditionRejected(f"{column}{problem}")
     return body
 
 
@@ -124,32 +129,17 @@ def _syntax(text: str) -> ast.expr:
         return ast.parse(text.strip(), mode="eval").body
     except SyntaxError as error:
         column = (error.offset or len(text.strip()) + 1) + _indent(text)
-        raise ConditionRejected(f"column {column}: the condition is not understood: {error.msg}{_hint(text)}") from error
+        hint = "; to compare, write ==" if "=" in text and "==" not in text else ""
+        if any(sign in text for sign in ("&&", "||")):  # as other languages have them
+            hint = "; write and, or, not"
+        raise ConditionRejected(f"column {column}: the condition is not understood: {error.msg}{hint}") from error
     except (ValueError, MemoryError, RecursionError) as error:
         why = "it is nested too deeply, or holds a character that no text may hold"
         raise ConditionRejected(f"the condition is not understood: {why}") from error
 
 
-def _hint(text: str) -> str:
-    """What is probably meant by a text that other languages would understand."""
-    if any(sign in text for sign in ("&&", "||")):
-        return "; write and, or, not"
-    return "; to compare, write ==" if "=" in text and "==" not in text else ""
-
-
 def _indent(text: str) -> int:
     return len(text) - len(text.lstrip())
-
-
-def _check_node(node: ast.AST, indent: int) -> None:
-    problem = CHECKS[type(node)](node) if type(node) in CHECKS else f"{_called(node)} is not part of conditions"
-    if problem:
-        column = f"column {node.col_offset + 1 + indent}: " if isinstance(node, ast.expr) else ""
-        raise ConditionRejected(f"{column}{problem}")
-
-
-def _called(node: ast.AST) -> str:
-    return UNKNOWN_PARTS.get(type(node), type(node).__name__)
 
 
 def _check_call(node: ast.Call) -> str:
@@ -340,54 +330,32 @@ LITERALS = {"true": True, "false": False, "null": None}
 """JSON's spelling, where the result has no key of that name."""
 
 
-class _Evaluator(EvalWithCompoundTypes):
-    """simpleeval over a checked condition: what can be in it is known, and values are JSON.
+class _Scope:
+    """What the names of a condition stand for, each time it is evaluated."""
 
-    So it is set up once for all, and results are not walked through in search of modules and functions at every step.
-    """
+    __slots__ = ("beside", "result", "results")
 
-    operators = OPERATORS
-    functions = FUNCTIONS
-
-    def __init__(self, text: str, result: Result, results: Results, beside: Mapping[str, Any]):
-        self.expr = text
+    def __init__(self, result: Result, results: Results, beside: Mapping[str, Any]):
         self.result, self.results, self.beside = result, results, beside
 
-    def _eval(self, node):
-        return HANDLERS[type(node)](self, node)
 
-    def _eval_name(self, node):
-        name = node.id
-        if name == "result":
-            return self.result
-        if name == "results":
-            return self.results
-        if isinstance(self.result, Mapping) and name in self.result:
-            return self.result[name]
-        if name in self.beside:
-            return self.beside[name]
-        if name in LITERALS:
-            return LITERALS[name]
-        raise ConditionUnknown(f"`{name}` is missing: {_keys_of(self.result)}", name)
+def _value(node: ast.AST, scope: _Scope) -> Any:
+    return VALUES[type(node)](node, scope)
 
-    def _eval_attribute(self, node):
-        value = self._eval(node.value)
-        name = ast.unparse(node)
-        if not isinstance(value, Mapping):
-            raise ConditionUnknown(f"`{name}` is missing: `{ast.unparse(node.value)}` is {_kind(value)}, not an object", name)
-        if node.attr not in value:
-            raise ConditionUnknown(f"`{name}` is missing", name)
-        return value[node.attr]
 
-    def _eval_subscript(self, node):
-        container, key = self._eval(node.value), self._eval(node.slice)
-        if isinstance(container, Mapping) and not _contains(key, container):
-            name = ast.unparse(node)
-            raise ConditionUnknown(f"`{name}` is missing", name)
-        try:
-            return container[key]
-        except TypeError as error:
-            raise TypeError(f"{_kind(key)} finds nothing in {_kind(container)}") from error
+def _value_of_name(node: ast.Name, scope: _Scope) -> Any:
+    name, result = node.id, scope.result
+    if name == "result":
+        return result
+    if name == "results":
+        return scope.results
+    if isinstance(result, Mapping) and name in result:
+        return result[name]
+    if name in scope.beside:
+        return scope.beside[name]
+    if name in LITERALS:
+        return LITERALS[name]
+    raise ConditionUnknown(f"`{name}` is missing: {_keys_of(result)}", name)
 
 
 def _keys_of(result: Any) -> str:
@@ -399,16 +367,62 @@ def _keys_of(result: Any) -> str:
     return f"the result has {', '.join(sorted(map(str, result))[:20])}"
 
 
-HANDLERS = {
-    ast.Name: _Evaluator._eval_name,
-    ast.Constant: lambda _, node: node.value,
-    ast.UnaryOp: _Evaluator._eval_unaryop,
-    ast.BinOp: _Evaluator._eval_binop,
-    ast.BoolOp: _Evaluator._eval_boolop,
-    ast.Compare: _Evaluator._eval_compare,
-    ast.Call: _Evaluator._eval_call,
-    ast.Subscript: _Evaluator._eval_subscript,
-    ast.Attribute: _Evaluator._eval_attribute,
-    ast.List: _Evaluator._eval_list,
-    ast.Tuple: _Evaluator._eval_tuple,
+def _value_of_attribute(node: ast.Attribute, scope: _Scope) -> Any:
+    """The value of a key: attributes of Python objects are never looked at."""
+    container = _value(node.value, scope)
+    if not isinstance(container, Mapping):
+        name, owner = ast.unparse(node), ast.unparse(node.value)
+        raise ConditionUnknown(f"`{name}` is missing: `{owner}` is {_kind(container)}, not an object", name)
+    if node.attr not in container:
+        name = ast.unparse(node)
+        raise ConditionUnknown(f"`{name}` is missing", name)
+    return container[node.attr]
+
+
+def _value_of_subscript(node: ast.Subscript, scope: _Scope) -> Any:
+    container, key = _value(node.value, scope), _value(node.slice, scope)
+    if isinstance(container, Mapping) and not _contains(key, container):
+        name = ast.unparse(node)
+        raise ConditionUnknown(f"`{name}` is missing", name)
+    try:
+        return container[key]
+    except TypeError as error:
+        raise TypeError(f"{_kind(key)} finds nothing in {_kind(container)}") from error
+
+
+def _value_of_and_or(node: ast.BoolOp, scope: _Scope) -> Any:
+    """The first value that decides, else the last one; what stands behind it is not looked at, and may be missing."""
+    decides = isinstance(node.op, ast.Or)
+    value: Any = None
+    for part in node.values:
+        value = _value(part, scope)
+        if bool(value) is decides:
+            break
+    return value
+
+
+def _value_of_comparison(node: ast.Compare, scope: _Scope) -> Any:
+    """Of a chain as `0 < a < 1` each value is looked at once, and none behind the first comparison that does not hold."""
+    left, holds = _value(node.left, scope), True
+    for op, part in zip(node.ops, node.comparators, strict=True):
+        right = _value(part, scope)
+        holds = OPERATORS[type(op)](left, right)
+        if not holds:
+            break
+        left = right
+    return holds
+
+
+VALUES: dict[type[ast.AST], Any] = {
+    ast.Name: _value_of_name,
+    ast.Constant: lambda node, scope: node.value,
+    ast.Attribute: _value_of_attribute,
+    ast.Subscript: _value_of_subscript,
+    ast.BoolOp: _value_of_and_or,
+    ast.Compare: _value_of_comparison,
+    ast.UnaryOp: lambda node, scope: OPERATORS[type(node.op)](_value(node.operand, scope)),
+    ast.BinOp: lambda node, scope: OPERATORS[type(node.op)](_value(node.left, scope), _value(node.right, scope)),
+    ast.Call: lambda node, scope: FUNCTIONS[node.func.id](*[_value(each, scope) for each in node.args]),
+    ast.List: lambda node, scope: [_value(each, scope) for each in node.elts],
+    ast.Tuple: lambda node, scope: tuple([_value(each, scope) for each in node.elts]),
 }

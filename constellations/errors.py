@@ -102,6 +102,9 @@ class EditIdTaken(ConstellationsError):
     code = "edit_id_taken"
     status = 409
 
+    def __init__(self, edit_id: str, told: str):
+        super().__init__(f"edit {edit_id} was another one ({told}): give this one an edit_id of its own")
+
 
 class StaleEdit(ConstellationsError):
     """The edit was made on an older version, and does not commute with what was changed since, or is refused after it.

@@ -10,7 +10,8 @@ import psycopg
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from agents.streams.outages import NO_ROOM, refusal_of
+from agents.faults import NO_ROOM
+from agents.streams.outages import refusal_of
 
 NO_DATABASE = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 REFUSED = ("28", "3D")

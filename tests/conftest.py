@@ -14,6 +14,7 @@ from django.db import connection
 
 from agents.engine.runner import Runner
 from agents.services import sessions
+from agents.services.devices import device_create
 from agents.streams import fold, statements
 from agents.streams.verify import verify
 from agents.tools.calls import TOOLS, Outcome
@@ -129,7 +130,7 @@ def admin_user(roles):
 @pytest.fixture
 def device(transactional_db):
     """A local device with four slots."""
-    return sessions.device_create("laptop", max_concurrent=4, by="system")
+    return device_create("laptop", max_concurrent=4, by="system")
 
 
 class TestRunner(Runner):

@@ -122,7 +122,7 @@ async def follow(session: int, seq: int):
                 yield b": ping\n\n"
                 continue
             seq = events[-1].seq
-            yield b"".join(frame(event.seq, orjson.loads(event.json)["type"], event.json) for event in events)
+            yield b"".join(frame(event.seq, event.type, event.json) for event in events)
 
 
 async def begin(send: Send) -> None:

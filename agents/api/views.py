@@ -35,6 +35,8 @@ from agents.machines import ACTOR, MACHINES, Machine
 from agents.models import Actor, Device, InboxItem, Session, Stream, Token
 from agents.reads import history
 from agents.services import sessions
+from agents.services.devices import DeviceExists, device_change, device_create
+from agents.services.tokens import token_create, token_revoke
 from agents.streams import fold
 from agents.streams.statements import writing
 from agents.streams.tail import read_events
@@ -96,7 +98,7 @@ def history_page(request: Request, row: Any, machine: str, about: history.About)
     """A page of what the machine of `row` went through; to be read inside `consistent_read`."""
     cursor = parameter(request, "cursor", 0, 0, LARGEST)
     limit = parameter(request, "limit", PAGE, 1, history.PAGE_LIMIT)
-    return Response(forms.History(history.page(row, machine, cursor, limit, about)).data)
+    return Response(forms.History(history.transitions_page(row, machine, cursor, limit, about)).data)
 
 
 def request_id(request: Request) -> str:
@@ -231,15 +233,15 @@ class DeviceViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):
     def create(self, request: Request) -> Response:
         body = self.body(DeviceBody)
         try:
-            device = sessions.device_create(**body, by=actor_name(request), may_exceed=self._may_exceed(request))
+            device = device_create(**body, by=actor_name(request), may_exceed=self._may_exceed(request))
         except IntegrityError as error:
-            raise sessions.DeviceExists(f"there is a device called {body['name']} already") from error
+            raise DeviceExists(f"there is a device called {body['name']} already") from error
         return Response(DeviceRow(device, context=self.get_serializer_context()).data, status=201)
 
     @extend_schema(request=DeviceChange, responses=DeviceRow)
     def partial_update(self, request: Request, pk: str) -> Response:
         row, body = self.get_object(), self.body(DeviceChange)
-        changed = sessions.device_change(row.pk, **body, by=actor_name(request), may_exceed=self._may_exceed(request))
+        changed = device_change(row.pk, **body, by=actor_name(request), may_exceed=self._may_exceed(request))
         return Response(DeviceRow(changed).data)
 
     def _may_exceed(self, request: Request) -> bool:
@@ -268,7 +270,7 @@ class TokenViews(mixins.ListModelMixin, mixins.DestroyModelMixin, Api):
         if self.get_queryset().count() >= TOKENS:
             raise TooManyTokens(f"a user has at most {TOKENS} tokens; revoke one first")
         lifetime = timedelta(days=body["days"])
-        token, text = sessions.token_create(
+        token, text = token_create(
             request.user, body["name"], body["scopes"], lifetime, by=actor_name(request), session=body.get("session")
         )
         answer = Response({**TokenRow(token).data, "token": text}, status=201)
@@ -276,7 +278,7 @@ class TokenViews(mixins.ListModelMixin, mixins.DestroyModelMixin, Api):
         return answer
 
     def perform_destroy(self, instance: Token) -> None:
-        sessions.token_revoke(instance, by=actor_name(self.request))
+        token_revoke(instance, by=actor_name(self.request))
 
 
 class MachineViews(Api):

@@ -78,7 +78,7 @@ class AgentViews(mixins.ListModelMixin, Api):
 
 def detail(agent: Agent) -> dict[str, Any]:
     """The agent, its history, and what there is of its work."""
-    steps = history.latest(agent.pk, TRANSITIONS, history.about_agent(agent))
+    steps = history.latest_transitions(agent.pk, TRANSITIONS, history.about_agent(agent))
     loop = Loop.objects.filter(agent=agent.pk).first()
     evidence = agents.latest_evidence(agent.pk) if loop is not None else []
     return {
@@ -90,7 +90,7 @@ def detail(agent: Agent) -> dict[str, Any]:
         "phases": forms.PhaseRow(agent.phases.order_by("id")[: agents.PHASES], many=True).data,
         "evidence": forms.EvidenceRow(evidence, many=True).data,
         "approvals": forms.ApprovalRow(agents.approvals_of(agent), many=True).data,
-        "children": agents.below(agent.pk, levels=1),
+        "children": agents.agents_below(agent.pk, levels=1),
         "blackboard": agent.blackboard,
         "progress": agents.progress_of(agent.pk, evidence),
     }

@@ -1,18 +1,26 @@
-"""Device agents at work on what is more than one plain call (docs/engine.md, "Crews").
+"""The crew of an attempt: the device agents that work on a task which is more than one plain call (docs/engine.md, "Crews").
+
+It may import gates, tools, streams, the machines and `progress`; nothing of the engine, and nothing that knows constellations.
+`constellations.runs.crews` calls it, by three entry points: `crew.Crew` begins a crew, `load.load` reads one back from its
+rows, and `Crew.act` lets it go on in a turn.
+
+A module imports only those above it in this list, for its types too; .importlinter holds that.
 
 script       the mind of an agent without a language model: the steps of its plan
-policies     what tools may do: allow, ask, deny
-recovery     what follows from a fault, by its kind
+ways         what follows from a fault, by its kind
+evidence     what an agent did, as rows and as what the rules of `agents.progress` remember
 phases       the records of a task's phases
-memory       evidence, written as rows and read back into what the rules of `agents.progress` remember
-asking       approvals, from the agents' side
-member       one agent of a crew: its rows and where it stands
-answering    strategies: what an agent knows, and what it does next
-permission   strategies: which calls are made
-checking     strategies: what a call brought
-recovering   strategies: what follows from faults
+assignment   what all agents of an attempt are given, and the blackboard that they share
+member       one agent: its rows and where it stands; its gate is `agents.gates.gate`
+permit       strategies: which calls are made
+answer       strategies: what an agent knows, and what it does next
+check        strategies: what a call brought
+recover      strategies: what follows from faults
 strategies   the four processing phases as pipes of these, by platform
 states       the device agent, a function a state, by platform
-crew         the host and the app agents of one attempt
-reading      a crew read back from its rows
+crew         the host and the agents it delegates to; hands calls out, and outcomes and children's ends back in
+load         a crew read back from its rows
+
+A language model will be a module `mind` beside `answer`: strategies in the place of `prompt` and `answer` in a pipe's
+LLM_INTERACTION, which say what comes next as `script` does.
 """

@@ -14,7 +14,8 @@ from agents.streams.turn import Turn
 
 def note_resources(member: Member, turn: Turn, now: float) -> bool:
     """Stop working while the device is short of memory, disk or processor; go on where it stopped."""
-    low = member.crew.scene.device.get("low", "")
+    low = member.assignment.device.get("low", "")
+    # A call under way goes on; the agent stops before the next one.
     if low and member.state in WORKING and member.row is None:
         member.move(turn, "resources_low", left=member.state, reason=low)
     elif not low and member.state == "ResourcePaused":
@@ -27,46 +28,39 @@ def prompt(member: Member, turn: Turn, now: float) -> bool:
     if member.state == "Idle":
         member.move(turn, "start_phase" if member.script.total else "prompt")
     if member.state == "PhaseTransition":
-        _next_phase(member, turn)
+        position: Position | None = member.position
+        if member.phases.current is not None:
+            member.phases.complete(turn)
+            position = member.script.next_phase(member.position)
+        if position is None:
+            member.move(turn, "all_done", replace(member.position, done=True))
+        else:
+            # The row of the new window takes its phase from the position, so that has to be there before it is recorded.
+            member.position = position
+            member.phases.start(turn, member.script, position.phase)
+            window = member.note(turn, kind="phase", success=True)
+            member.move(turn, "phase_started", add={"evidence": [window]})
     if member.state == "ProcessingPrompt":
         member.move(turn, "responding")
     return member.state != "Idle"
-
-
-def _next_phase(member: Member, turn: Turn) -> None:
-    at: Position | None = member.at
-    if member.phases.now is not None:
-        member.phases.complete(turn)
-        at = member.script.next_phase(member.at)
-    if at is None:
-        member.move(turn, "all_done", replace(member.at, done=True))
-        return
-    member.at = at
-    member.phases.start(turn)
-    window = member.note(turn, kind="phase", success=True)
-    member.move(turn, "phase_started", add={"evidence": [window]})
 
 
 def answer(member: Member, turn: Turn, now: float) -> bool:
     """What the agent does next. Calls go on down the pipe; what else it does, it does here."""
     if member.state != "StreamingResponse":
         return True
-    at, step = _next_step(member)
-    if at.met is not None or step is None:
-        member.move(turn, "said", at, reason=at.error)
+    position = member.script.pass_over(member.position, member.blackboard.values)
+    step = member.script.step(position)
+    if position.met is not None or step is None:
+        member.move(turn, "said", position, reason=position.error)
         return True
-    member.at = at
+    member.position = position
     return step["do"] in JUDGED or DO[step["do"]](member, turn, step)
-
-
-def _next_step(member: Member) -> tuple[Position, Step | None]:
-    at = member.script.pass_over(member.at, member.crew.blackboard)
-    return at, member.script.step(at)
 
 
 def _say(member: Member, turn: Turn, step: Step) -> bool:
     row = member.note(turn, **message_row(step["text"]))
-    member.move(turn, "said", replace(member.at, met=True), add={"evidence": [row]})
+    member.move(turn, "said", replace(member.position, met=True), add={"evidence": [row]})
     return True
 
 
@@ -86,7 +80,7 @@ def _wait(member: Member, turn: Turn, step: Step) -> bool:
 
 
 def _delegate(member: Member, turn: Turn, step: Step) -> bool:
-    member.crew.delegate(turn, member, step)
+    member.delegate(turn, step)
     return False
 
 

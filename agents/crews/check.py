@@ -6,11 +6,10 @@ from dataclasses import replace
 
 from agents.crews.member import Member
 from agents.crews.permit import is_free
-from agents.crews.script import Position, Step
+from agents.crews.script import Position
 from agents.crews.ways import FAULTS
 from agents.errors import AgentsError
 from agents.streams.turn import Turn
-from agents.tools.calls import Outcome
 
 STUCK = "stuck"
 """The fault of an agent that gets nowhere."""
@@ -21,29 +20,25 @@ def remember(member: Member, turn: Turn, now: float) -> bool:
     outcome, row, step = member.outcome, member.row, member.step
     if member.state != "ExecutingTool" or outcome is None or row is None or step is None:
         return True
-    wrong = _wrong(member, step, outcome)
-    at = replace(member.at, met=not wrong, error=wrong[:2000], tries=member.at.tries + 1, waits="")
+    found = outcome.result if outcome.result is not None else outcome.text
+    try:
+        wrong = member.script.find_shortfall(step, outcome)
+        # Before anything is recorded: a result that cannot be kept has not come.
+        if step["save"] and not wrong:
+            member.blackboard.check_room(step["save"], found)
+    except AgentsError as error:
+        wrong = str(error)
+    position = replace(member.position, met=not wrong, error=wrong[:2000], tries=member.position.tries + 1, waits="")
     faulty = bool(wrong) and outcome.error_kind in FAULTS
     if faulty:
-        at = replace(at, fault=outcome.error_kind, faults=at.faults + 1)
+        position = replace(position, fault=outcome.error_kind, faults=position.faults + 1)
     fields = member.end_row(turn, outcome, wrong)
     also = {"evidence": {str(row["id"]): fields}}
-    member.move(turn, "fault" if faulty else "returned", at, reason=wrong, also=also)
-    member.phases.changed(turn, row)
-    if step["save"] and not wrong:
-        member.crew.save(turn, step["save"], outcome.result if outcome.result is not None else outcome.text)
+    member.move(turn, "fault" if faulty else "returned", position, reason=wrong, also=also)
+    member.phases.note_call(turn, row)
+    if not wrong:
+        member.blackboard.save(turn, step["save"], found)
     return True
-
-
-def _wrong(member: Member, step: Step, outcome: Outcome) -> str:
-    """What was missing from a call, by the step's expectation; empty when nothing was."""
-    try:
-        wrong = member.script.shortfall(step, outcome)
-        if step["save"] and not wrong:
-            member.crew.check_room(step["save"], outcome.result if outcome.result is not None else outcome.text)
-    except AgentsError as error:
-        return str(error)
-    return wrong
 
 
 def check_progress(member: Member, turn: Turn, now: float) -> bool:
@@ -52,39 +47,34 @@ def check_progress(member: Member, turn: Turn, now: float) -> bool:
         return True
     verdict = member.memory.verdict
     if verdict is not None:
-        _stuck(member, turn)
+        if verdict.action == "halt":
+            member.halt(turn, verdict)
+        else:
+            member.move(turn, "stuck", replace(member.position, fault=STUCK), reason=verdict.sentence)
         return True
-    before = member.at
-    course, at = member.script.course(before)
-    at = replace(at, waits="")
+    before = member.position
+    course, position = member.script.choose_course(before)
+    position = replace(position, waits="")
+    # Going on although a step failed is the plan's wish, but the phase has not gone well; a detour is no step of its own.
     if before.met is False and before.detour < 0 and course in ("next", "phase_done", "done"):
-        member.phases.blocked_by_step(turn, before.error)
+        member.block_phase(turn, before.error)
     if course == "again":
-        return _again(member, turn, before, at)
+        return _try_again(member, turn, before, position)
     event = {"next": "progress", "failed": "done"}.get(course, course)
-    member.move(turn, event, at, reason=before.error if course == "failed" else "")
+    member.move(turn, event, position, reason=before.error if course == "failed" else "")
     return True
 
 
-def _again(member: Member, turn: Turn, before: Position, at: Position) -> bool:
+def _try_again(member: Member, turn: Turn, before: Position, position: Position) -> bool:
     """The same step once more: after its pause, at once, or by way of an answer."""
-    step = member.script.step(at)
+    step = member.script.step(position)
     if step is not None and step.get("every") and before.detour < 0:
-        member.wait(turn, "time", step["every"], f"looks again in {step['every']:g} s", at=at)
+        member.wait(turn, "time", step["every"], f"looks again in {step['every']:g} s", position=position)
         return False
-    member.at = at
-    act = member.act()
+    member.position = position
+    act = member.next_act
     if before.detour < 0 and is_free(member, act):
-        member.perform(turn, "next_call", act, at)
+        member.perform(turn, "next_call", act, position)
     else:
-        member.move(turn, "progress", at)
+        member.move(turn, "progress", position)
     return True
-
-
-def _stuck(member: Member, turn: Turn) -> None:
-    verdict = member.memory.verdict
-    assert verdict is not None
-    if verdict.action == "halt":
-        member.halt(turn, verdict)
-    else:
-        member.move(turn, "stuck", replace(member.at, fault=STUCK), reason=verdict.sentence)

@@ -1,65 +1,51 @@
 """The agents that work on one attempt: a host, and the app agents it has delegated to, the last of which is at work.
 
-A crew is driven by its owner (constellations.runs.run) in the turns of the session. It records what its agents do, says
-which calls are to begin once that is durable, and whether it holds, wants or can do without its slot. All of it can be read
-back from rows.
+A crew is driven by its owner (constellations.runs.crews) in the turns of the session. It records what its agents do, says
+which calls are to begin once that is durable, and whether it wants its slot or can do without. All of it can be read back
+from rows.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any
 
-import orjson
-
+from agents.crews.assignment import Assignment, Blackboard
 from agents.crews.check import remember
-from agents.crews.member import Member, Scene
-from agents.crews.script import DELEGATIONS, Script, Step, call_of, single
+from agents.crews.member import Member
+from agents.crews.script import Script
 from agents.crews.states import STATES
 from agents.crews.ways import ENDINGS
-from agents.errors import AgentsError
 from agents.gates import approvals
-from agents.gates.policies import Act
-from agents.machines import DEVICE_AGENT
-from agents.streams.tables import TABLES, Fields
+from agents.gates.gate import Gate
+from agents.streams.tables import Fields
 from agents.streams.turn import Turn
 from agents.tools.calls import Call, Outcome
 
-BLACKBOARD_BYTES = 64_000
-NAME = 200
-"""Characters of an agent's name."""
 ACTS = 64
 """Moves of a crew in one turn."""
 INTERRUPTED = ("lost", "cancelled")
+KINDS = {ending: kind for kind, ending in ENDINGS.items()}
+"""Of error, by how a call ended that says no kind itself."""
 
 log = logging.getLogger(__name__)
 
 
-class BlackboardFull(AgentsError):
-    """The blackboard takes no more."""
-
-    code = "blackboard_full"
-
-
 class Crew:
-    """`attempt` is its row. `end` is set when the host has ended, and says how the attempt ends."""
+    """`assignment` is what its agents have to do. `end` is set when the host has ended, and says how the attempt ends."""
 
-    def __init__(self, scene: Scene, attempt: Fields, host: Fields, loop: Fields):
-        self.scene, self.attempt = scene, attempt
-        self.members: list[Member] = [Member(self, host, Script(scene.script, scene.holds, plain=scene.plain))]
+    def __init__(self, assignment: Assignment, host: Fields, loop: Fields):
+        self.assignment, self.attempt = assignment, assignment.attempt
+        self.blackboard = Blackboard(host)
+        self.gate = Gate(
+            assignment.device, assignment.rules, assignment.own, asks=assignment.is_gated, is_one_call=assignment.plain
+        )
+        script = Script(assignment.script, assignment.holds, plain=assignment.plain)
+        self.members = [Member(assignment, self.gate, self.blackboard, host, script)]
         self.host.loop = loop
         self.calls: list[Call] = []
         self.end: Outcome | None = None
-        self.returned: Outcome | None = None
         self.printed = 0
-        self.wants_slot = False
         self.more = False
-        self._open = not scene.gate
-        self._led_to: str | None = None
-
-    # `returned`: how the child ended that the host waits for; `_open`: a person has let the task through, whose path led to
-    # `_led_to`, if elsewhere than it reads.
 
     @property
     def host(self) -> Member:
@@ -70,14 +56,14 @@ class Crew:
         return self.members[-1]
 
     @property
-    def blackboard(self) -> Mapping[str, Any]:
-        return self.host.agent["blackboard"]
+    def wants_slot(self) -> bool:
+        return self.at_work.wants_slot
 
     # --- driving
 
     def act(self, turn: Turn, now: float) -> None:
         """Go on until somebody has to be waited for; `more` says that only the turn was too short."""
-        self.wants_slot = self.more = False
+        self.more = False
         for _ in range(ACTS):
             recorded = len(turn.drafts)
             self._act_once(turn, now)
@@ -88,48 +74,58 @@ class Crew:
     def _act_once(self, turn: Turn, now: float) -> None:
         member = self.at_work
         if member.ended:
-            self._ended(turn, member)
+            self._end_member(turn, member)
             return
-        for each in self.members:
+        for each in self.members:  # those that wait for a child too: their phases go on
             each.phases.look(turn, now)
         states = STATES.get(member.agent["platform"])
         if states is None:
             member.become(turn, "error", reason=f"there are no agents for the platform {member.agent['platform']}")
             return
-        if member.agent["state"] in ("CONTINUE", "SCREENSHOT") and not self.has_slot():
+        member.wants_slot = False
+        # In PENDING and CONFIRM an agent claims the slot by itself, when what it waits for has come.
+        if member.agent["state"] in ("CONTINUE", "SCREENSHOT") and not member.claim_slot():
             return
         try:
             states[member.agent["state"]](member, turn, now)
         except Exception as error:  # a bug in one agent ends that agent, and nothing else
             log.error("agent %s broke", member.agent["id"], exc_info=error)
             member.become(turn, "error", reason=f"{type(error).__name__}: {error}")
+        if member.call is not None:
+            # Only the crew knows what all agents of the attempt have printed.
+            member.call.printed = self.printed
+            self.calls.append(member.call)
+            member.call = None
+        if member.child is not None:
+            self.take_on(member.child)
 
-    def _ended(self, turn: Turn, member: Member) -> None:
+    def _end_member(self, turn: Turn, member: Member) -> None:
         """An agent has ended: its host goes on, or the attempt is over."""
-        outcome = self._how(member)
+        outcome = self._conclude(member)
         self._close(turn, member, outcome.outcome == "completed", member.agent["reason"])
         if member is self.host:
             self.end = outcome
         else:
             self.members.pop()
-            self.returned = outcome
-            turn.record(
-                "agent_returned", agent_id=member.agent["id"], host_id=self.at_work.agent["id"], outcome=outcome.outcome
-            )
+            host = self.at_work
+            host.child, host.child_outcome = None, outcome
+            turn.record("agent_returned", agent_id=member.agent["id"], host_id=host.agent["id"], outcome=outcome.outcome)
 
-    def _how(self, member: Member) -> Outcome:
-        said = member.said or Outcome("")
+    def _conclude(self, member: Member) -> Outcome:
+        """How an agent that has ended did its work: by its state, and by its last call."""
+        last = member.last_outcome or Outcome("")
         if member.agent["state"] == "FINISH":
-            is_whole = member is self.host and not member.script.plain and self.blackboard
-            return Outcome("completed", result=dict(self.blackboard) if is_whole else said.result, exit_code=said.exit_code)
-        if said.reason or (member.script.plain and said.outcome not in ("", "completed")):
-            return said
-        return Outcome("failed", error=member.agent["reason"], exit_code=said.exit_code, error_kind=said.error_kind)
+            # A host's result is all that its crew has saved; a plain task's, and a child's, is what its last call gave.
+            found = self.blackboard.values if member is self.host and not member.script.plain else {}
+            return Outcome("completed", result=dict(found) if found else last.result, exit_code=last.exit_code)
+        if last.reason or (member.script.plain and last.outcome not in ("", "completed")):
+            return last
+        return Outcome("failed", error=member.agent["reason"], exit_code=last.exit_code, error_kind=last.error_kind)
 
     def _close(self, turn: Turn, member: Member, ended_well: bool, reason: str) -> None:
         """What an agent leaves open ends with it."""
         if not ended_well:
-            member.phases.blocked_by_step(turn, reason or "its agent has ended")
+            member.block_phase(turn, reason or "its agent has ended")
         member.phases.complete(turn, ended_well=ended_well)
         if member.approval is not None and member.approval["state"] == "waiting":
             approvals.withdraw(turn, member.approval, reason)
@@ -148,7 +144,7 @@ class Crew:
 
     def out_of_time(self, turn: Turn) -> None:
         """The task has run for as long as it may."""
-        why = f"stopped after {self.scene.timeout:g} s"
+        why = f"stopped after {self.assignment.timeout:g} s"
         self.cancel(turn, why, why)
         self.end = Outcome("timeout", error=why)
 
@@ -159,6 +155,7 @@ class Crew:
             return
         if member.state == "ExecutingTool" and member.agent["state"] == "CONTINUE":
             remember(member, turn, turn.ts)
+        # A look that was cut off would be made again, which follows from its end; so it is left to whoever goes on.
         elif member.agent["state"] == "SCREENSHOT" and member.outcome.outcome not in INTERRUPTED:
             self._act_once(turn, turn.ts)
 
@@ -172,15 +169,9 @@ class Crew:
 
     def take(self, outcome: Outcome) -> None:
         """The call under way has ended."""
-        kinds = {ending: kind for kind, ending in ENDINGS.items()}
-        outcome.error_kind = outcome.error_kind or kinds.get(outcome.outcome, "")
+        outcome.error_kind = outcome.error_kind or KINDS.get(outcome.outcome, "")
         self.at_work.outcome = outcome
         self.printed = max(self.printed, outcome.printed)
-
-    def has_slot(self) -> bool:
-        """Whether the crew may go on; where it may not, it wants its slot back."""
-        self.wants_slot = not self.attempt["holds_slot"]
-        return not self.wants_slot
 
     @property
     def rests(self) -> bool:
@@ -199,70 +190,16 @@ class Crew:
             times.append(self.at_work.wake_at())
         return min((time for time in times if time is not None), default=None)
 
-    # --- the task's gate
+    # --- delegation
 
-    def gate_is_shut(self, member: Member) -> bool:
-        """Whether a person has yet to let the task begin; what has begun is judged call by call."""
-        return member is self.host and not self._open and member.state == "Idle" and not member.at.done
-
-    def whole_action(self) -> Fields:
-        """What a person is asked about: the one call, or all steps."""
-        if not self.scene.plain:
-            return {"phases": list(self.scene.script)}
-        return self.host.act_of(*call_of(self.scene.script[0]["steps"][0])).action
-
-    def open_gate(self, member: Member, approval: Fields) -> None:
-        """From now on exactly what was approved is done; an approver may have changed it."""
-        self._open, self._led_to = True, approval["action"].get("leads_to")
-        if approval["edited"]:
-            action, old = approval["action"], self.scene.script[0]["steps"][0]
-            phases = single(action["tool"], action["arguments"], old["timeout"])
-            member.script = Script(phases, self.scene.holds, plain=True)
-
-    def covers(self, critical: bool, act: Act) -> bool:
-        """Whether a policy's `ask` has been answered at the task's gate: for the one call, and for what is critical.
-
-        Not for a path that leads elsewhere than was said there.
-        """
-        is_same = act.action.get("leads_to") == self._led_to
-        return self.scene.gate and self._open and (self.scene.plain or critical) and is_same
-
-    # --- delegation and the blackboard
-
-    def delegate(self, turn: Turn, member: Member, step: Step) -> None:
-        """A child takes over; the agent waits until it has ended."""
-        if len(self.members) > DELEGATIONS:
-            raise AgentsError(f"agents would delegate {len(self.members)} deep; {DELEGATIONS} are allowed")
-        row = {
-            "id": turn.take(), "session_id": self.scene.stream, "interaction_id": self.scene.interaction,
-            "parent_id": member.agent["id"], "machine": DEVICE_AGENT.name,
-            "name": f"{step['name']} for {member.agent['name']}"[:NAME],
-            "platform": member.agent["platform"], "device_id": member.agent["device_id"], "state": DEVICE_AGENT.initial,
-            "created_at": turn.at, "entered_at": turn.at,
-        }  # fmt: skip
-        member.wait(turn, "child", None, "delegated", event="delegate")
-        turn.record("agent_created", add={"agent": [row]})
-        self.take_on(TABLES["agent"].whole(row), step)
-
-    def take_on(self, agent: Fields, step: Step) -> Member:
-        """An app agent for a step that delegates; it is the one at work from now on."""
-        phases = [{"description": "", "expected_duration": None, "steps": step["steps"]}]
-        self.members.append(Member(self, agent, Script(phases, self.scene.holds)))
-        return self.at_work
-
-    def check_room(self, key: str, value: Any) -> None:
-        """Raises BlackboardFull where `value` does not fit."""
-        if len(orjson.dumps({**self.blackboard, key: value})) > BLACKBOARD_BYTES:
-            raise BlackboardFull(f"{key} does not fit on the blackboard, which holds {BLACKBOARD_BYTES:,} bytes")
-
-    def save(self, turn: Turn, key: str, value: Any) -> None:
-        """Put something where all agents of the crew see it; raises BlackboardFull where it does not fit."""
-        if key:
-            self.check_room(key, value)
-            board = {**self.blackboard, key: value}
-            agent = self.host.agent
-            turn.record("blackboard_changed", agent_id=agent["id"], set={"agent": {str(agent["id"]): {"blackboard": board}}})
-            agent["blackboard"] = board
+    def take_on(self, agent: Fields) -> None:
+        """The agent that the one at work has delegated to; it is the one at work from now on."""
+        host = self.at_work
+        assert host.step is not None
+        phases = [{"description": "", "expected_duration": None, "steps": host.step["steps"]}]
+        script = Script(phases, self.assignment.holds)
+        host.child = agent
+        self.members.append(Member(self.assignment, self.gate, self.blackboard, agent, script, host.depth + 1))
 
     # --- what others say
 

@@ -51,11 +51,10 @@ class Memory:
 
         They are taken in the order in which they ended. What was accepted in the course of it counts from there on.
         """
-        unended, known = None, list(rows)
-        known.sort(key=_place)
-        since = {row["target"] for row in known if row["kind"] == "accept"}
+        unended, ordered = None, sorted(rows, key=_order)
+        since = {row["target"] for row in ordered if row["kind"] == "accept"}
         self.state = replace(self.state, accepted={one: True for one in self.state.accepted if one not in since})
-        for row in known:
+        for row in ordered:
             if row["ended_at"] is None:
                 unended = row
                 self.count = max(self.count, row["number"])
@@ -64,7 +63,7 @@ class Memory:
         return unended
 
 
-def _place(row: Mapping[str, Any]) -> tuple[bool, str, bool, int]:
+def _order(row: Mapping[str, Any]) -> tuple[bool, str, bool, int]:
     """What a person accepts comes first in its turn, as all commands do."""
     return row["ended_at"] is None, row["ended_at"] or "", row["kind"] != "accept", row["number"]
 
@@ -92,7 +91,7 @@ def ended_fields(row: Mapping[str, Any], outcome: Outcome, wrong: str, at: str) 
     """What the end of a call adds to its row; `wrong` is what was missing, empty when it went well."""
     item = evidence_of(
         row["tool"], row["target"], row["arguments"], Settings(), result=outcome.result, error=wrong,
-        error_kind=outcome.error_kind, before=outcome.before, after=outcome.said, kind=row["kind"],
+        error_kind=outcome.error_kind, before=outcome.before, after=outcome.digest, kind=row["kind"],
     )  # fmt: skip
     result = outcome.result if len(orjson.dumps(outcome.result)) <= RESULT_BYTES else None
     fields = {

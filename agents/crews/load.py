@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from agents import ids
+from agents.crews.crew import Crew
 from agents.crews.member import Member
 from agents.crews.script import Position
 from agents.crews.ways import ENDINGS
 from agents.streams.tables import Fields
 from agents.tools.calls import Outcome
-
-if TYPE_CHECKING:
-    from agents.crews.crew import Crew
 
 Read = Callable[..., list[Fields]]
 """Reads rows of a table of the fold: (table, condition, *parameters), oldest first."""
@@ -25,12 +22,13 @@ def load(crew: Crew, read: Read) -> None:
     """Fill `crew`, which has its host and nothing else."""
     member = crew.host
     _load_member(member, read)
-    while member.at.waits == "child":
+    while member.position.waits == "child":
         key = member.agent["id"]
-        children = read("agent", "id > %s AND id < %s AND parent_id = %s", key, ids.row_range(crew.scene.stream)[1], key)
+        children = read("agent", "id > %s AND id < %s AND parent_id = %s", key, ids.row_range(crew.assignment.stream)[1], key)
         if not children or member.step is None:
             break
-        member = crew.take_on(children[-1], member.step)
+        crew.take_on(children[-1])
+        member = crew.at_work
         _load_member(member, read)
 
 
@@ -39,22 +37,23 @@ def _load_member(member: Member, read: Read) -> None:
     if not loops:
         return
     member.loop = loops[0]
-    member.at = Position.of(member.loop["position"])
+    member.position = Position.of(member.loop["position"])
     rows = read("evidence", "loop_id = %s", member.loop["id"])
     open_row = member.memory.read(rows)
     member.row = None if open_row is None else dict(open_row)
     member.phases.load(read("phase", "agent_id = %s", member.agent["id"]))
     calls = [row for row in rows if row["ended_at"] is not None and row["kind"] in CALLS]
-    member.said = _said(member, calls[-1]) if calls else None
+    member.last_outcome = _read_outcome(member, calls[-1]) if calls else None
     _load_approvals(member, read, calls[-1]["ended_at"] if calls else "")
 
 
 def _load_approvals(member: Member, read: Read, since: str) -> None:
     """`since`: when the last call ended. What was given before it, and used, was given for something else."""
-    approvals = read("approval", "session_id = %s AND agent_id = %s", member.crew.scene.stream, member.agent["id"])
+    approvals = read("approval", "session_id = %s AND agent_id = %s", member.assignment.stream, member.agent["id"])
+    # A gate that a person has opened stays open for this attempt.
     for approval in approvals:
         if approval["kind"] == "task" and approval["used_at"] and approval["state"] == "approved":
-            member.crew.open_gate(member, approval)
+            member.pass_gate(approval)
     state, last = member.loop["left"] or member.state, approvals[-1] if approvals else None
     if last is not None and (
         last["used_at"] is None or state == "AwaitingPermission" or (state == "ErrorRecovery" and last["asked_at"] >= since)
@@ -62,12 +61,12 @@ def _load_approvals(member: Member, read: Read, since: str) -> None:
         member.approval = last
 
 
-def _said(member: Member, row: Fields) -> Outcome:
-    """How the last call ended, and what that means for the attempt."""
+def _read_outcome(member: Member, row: Fields) -> Outcome:
+    """How the last call ended, and what that means for the attempt: the reason, which no row has, is told anew."""
     outcome, reason = "completed" if row["success"] else ENDINGS.get(row["error_kind"], "failed"), ""
     if row["error_kind"] == "denied" and member.script.plain:
         reason = "denied"
-    elif row["error_kind"] == "lost" and member.at.done and not member.script.plain:
+    elif row["error_kind"] == "lost" and member.position.done and not member.script.plain:
         reason = "lost"
     elif row["verdict"] is not None and row["verdict"]["action"] == "halt" and member.state == "Halted":
         reason = f"stuck:{row['verdict']['rule']}"

@@ -16,19 +16,19 @@ from agents.tools.calls import Outcome
 def permit(member: Member, turn: Turn, now: float) -> bool:
     """Policies decide about the call in turn; a person about what they leave open."""
     if member.state == "AwaitingPermission":
-        _decided(member, turn)
-    elif member.state == "StreamingResponse" and member.at.met is None and (step := member.step) and step["do"] in JUDGED:
-        _judge(member, turn, step)
+        _follow_decision(member, turn)
+    elif member.state == "StreamingResponse" and member.position.met is None and (step := member.step) and step["do"] in JUDGED:
+        _follow_policies(member, turn, step)
     return member.agent["state"] == "CONTINUE"
 
 
-def _judge(member: Member, turn: Turn, step: Step) -> None:
-    act = member.act()
-    judgement = member.judged(act)
+def _follow_policies(member: Member, turn: Turn, step: Step) -> None:
+    act = member.next_act
+    judgement = member.gate.judge(act)
     if judgement.decision == "deny":
-        _refused(member, turn, "tool_denied", act, f"denied by policy: {judgement.note or act.tool}")
-    elif (judgement.decision == "ask" and not member.crew.covers(judgement.critical, act)) or step.get("confirm"):
-        title = f"{member.crew.scene.title}: {judgement.note or 'may it call ' + act.tool + '?'}"
+        _refuse(member, turn, "tool_denied", act, f"denied by policy: {judgement.note or act.tool}")
+    elif (judgement.decision == "ask" and not member.gate.covers(act, judgement.critical)) or step.get("confirm"):
+        title = f"{member.assignment.title}: {judgement.note or 'may it call ' + act.tool + '?'}"
         member.move(turn, "tool_asks", reason=judgement.note)
         member.ask(turn, "tool", title, approvals.APPROVAL_S, action=act.action)
         member.wait(turn, "approval", approvals.APPROVAL_S, "waits for permission")
@@ -38,32 +38,33 @@ def _judge(member: Member, turn: Turn, step: Step) -> None:
         member.perform(turn, "tool_allowed", act)
 
 
-def _decided(member: Member, turn: Turn) -> None:
+def _follow_decision(member: Member, turn: Turn) -> None:
     """A person has decided about a call."""
     approval, member.approval = member.approval, None
     assert approval is not None
     action = approval["action"]
     act = member.act_of(action["tool"], action["arguments"])
     if approval["state"] != "approved":
-        said = f"refused by {approval['decided_by']}" + (f": {approval['reason']}" if approval["reason"] else "")
-        _refused(member, turn, "denied", act, said)
-    elif not approvals.intact(approval) or member.judged(act).decision == "deny":
-        _refused(member, turn, "denied", act, "what was approved is not what may be done")
+        why = f"refused by {approval['decided_by']}" + (f": {approval['reason']}" if approval["reason"] else "")
+        _refuse(member, turn, "denied", act, why)
+    # Policies and paths may have changed since the person was asked, and an approver cannot allow what a policy denies.
+    elif not approvals.intact(approval) or member.gate.judge(act).decision == "deny":
+        _refuse(member, turn, "denied", act, "what was approved is not what may be done")
     elif not approval["edited"] and act.action != action:
-        _refused(member, turn, "denied", act, f"what was approved is not what would be done: the path leads to {act.place} now")
+        _refuse(member, turn, "denied", act, f"what was approved is not what would be done: the path leads to {act.place} now")
     else:
         member.perform(turn, "approved", act)
 
 
-def _refused(member: Member, turn: Turn, event: str, act: Act, why: str) -> None:
+def _refuse(member: Member, turn: Turn, event: str, act: Act, why: str) -> None:
     """A call that must not be made is a failed action, and goes back to whoever wanted it."""
-    known = call_row(act.tool, act.arguments, "", member.memory.settings)
-    ended = ended_fields({**known, "error": ""}, Outcome("failed", error_kind="denied"), why, turn.at)
-    row = member.note(turn, **{**known, **ended})
+    begun = call_row(act.tool, act.arguments, "", member.memory.settings)
+    ended = ended_fields({**begun, "error": ""}, Outcome("failed", error_kind="denied"), why, turn.at)
+    row = member.note(turn, **{**begun, **ended})
     if member.script.plain:  # the same call again would be refused again
-        member.said = Outcome("failed", error=why, error_kind="denied", reason="denied")
-    at = replace(member.at, met=False, error=why, tries=member.at.tries + 1)
-    member.move(turn, event, at, reason=why, add={"evidence": [row]})
+        member.last_outcome = Outcome("failed", error=why, error_kind="denied", reason="denied")
+    position = replace(member.position, met=False, error=why, tries=member.position.tries + 1)
+    member.move(turn, event, position, reason=why, add={"evidence": [row]})
 
 
 def perform(member: Member, turn: Turn, now: float) -> bool:
@@ -74,4 +75,4 @@ def perform(member: Member, turn: Turn, now: float) -> bool:
 def is_free(member: Member, act: Act) -> bool:
     """Whether a call needs nobody's leave."""
     step = member.step
-    return member.judged(act).decision == "allow" and step is not None and not step.get("confirm")
+    return member.gate.judge(act).decision == "allow" and step is not None and not step.get("confirm")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agents.clock import from_iso
-from agents.crews.script import Step
+from agents.crews.script import Script, Step
 from agents.gates.policies import target_of
 from agents.streams.tables import TABLES, Fields
 from agents.streams.turn import Turn
-
-if TYPE_CHECKING:
-    from agents.crews.member import Member
 
 FILES = 500
 TESTS = 200
@@ -24,95 +21,90 @@ STEP_NAME = 100
 
 
 class Phases:
-    """The phases of one agent; `now` is the one it works in."""
+    """The phases of one agent; `current` is the one it works in."""
 
-    def __init__(self, member: Member):
-        self._member = member
-        self.now: Fields | None = None
-        self._told = 0
+    def __init__(self, agent: int):
+        self._agent = agent
+        self.current: Fields | None = None
+        self._warnings = 0
 
-    # `_told`: how often the present phase has been said to take longer than expected.
+    # `_warnings`: how often it has been recorded that the present phase takes longer than expected.
 
     def load(self, rows: list[Fields]) -> None:
-        self.now = next((row for row in rows if row["ended_at"] is None), None)
-        if self.now is not None:
-            self._told = 2 if self._overdue(self.now) in self.now["blockers"] else 0
+        self.current = next((row for row in rows if row["ended_at"] is None), None)
+        if self.current is not None:
+            self._warnings = 2 if self._overdue_blocker(self.current) in self.current["blockers"] else 0
 
-    def start(self, turn: Turn) -> None:
-        """Begin the phase that the script stands in."""
-        member = self._member
-        phase = member.script.phases[member.at.phase]
+    def start(self, turn: Turn, script: Script, place: int) -> None:
+        """Begin the phase in this place of the script, counted from 0."""
+        phase = script.phases[place]
         fields = {
-            "id": turn.take(), "agent_id": member.agent["id"], "number": member.at.phase + 1, "total": member.script.total,
+            "id": turn.take(), "agent_id": self._agent, "number": place + 1, "total": script.total,
             "description": phase["description"], "expected_s": phase["expected_duration"], "started_at": turn.at,
         }  # fmt: skip
-        self.now, self._told = TABLES["phase"].whole(fields), 0
+        self.current, self._warnings = TABLES["phase"].whole(fields), 0
         turn.record("phase_started", number=fields["number"], add={"phase": [TABLES["phase"].told(fields)]})
 
     def complete(self, turn: Turn, *, ended_well: bool = True) -> None:
         """End the present phase: success when its tests passed last and nothing blocked it."""
-        if self.now is None:
+        if self.current is None:
             return
-        tests_pass = all(test["passed"] for test in self.now["tests"])
-        outcome = "success" if ended_well and tests_pass and not self.now["blockers"] else "completed_with_issues"
+        tests_pass = all(test["passed"] for test in self.current["tests"])
+        outcome = "success" if ended_well and tests_pass and not self.current["blockers"] else "completed_with_issues"
         self._set(turn, "phase_ended", ended_at=turn.at, outcome=outcome)
-        self.now = None
+        self.current = None
 
-    def changed(self, turn: Turn, row: Fields) -> None:
+    def note_call(self, turn: Turn, row: Fields) -> None:
         """What a call that has ended means for the present phase: a file changed, a test run."""
-        if self.now is None:
+        if self.current is None:
             return
         fields: Fields = {}
-        path, files = row["target"], self.now["files_changed"]
+        path, files = row["target"], self.current["files_changed"]
         if row["before"] is not None and row["before"] != row["outcome"] and path not in files and len(files) < FILES:
             fields["files_changed"] = [*files, path]
         if row["kind"] == "test":
             name = path[:TEXT]
-            others = [test for test in self.now["tests"] if test["name"] != name][: TESTS - 1]
+            others = [test for test in self.current["tests"] if test["name"] != name][: TESTS - 1]
             fields["tests"] = [*others, {"name": name, "passed": bool(row["success"])}]
         if fields:
             self._set(turn, "phase_changed", **fields)
 
-    def blocked_by_step(self, turn: Turn, why: str) -> None:
-        """The step in turn stands in the phase's way; the blocker says which that is."""
-        member = self._member
-        step = member.step
-        if self.now is not None:
-            self.blocked(turn, why if step is None else f"step {member.at.step + 1} ({_name_of(step)}): {why}")
+    def block_by_step(self, turn: Turn, place: int, step: Step | None, why: str) -> None:
+        """The step in this place of the phase stands in its way; the blocker says which step that is."""
+        if self.current is not None:
+            self.block(turn, why if step is None else f"step {place + 1} ({_describe_step(step)}): {why}")
 
-    def blocked(self, turn: Turn, why: str) -> None:
-        if self.now is not None and len(self.now["blockers"]) < BLOCKERS:
-            self._set(turn, "phase_blocked", blockers=[*self.now["blockers"], why[:TEXT]])
+    def block(self, turn: Turn, why: str) -> None:
+        if self.current is not None and len(self.current["blockers"]) < BLOCKERS:
+            self._set(turn, "phase_blocked", blockers=[*self.current["blockers"], why[:TEXT]])
 
     def look(self, turn: Turn, now: float) -> None:
         """Past its expected duration: an event; past twice that: a blocker. It is never ended for it."""
-        at = self._due()
-        if self.now is None or at is None or now < at:
+        due = self.wake_at()
+        if self.current is None or due is None or now < due:
             return
-        self._told += 1
-        turn.record("phase_overdue", agent_id=self._member.agent["id"], number=self.now["number"], factor=self._told)
-        if self._told == 2:
-            self.blocked(turn, self._overdue(self.now))
+        self._warnings += 1
+        turn.record("phase_overdue", agent_id=self._agent, number=self.current["number"], factor=self._warnings)
+        if self._warnings == 2:
+            self.block(turn, self._overdue_blocker(self.current))
 
     @staticmethod
-    def _overdue(phase: Fields) -> str:
+    def _overdue_blocker(phase: Fields) -> str:
         return f"it takes more than twice the expected {phase['expected_s'] or 0:g} s"
 
-    def _due(self) -> float | None:
-        if self.now is None or not self.now["expected_s"] or self._told >= 2:
-            return None
-        return from_iso(self.now["started_at"]) + (self._told + 1) * self.now["expected_s"]
-
     def wake_at(self) -> float | None:
-        return self._due()
+        """When the present phase has to be looked at."""
+        if self.current is None or not self.current["expected_s"] or self._warnings >= 2:
+            return None
+        return from_iso(self.current["started_at"]) + (self._warnings + 1) * self.current["expected_s"]
 
     def _set(self, turn: Turn, event: str, **fields: Any) -> None:
-        assert self.now is not None
-        turn.record(event, number=self.now["number"], set={"phase": {str(self.now["id"]): fields}})
-        self.now.update(fields)
+        assert self.current is not None
+        turn.record(event, number=self.current["number"], set={"phase": {str(self.current["id"]): fields}})
+        self.current.update(fields)
 
 
-def _name_of(step: Step) -> str:
+def _describe_step(step: Step) -> str:
     """What a step does, in few words: `command make test`, `delegate reviewer`."""
     if step["do"] == "call":
         return f"{step['tool']} {target_of(step['tool'], step['arguments'])}"[:STEP_NAME]

@@ -25,7 +25,7 @@ def recover(member: Member, turn: Turn, now: float) -> bool:
     if member.memory.verdict is not None and member.memory.verdict.action == "halt":
         member.halt(turn, member.memory.verdict)
         return True
-    if member.at.fault == STUCK:
+    if member.position.fault == STUCK:
         _steer(member, turn)
         return True
     step = member.step
@@ -33,64 +33,63 @@ def recover(member: Member, turn: Turn, now: float) -> bool:
     if member.script.plain:  # the task's own attempts and `on_lost` decide
         return _give_up(member, turn)
     own = step.get("tries", 1) > 1 or step.get("on_failure") == "continue"
-    detour = bool(step.get("recover")) and member.at.detour < 0
-    way = way_out(member.at.fault, member.at.faults, on_lost=_on_lost(member), detour=detour, own=own)
+    detour = bool(step.get("recover")) and member.position.detour < 0
+    on_lost = member.assignment.on_lost
+    if member.gate.asks and on_lost == "retry":  # what a person has let through at the gate is not repeated without asking
+        on_lost = "ask"
+    way = way_out(member.position.fault, member.position.faults, on_lost=on_lost, detour=detour, own=own)
     return WAYS[way](member, turn)
-
-
-def _on_lost(member: Member) -> str:
-    """What a person has let through at the task's gate is not repeated without asking."""
-    scene = member.crew.scene
-    return "ask" if scene.gate and scene.on_lost == "retry" else scene.on_lost
 
 
 def _steer(member: Member, turn: Turn) -> bool:
     """Told what it did, the agent goes on: with the next step, or the detour this one names, or as before."""
-    said = member.memory.verdict.sentence if member.memory.verdict else member.at.error
+    why = member.memory.verdict.sentence if member.memory.verdict else member.position.error
     member.memory.verdict = None
-    nudge = member.note(turn, kind="nudge", success=True, arguments={"text": said})
-    if member.at.met:
-        member.move(turn, "check", replace(member.at, fault=""), reason=said, add={"evidence": [nudge]})
+    nudge = member.note(turn, kind="nudge", success=True, arguments={"text": why})
+    if member.position.met:
+        member.move(turn, "check", replace(member.position, fault=""), reason=why, add={"evidence": [nudge]})
     else:
-        at = replace(member.script.steered(member.at), fault="", met=None)
-        member.move(turn, "steer", at, reason=said, add={"evidence": [nudge]})
+        position = replace(member.script.steer(member.position), fault="", met=None)
+        member.move(turn, "steer", position, reason=why, add={"evidence": [nudge]})
     return True
 
 
 def _retry(member: Member, turn: Turn, stretch: float = 1.0) -> bool:
     """The same call again. What was allowed by a person was allowed once, and is asked for anew."""
     member.memory.verdict = None
-    at = replace(member.at, met=None, fault="", waits="", stretch=member.at.stretch * stretch)
-    act = member.act()
+    position = replace(member.position, met=None, fault="", waits="", stretch=member.position.stretch * stretch)
+    act = member.next_act
     if is_free(member, act):
-        member.perform(turn, "retry", act, at)
+        member.perform(turn, "retry", act, position)
     else:
-        member.move(turn, "steer", at, reason="asks again")
+        member.move(turn, "steer", position, reason="asks again")
     return True
 
 
-def _longer(member: Member, turn: Turn) -> bool:
+def _retry_longer(member: Member, turn: Turn) -> bool:
     return _retry(member, turn, STRETCH)
 
 
 def _wait_first(member: Member, turn: Turn) -> bool:
-    if member.at.waits == "over":
+    """The same call again after a pause, which is longer after each fault."""
+    if member.position.waits == "over":
         return _retry(member, turn)
-    seconds = pause(member.at.faults, member.agent["id"], FIRST_S, LONGEST_S)
-    member.wait(turn, "time", seconds, f"tries again in {seconds:.1f} s after {member.at.fault}")
+    seconds = pause(member.position.faults, member.agent["id"], FIRST_S, LONGEST_S)
+    member.wait(turn, "time", seconds, f"tries again in {seconds:.1f} s after {member.position.fault}")
     return False
 
 
 def _check(member: Member, turn: Turn) -> bool:
-    member.move(turn, "check", replace(member.at, fault=""))
+    """The step has an answer of its own to a failure."""
+    member.move(turn, "check", replace(member.position, fault=""))
     return True
 
 
 def _give_up(member: Member, turn: Turn) -> bool:
-    if member.at.fault == "lost" and not member.script.plain:  # `on_lost` has ruled out another attempt as well
-        member.said = Outcome("lost", error=member.at.error, error_kind="lost", reason="lost")
-    at = replace(member.at, met=False, done=True)
-    member.move(turn, "give_up", at, reason=f"{member.at.fault}: {member.at.error}")
+    if member.position.fault == "lost" and not member.script.plain:  # `on_lost` has ruled out another attempt as well
+        member.last_outcome = Outcome("lost", error=member.position.error, error_kind="lost", reason="lost")
+    position = replace(member.position, met=False, done=True)
+    member.move(turn, "give_up", position, reason=f"{member.position.fault}: {member.position.error}")
     return True
 
 
@@ -98,23 +97,23 @@ def _ask_a_person(member: Member, turn: Turn) -> bool:
     """Something is missing, or must not be touched, or nobody knows how it ended: somebody may know better."""
     approval, member.approval = member.approval, None
     if approval is None:
-        title = f"{member.crew.scene.title}: {member.at.error}"
-        lost = member.at.fault == "lost"
-        seconds = None if lost else approvals.WAIT_S
+        title = f"{member.assignment.title}: {member.position.error}"
+        # Nobody can say how soon a person finds out what became of a lost call, so that question does not expire.
+        seconds = None if member.position.fault == "lost" else approvals.WAIT_S
         member.ask(turn, "question", title, seconds, options=(AGAIN, SKIP, GIVE_UP))
         member.wait(turn, "approval", seconds, "asks what to do now")
         return False
-    said = approval["answer"] if approval["state"] == "approved" else GIVE_UP
-    if said == AGAIN:
+    choice = approval["answer"] if approval["state"] == "approved" else GIVE_UP
+    if choice == AGAIN:
         return _retry(member, turn)
-    if said == SKIP:
-        member.phases.blocked_by_step(turn, member.at.error)
-        member.move(turn, "check", replace(member.at, met=True, fault="", error=""))
+    if choice == SKIP:
+        member.block_phase(turn, member.position.error)
+        member.move(turn, "check", replace(member.position, met=True, fault="", error=""))
         return True
     return _give_up(member, turn)
 
 
 WAYS: dict[str, Callable[[Member, Turn], bool]] = {
-    "retry": _retry, "wait": _wait_first, "longer": _longer, "steer": _steer, "ask": _ask_a_person, "check": _check,
+    "retry": _retry, "wait": _wait_first, "longer": _retry_longer, "steer": _steer, "ask": _ask_a_person, "check": _check,
     "give_up": _give_up,
 }  # fmt: skip

@@ -64,91 +64,79 @@ class Script:
         self.phases, self._holds, self.plain = phases, holds, plain
         self.total = len(phases) if len(phases) > 1 or phases[0]["description"] else 0
 
-    def pass_over(self, at: Position, blackboard: Mapping[str, Any]) -> Position:
+    def pass_over(self, position: Position, blackboard: Mapping[str, Any]) -> Position:
         """Past the steps whose `if` is false; one that cannot be decided has failed, and is not tried."""
-        while at.met is None and at.detour < 0 and (step := self.step(at)) is not None:
+        while position.met is None and position.detour < 0 and (step := self.step(position)) is not None:
             try:
-                if not step["if"] or at.tries or self._holds(step["if"], blackboard):
+                if not step["if"] or position.tries or self._holds(step["if"], blackboard):
                     break
             except AgentsError as error:
                 wrong = f"whether the step is wanted cannot be said: {error}"
-                return replace(at, met=False, tries=step.get("tries", 1), error=wrong)
-            at = self._onward(at)
-        return at
+                return replace(position, met=False, tries=step.get("tries", 1), error=wrong)
+            position = Position(phase=position.phase, step=position.step + 1)
+        return position
 
-    def step(self, at: Position) -> Step | None:
+    def step(self, position: Position) -> Step | None:
         """The step in turn; None when the phase has no more."""
-        if at.phase >= len(self.phases):
+        if position.phase >= len(self.phases):
             return None
-        steps = self.phases[at.phase]["steps"]
-        if at.step >= len(steps):
+        steps = self.phases[position.phase]["steps"]
+        if position.step >= len(steps):
             return None
-        step = steps[at.step]
-        return step["recover"][at.detour] if at.detour >= 0 else step
+        step = steps[position.step]
+        return step["recover"][position.detour] if position.detour >= 0 else step
 
-    def course(self, at: Position) -> tuple[Course, Position]:
+    def choose_course(self, position: Position) -> tuple[Course, Position]:
         """What follows from how the last action ended, and where the agent stands then."""
-        if at.detour >= 0:
-            return "again", self._along(at)
-        step = self.step(at)
-        if step is None or at.met is None:
-            return self._further(replace(at, met=None))
-        if at.met:
-            return self._further(self._onward(at))
-        if at.tries < step.get("tries", 1):
-            return "again", replace(at, met=None)
-        if step.get("on_failure") == "continue":
-            return self._further(self._onward(at))
-        return "failed", replace(at, done=True)
+        if position.detour >= 0:
+            steps = self.phases[position.phase]["steps"][position.step]["recover"]
+            if position.detour + 1 < len(steps):
+                return "again", replace(position, met=None, detour=position.detour + 1)
+            # The detour is over, and the step itself begins anew.
+            return "again", replace(position, met=None, detour=-1, tries=0)
+        step = self.step(position)
+        if step is None or position.met is None:
+            return self._go_further(replace(position, met=None))
+        if not position.met and position.tries < step.get("tries", 1):
+            return "again", replace(position, met=None)
+        if not position.met and step.get("on_failure") != "continue":
+            return "failed", replace(position, done=True)
+        return self._go_further(Position(phase=position.phase, step=position.step + 1))
 
-    def _along(self, at: Position) -> Position:
-        """The next call of a detour, or back to the step itself, which begins anew."""
-        steps = self.phases[at.phase]["steps"][at.step]["recover"]
-        last = at.detour + 1 >= len(steps)
-        return replace(at, met=None, detour=-1 if last else at.detour + 1, tries=0 if last else at.tries)
-
-    def _onward(self, at: Position) -> Position:
-        return Position(phase=at.phase, step=at.step + 1)
-
-    def _further(self, at: Position) -> tuple[Course, Position]:
-        if self.step(at) is not None:
-            return "next", at
+    def _go_further(self, position: Position) -> tuple[Course, Position]:
+        if self.step(position) is not None:
+            return "next", position
         if self.total:
-            return "phase_done", at
-        return "done", replace(at, done=True)
+            return "phase_done", position
+        return "done", replace(position, done=True)
 
-    def next_phase(self, at: Position) -> Position | None:
+    def next_phase(self, position: Position) -> Position | None:
         """The beginning of the next phase; None after the last."""
-        return Position(phase=at.phase + 1) if at.phase + 1 < len(self.phases) else None
+        return Position(phase=position.phase + 1) if position.phase + 1 < len(self.phases) else None
 
-    def steered(self, at: Position) -> Position:
+    def steer(self, position: Position) -> Position:
         """Told that it is stuck, the agent takes the step's detour if there is one; it knows nothing else to do."""
-        step = self.step(at)
-        detour = 0 if at.detour < 0 and step is not None and step.get("recover") else -1
-        return replace(at, detour=detour, met=None)
+        step = self.step(position)
+        detour = 0 if position.detour < 0 and step is not None and step.get("recover") else -1
+        return replace(position, detour=detour, met=None)
 
-    def shortfall(self, step: Step, outcome: Any) -> str:
+    def find_shortfall(self, step: Step, outcome: Any) -> str:
         """What is missing from a call's outcome, by its `expect`; empty when nothing is."""
         expect: Mapping[str, Any] = step.get("expect") or {}
-        wrong = _ending(expect, outcome)
-        if wrong:
-            return wrong
+        # An exit code that is expected is the whole of how it has to end: 1 may be what is wanted.
+        if "exit_code" in expect:
+            if outcome.exit_code != expect["exit_code"]:
+                return outcome.error or f"exit code {outcome.exit_code}, not {expect['exit_code']}"
+        elif expect.get("fails"):
+            if outcome.outcome == "completed":
+                return "it went well, and should have failed"
+        elif outcome.outcome != "completed":
+            return outcome.error or outcome.outcome
         if "contains" in expect and expect["contains"] not in outcome.text and expect["contains"] not in str(outcome.result):
             return f"its output does not contain {expect['contains']!r}"
         if "result" in expect and not self._holds(expect["result"], outcome.result):
             return f"its result is not as expected: {expect['result']}"
         return ""
-
-
-def _ending(expect: Mapping[str, Any], outcome: Any) -> str:
-    """How the call had to end: well, or with an exit code, or badly."""
-    if "exit_code" in expect:
-        if outcome.exit_code == expect["exit_code"]:
-            return ""
-        return outcome.error or f"exit code {outcome.exit_code}, not {expect['exit_code']}"
-    if expect.get("fails"):
-        return "it went well, and should have failed" if outcome.outcome == "completed" else ""
-    return "" if outcome.outcome == "completed" else outcome.error or outcome.outcome
 
 
 def call_of(step: Step) -> tuple[str, Mapping[str, Any]]:

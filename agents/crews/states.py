@@ -31,35 +31,31 @@ def go_on(member: Member, turn: Turn, now: float) -> None:
     """CONTINUE: the task's gate first, then one step after the other through the four processing phases."""
     if not member.loop:
         member.begin(turn)
-    if member.crew.gate_is_shut(member):
+    if member.waits_at_gate:
         _ask_for_the_task(member, turn)
-    elif member.at.done and member.state == "Idle":
-        _end(member, turn)
-    elif _has_made_a_step(member, turn, now) and member.agent["state"] == "CONTINUE":
-        member.become(turn, "step")
-
-
-def _has_made_a_step(member: Member, turn: Turn, now: float) -> bool:
-    """Through the pipe of the platform; False where something has to be waited for."""
-    phases = PIPES[member.agent["platform"]].values()
-    return all(strategy(member, turn, now) for phase in phases for strategy in phase)
+    elif member.position.done and member.state == "Idle":
+        if member.position.met is False:
+            member.become(turn, "fail", reason=member.position.error)
+        else:
+            member.become(turn, "finish")
+    else:
+        pipe = PIPES[member.agent["platform"]].values()
+        moved = all(strategy(member, turn, now) for phase in pipe for strategy in phase)
+        # The last strategy may have ended the agent, or have it wait.
+        if moved and member.agent["state"] == "CONTINUE":
+            member.become(turn, "step")
 
 
 def _ask_for_the_task(member: Member, turn: Turn) -> None:
     """Look first, so that whoever is asked sees what it is about."""
-    if member.said is None and member.judged(member.act_of("observe", {})).decision == "allow":
+    look = member.last_outcome
+    if look is None and member.gate.judge(member.act_of("observe", {})).decision == "allow":
         member.observe(turn)
         return
-    crew, observed = member.crew, None if member.said is None else member.said.result
-    member.ask(turn, "task", crew.scene.title, approvals.APPROVAL_S, action=crew.whole_action(), observed=observed)
+    assignment, observed = member.assignment, None if look is None else look.result
+    action = member.next_act.action if assignment.plain else {"phases": list(assignment.script)}
+    member.ask(turn, "task", assignment.title, approvals.APPROVAL_S, action=action, observed=observed)
     member.become(turn, "ask", reason="waits for a person")
-
-
-def _end(member: Member, turn: Turn) -> None:
-    if member.at.met is False:
-        member.become(turn, "fail", reason=member.at.error)
-    else:
-        member.become(turn, "finish")
 
 
 def look(member: Member, turn: Turn, now: float) -> None:
@@ -78,86 +74,82 @@ def look(member: Member, turn: Turn, now: float) -> None:
         member.become(turn, "error", reason=f"capture failed: {wrong}", also=also)
         return
     step = member.step
-    if member.crew.gate_is_shut(member) or step is None or step["do"] != "observe":
+    if member.waits_at_gate or step is None or step["do"] != "observe":
         member.become(turn, "captured", also=also)
         return
-    wrong = _saved(member, turn, step, outcome.result)
-    at = replace(member.at, met=not wrong, tries=member.at.tries + 1, error=wrong)
-    member.become(turn, "captured", at, also=also)
+    wrong = _save(member, turn, step, outcome.result)
+    position = replace(member.position, met=not wrong, tries=member.position.tries + 1, error=wrong)
+    member.become(turn, "captured", position, also=also)
 
 
 def pend(member: Member, turn: Turn, now: float) -> None:
     """PENDING: until the time, the answer or the child is there; then the agent needs its slot back."""
-    WAITS[member.at.waits](member, turn, now)
+    WAITS[member.position.waits](member, turn, now)
 
 
-def _for_time(member: Member, turn: Turn, now: float) -> None:
-    if member.at.until is not None and now >= member.at.until and member.crew.has_slot():
-        at = replace(member.at, waits="over", until=None)
+def _wait_for_time(member: Member, turn: Turn, now: float) -> None:
+    if member.position.until is not None and now >= member.position.until and member.claim_slot():
+        position = replace(member.position, waits="over", until=None)
         step = member.step
         if member.state == "StreamingResponse" and step is not None and step["do"] == "wait":
-            at = replace(at, met=True)
-        member.become(turn, "received", at)
+            position = replace(position, met=True)
+        member.become(turn, "received", position)
 
 
-def _for_answer(member: Member, turn: Turn, now: float) -> None:
+def _wait_for_answer(member: Member, turn: Turn, now: float) -> None:
     approval = member.approval
     assert approval is not None
     if approval["state"] == "waiting":
         if approvals.expired(approval, now):
-            _too_late(member, turn)
+            approvals.expire(turn, approval)
+            why = f"nobody answered in time: {approval['title']}"
+            if member.state == "AwaitingPermission":
+                member.last_outcome = Outcome("failed", error=why, error_kind="denied", reason="expired")
+                member.move(turn, "expired", reason="nobody decided")
+            member.become(turn, "timeout", reason=why)
         return
-    if not member.crew.has_slot():
+    # An approval is used once, and not before the agent can do what it is for.
+    if not member.claim_slot():
         return
     approvals.use(turn, approval)
     well = approval["state"] == APPROVED
-    at = replace(member.at, waits="", until=None)
+    position = replace(member.position, waits="", until=None)
     step = member.step
     if member.state == "StreamingResponse" and step is not None:  # the step itself was the question
         member.approval = None
-        wrong = _saved(member, turn, step, approval["answer"]) if well else approval["reason"] or "refused"
-        at = replace(at, met=not wrong, tries=at.tries + 1, error=wrong)
-    member.become(turn, "received" if well else "failed", at, reason=approval["reason"])
+        wrong = _save(member, turn, step, approval["answer"]) if well else approval["reason"] or "refused"
+        position = replace(position, met=not wrong, tries=position.tries + 1, error=wrong)
+    member.become(turn, "received" if well else "failed", position, reason=approval["reason"])
     if approval["kind"] != "callback":
         row = member.note(turn, kind="user", success=True, arguments={"said": approval["answer"]})
         turn.record("window_began", agent_id=member.agent["id"], add={"evidence": [row]})
 
 
-def _too_late(member: Member, turn: Turn) -> None:
-    assert member.approval is not None
-    approvals.expire(turn, member.approval)
-    why = f"nobody answered in time: {member.approval['title']}"
-    if member.state == "AwaitingPermission":
-        member.said = Outcome("failed", error=why, error_kind="denied", reason="expired")
-        member.move(turn, "expired", reason="nobody decided")
-    member.become(turn, "timeout", reason=why)
-
-
-def _for_child(member: Member, turn: Turn, now: float) -> None:
+def _wait_for_child(member: Member, turn: Turn, now: float) -> None:
     """The app agent has ended, however it ended: its host takes over again."""
-    child, step = member.crew.returned, member.step
-    if child is None or step is None or not member.crew.has_slot():
+    outcome, step = member.child_outcome, member.step
+    if outcome is None or step is None or not member.claim_slot():
         return
-    member.crew.returned = None
-    wrong = child.error or child.outcome
-    if child.outcome == "completed":
-        wrong = _saved(member, turn, step, child.result)
+    member.child_outcome = None
+    wrong = outcome.error or outcome.outcome
+    if outcome.outcome == "completed":
+        wrong = _save(member, turn, step, outcome.result)
     elif step["on_failure"] == "fail":  # why it ended says whether another attempt makes sense
-        member.said = child
-    at = replace(member.at, waits="", met=not wrong, tries=member.at.tries + 1, error=wrong)
-    member.become(turn, "received", at, reason=wrong)
+        member.last_outcome = outcome
+    position = replace(member.position, waits="", met=not wrong, tries=member.position.tries + 1, error=wrong)
+    member.become(turn, "received", position, reason=wrong)
 
 
-def _saved(member: Member, turn: Turn, step: Step, value: Any) -> str:
+def _save(member: Member, turn: Turn, step: Step, value: Any) -> str:
     """Put what came where the step says; why that is not possible, empty when it is."""
     try:
-        member.crew.save(turn, step["save"], value)
+        member.blackboard.save(turn, step["save"], value)
     except AgentsError as error:
         return str(error)
     return ""
 
 
-WAITS: dict[str, State] = {"time": _for_time, "approval": _for_answer, "child": _for_child}
+WAITS: dict[str, State] = {"time": _wait_for_time, "approval": _wait_for_answer, "child": _wait_for_child}
 
 
 def confirm(member: Member, turn: Turn, now: float) -> None:
@@ -170,13 +162,13 @@ def confirm(member: Member, turn: Turn, now: float) -> None:
             _refuse(member, turn, "expired", "nobody decided in time")
     elif approval["state"] != APPROVED:
         approvals.use(turn, approval)
-        said = f": {approval['reason']}" if approval["reason"] else ""
-        _refuse(member, turn, "rejected", f"rejected by {approval['decided_by']}{said}", by=approval["decided_by"])
-    elif member.crew.has_slot():
+        why = f"rejected by {approval['decided_by']}" + (f": {approval['reason']}" if approval["reason"] else "")
+        _refuse(member, turn, "rejected", why, by=approval["decided_by"])
+    elif member.claim_slot():
         approvals.use(turn, approval)
         member.approval = None
         if approvals.intact(approval):
-            member.crew.open_gate(member, approval)
+            member.pass_gate(approval)
             member.become(turn, "approved", by=approval["decided_by"])
         else:
             member.become(turn, "error", reason="what was approved is not what was asked for")
@@ -184,7 +176,7 @@ def confirm(member: Member, turn: Turn, now: float) -> None:
 
 def _refuse(member: Member, turn: Turn, event: str, why: str, by: str = "") -> None:
     """Without the approval the task cannot be done, and is not tried again."""
-    member.said = Outcome("failed", error=why, error_kind="denied", reason=event)
+    member.last_outcome = Outcome("failed", error=why, error_kind="denied", reason=event)
     member.become(turn, event, reason=why, by=by)
 
 

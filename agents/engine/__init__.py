@@ -1,11 +1,21 @@
 """The engine: runners that own sessions by leases, drive their machines in one loop and record in groups.
 
-registry   what drives an interaction (constellations registers itself)
-tools      what a body of work can be: plain functions and coroutines
-outcomes   the file that survives a killed runner
-leases     who owns which session; who is dead
-journal    group commit
-drive      one session in a runner's memory
-sessions   all sessions of a runner: turns, commits, bodies, readings
-runner     the loop, its leases, its end
+It may import gates, tools, access, streams, devices and models, and knows no graph: constellations register themselves in
+`work`. Jobs enter by `runner`, services by `summon`, and whoever works on interactions by `work`.
+
+requests     what a command means for an actor, before it is written
+work         what drives an interaction, and what it is told of its session
+summon       asking the queue for a runner
+leases       who owns which session; who is dead
+outcomes     the file that survives a killed runner
+journal      group commit
+known        what was read of a session
+ended        ends of calls, until what follows from them is durable
+numbers      row numbers kept ahead
+pending      what is decided and not yet written
+actor        commands, the order of interactions
+drive        one session in a runner's memory, of the five before
+readings     what is read in threads, beside the loop
+sessions     all sessions of a runner: turns, commits, bodies
+runner       the loop, its leases, its end
 """

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.conf import settings
 
 from agents.clock import from_iso
-from agents.engine.work import handler
+from agents.engine.known import Known
+from agents.engine.work import InHand, OwnedSession, Work, handler
 from agents.machines import ACTOR
 from agents.streams.tables import Fields
 from agents.streams.turn import Turn
-
-if TYPE_CHECKING:
-    from agents.engine.drive import Drive
-    from agents.engine.work import Work
 
 DECISIONS_A_TURN = 64
 
 
 class ActorPart:
-    """Decides everything about the live actor of one drive."""
+    """Decides everything about the live actor of one session: what is `known` of it, and what it has in hand."""
 
-    def __init__(self, drive: Drive):
-        self.drive = drive
+    def __init__(self, session: OwnedSession, known: Known, hand: InHand):
+        self._session, self._known, self._hand = session, known, hand
 
     def row(self) -> Fields | None:
         """The live actor's row, if there is one."""
-        rows = self.drive.rows.get("actor", {}).values()
+        rows = self._known.rows.get("actor", {}).values()
         return next((row for row in rows if not ACTOR.is_terminal(row["state"])), None)
 
-    def decide(self, turn: Turn, now: float) -> bool:
-        """One turn: commands first, then the order of interactions, then the work itself."""
-        if self.drive.fault:
-            self._fault(turn, self.drive.fault)
-        for item in self.drive.inbox("queued"):
+    def decide(self, turn: Turn, now: float, fault: str) -> bool:
+        """One turn: commands first, then the order of interactions, then the work itself. `fault`: what broke here."""
+        if fault:
+            self._fault(turn, fault)
+        for item in self._known.inbox("queued"):
             if item["kind"] != "interaction":
                 COMMANDS.get(item["kind"], ActorPart._unknown)(self, turn, item)
         self._dispatch(turn)
@@ -45,17 +42,16 @@ class ActorPart:
 
     def _fault(self, turn: Turn, reason: str) -> None:
         """The actor itself is broken: it ends in Error, and what it worked on, or was about to, with it."""
-        queued = self.drive.inbox("queued")
+        queued = self._known.inbox("queued")
         actor = self.row() or (self._spawn(turn) if queued else None)
         held, asked = self._held_from(actor), self._queued()
-        interaction = self.drive.interaction() or (asked[0] if asked and not held else None)
-        self.drive.fault = ""
+        interaction = self._known.interaction() or (asked[0] if asked and not held else None)
         partial = self._partial()
-        if self.drive.work is not None:
-            self.drive.work.end(turn, "the agent broke")
+        if self._hand.work is not None:
+            self._hand.work.end(turn, "the agent broke")
         if interaction is not None:
             self._end_interaction(turn, interaction, "failed", reason)
-        for item in queued + self.drive.inbox("running"):
+        for item in queued + self._known.inbox("running"):
             if item["kind"] != "interaction":
                 self._set_inbox(turn, "command_done", item, state="refused", outcome="failed", ended_at=turn.at)
         if actor is not None:
@@ -81,23 +77,23 @@ class ActorPart:
 
     def wants_preparation(self) -> Fields | None:
         """The interaction to be prepared (in a thread) before a turn can begin it."""
-        if self.drive.work is not None:
-            item = self.drive.work.interaction
-            return item if self.drive.work.begins() and item["id"] not in self.drive.prepared else None
+        if self._hand.work is not None:
+            item = self._hand.work.interaction
+            return item if self._hand.work.begins() and item["id"] not in self._hand.prepared else None
         queued = self._queued()
         if not queued or self._is_held(queued):
             return None
-        return queued[0] if queued[0]["id"] not in self.drive.prepared else None
+        return queued[0] if queued[0]["id"] not in self._hand.prepared else None
 
     def _queued(self) -> list[Fields]:
         """The interactions that wait, oldest first."""
-        return [item for item in self.drive.inbox("queued") if item["kind"] == "interaction"]
+        return [item for item in self._known.inbox("queued") if item["kind"] == "interaction"]
 
     def _held_from(self, actor: Fields | None) -> int:
         """The request of the pause that holds back what was asked before it; 0 while none does."""
         if actor is None or not (actor["pausing"] or actor["state"] == "paused"):
             return 0
-        pauses = [item["id"] for item in self.drive.inbox("running") if item["kind"] == "pause"]
+        pauses = [item["id"] for item in self._known.inbox("running") if item["kind"] == "pause"]
         return max([actor["held_from"], *pauses])
 
     def _is_held(self, queued: list[Fields]) -> bool:
@@ -106,7 +102,7 @@ class ActorPart:
         return actor is not None and actor["state"] == "paused" and queued[-1]["id"] < self._held_from(actor)
 
     def _dispatch(self, turn: Turn) -> None:
-        actor, drive, queued = self.row(), self.drive, self._queued()
+        actor, queued = self.row(), self._queued()
         if not queued or self._is_held(queued):
             return
         if actor is None:
@@ -116,17 +112,17 @@ class ActorPart:
             if (work := self._open_work()) is not None:
                 self._move(turn, actor, "ProcessInteraction", reason="work left over")
                 work.resume(turn)
-        if actor["state"] == "idle" and drive.work is None and queued[0]["id"] in drive.prepared:
+        if actor["state"] == "idle" and self._hand.work is None and queued[0]["id"] in self._hand.prepared:
             self._begin(turn, actor, queued[0])
 
     def _spawn(self, turn: Turn) -> Fields:
         """A fresh incarnation; what ended stays in the session's history."""
-        epoch = max((row["epoch"] for row in self.drive.rows["actor"].values()), default=0) + 1
+        epoch = max((row["epoch"] for row in self._known.rows["actor"].values()), default=0) + 1
         row = {
-            "id": turn.take(), "session_id": self.drive.stream, "epoch": epoch, "state": ACTOR.initial, "reason": "",
+            "id": turn.take(), "session_id": self._session.stream, "epoch": epoch, "state": ACTOR.initial, "reason": "",
             "pausing": False, "held_from": 0, "created_at": turn.at, "entered_at": turn.at, "active_at": turn.at,
         }  # fmt: skip
-        self.drive.rows["actor"] = {str(row["id"]): row}
+        self._known.rows["actor"] = {str(row["id"]): row}
         turn.record("actor_created", add={"actor": [dict(row)]})
         self._move(turn, row, "Spawned")
         return row
@@ -134,16 +130,16 @@ class ActorPart:
     def _begin(self, turn: Turn, actor: Fields, item: Fields) -> None:
         self._move(turn, actor, "ProcessInteraction")
         self._set_inbox(turn, "interaction_started", item, state="running", started_at=turn.at)
-        self.drive.work = handler().open(self.drive, item)
-        self.drive.work.begin(turn, *self.drive.prepared.pop(item["id"]))
+        self._hand.work = handler().open(self._session, item)
+        self._hand.work.begin(turn, *self._hand.prepared.pop(item["id"]))
 
     def _work(self, turn: Turn, now: float) -> bool:
-        actor, work = self.row(), self.drive.work
+        actor, work = self.row(), self._hand.work
         if work is None or actor is None or actor["state"] != "running":
             return False
         if actor["pausing"]:
             return self._pausing(turn, actor)
-        prepared = self.drive.prepared.pop(work.interaction["id"], None) if work.begins() else None
+        prepared = self._hand.prepared.pop(work.interaction["id"], None) if work.begins() else None
         if prepared is not None:
             work.begin(turn, *prepared)
         more = work.decide(turn, now, DECISIONS_A_TURN)
@@ -152,7 +148,7 @@ class ActorPart:
         return more
 
     def _finish(self, turn: Turn, actor: Fields) -> None:
-        work = self.drive.work
+        work = self._hand.work
         assert work is not None
         outcome, result = work.answer()
         self._set_inbox(
@@ -162,11 +158,11 @@ class ActorPart:
 
     def settled(self) -> None:
         """What the last turn decided is durable: work that has finished is let go."""
-        if self.drive.work is not None and self.drive.work.interaction["state"] == "done":
-            self.drive.work = None
-            self.drive.outcomes.clear()
-        self.drive.rows["inbox"] = {
-            key: row for key, row in self.drive.rows["inbox"].items() if row["state"] in ("queued", "running")
+        if self._hand.work is not None and self._hand.work.interaction["state"] == "done":
+            self._hand.work = None
+            self._session.outcomes.clear()
+        self._known.rows["inbox"] = {
+            key: row for key, row in self._known.rows["inbox"].items() if row["state"] in ("queued", "running")
         }
 
     # --- commands
@@ -197,17 +193,17 @@ class ActorPart:
             turn.record("actor_pausing", by=item["by"], set={"actor": {str(actor["id"]): {"pausing": True}}})
             actor["pausing"] = True
             self._set_inbox(turn, "command_started", item, state="running", started_at=turn.at)
-            if immediate and self.drive.work is not None:
+            if immediate and self._hand.work is not None:
                 self._tell_cut_off(turn, item, _reason(item) or "paused", self._partial())
-                for key in self.drive.work.running():
-                    self.drive.interrupt(key)
+                for key in self._hand.work.running():
+                    self._session.interrupt(key)
 
     def _pausing(self, turn: Turn, actor: Fields) -> bool:
         """A cooperative pause: what runs ends, nothing new starts, then the actor is paused."""
-        assert self.drive.work is not None
-        if not self.drive.work.pause(turn):
+        assert self._hand.work is not None
+        if not self._hand.work.pause(turn):
             return False
-        items = [item for item in self.drive.inbox("running") if item["kind"] == "pause"]
+        items = [item for item in self._known.inbox("running") if item["kind"] == "pause"]
         first = items[0] if items else None
         reason, by = (_reason(first), first["by"]) if first else ("", "")
         self._move(turn, actor, "Pause", reason=reason, by=by, pausing=False, held_from=self._held_from(actor))
@@ -226,7 +222,7 @@ class ActorPart:
         elif actor is not None and actor["pausing"]:
             turn.record("actor_resumed", by=item["by"], set={"actor": {str(actor["id"]): {"pausing": False}}})
             actor["pausing"] = False
-            for waiting in self.drive.inbox("running"):
+            for waiting in self._known.inbox("running"):
                 if waiting["kind"] == "pause":
                     self._done(turn, waiting, changed=False)
             self._done(turn, item)
@@ -243,7 +239,7 @@ class ActorPart:
         if work is not None:
             work.end(turn, reason)
             self._end_interaction(turn, work.interaction, "cancelled", reason)
-        for waiting in self.drive.inbox("queued") + self.drive.inbox("running"):
+        for waiting in self._known.inbox("queued") + self._known.inbox("running"):
             if waiting is not item and waiting["id"] < item["id"]:
                 self._set_inbox(turn, "command_done", waiting, state="refused", outcome="cancelled", ended_at=turn.at)
         self._move(turn, actor, "Cancel", reason=reason, by=item["by"], pausing=False)
@@ -260,7 +256,7 @@ class ActorPart:
 
     def go_on(self, turn: Turn, item: Fields) -> None:
         """A person's word that what looks like a loop is none."""
-        work = self.drive.work
+        work = self._hand.work
         self._done(turn, item, changed=work is not None and work.go_on(turn, item))
 
     def stop(self, turn: Turn, item: Fields) -> None:
@@ -305,7 +301,7 @@ class ActorPart:
 
     def _open_work(self) -> Work | None:
         """The work in hand, unless an earlier command of the same turn has ended it."""
-        work = self.drive.work
+        work = self._hand.work
         return None if work is None or work.finished else work
 
     def _work_meant(self, item: Fields) -> Work | None:
@@ -320,7 +316,7 @@ class ActorPart:
     def shutdown(self, turn: Turn, item: Fields) -> None:
         """Changes no state: the lease goes back at the next step boundary and another runner goes on."""
         self._done(turn, item, changed=False)
-        self.drive.draining = True
+        self._session.draining = True
 
     def _done(self, turn: Turn, item: Fields, changed: bool = True) -> None:
         self._set_inbox(turn, "command_done", item, state="done", result={"changed": changed}, ended_at=turn.at)
@@ -341,7 +337,7 @@ class ActorPart:
 
     def _limit(self, actor: Fields) -> float | None:
         after = {"idle": settings.IDLE_S, "paused": settings.PAUSED_S}.get(actor["state"])
-        if after is None or (actor["state"] == "idle" and self.drive.inbox("queued")):
+        if after is None or (actor["state"] == "idle" and self._known.inbox("queued")):
             return None
         return max(from_iso(actor["active_at"]), from_iso(actor["entered_at"])) + after
 

@@ -32,6 +32,12 @@ class Surroundings:
             changed |= self._pressed()
         return changed
 
+    def note_slots(self, free: dict[int, int]) -> None:
+        """A commit has left so many slots free on these devices; the rows are read anew now and then."""
+        for device, slots in free.items():
+            row = self.devices[device]
+            row["used"] = row["max_concurrent"] - slots
+
     def _devices(self) -> bool:
         table, changed = TABLES["device"], False
         columns = (*table.columns, ("used", "int"), ("queued", "int"))

@@ -22,7 +22,7 @@ from agents.errors import AgentsError
 from agents.masks.values import mask_value
 from agents.streams.door import door
 from agents.streams.tables import Fields
-from agents.streams.turn import Batch, Draft
+from agents.streams.turn import Batch, PendingEvent
 
 Hook = Callable[[int, Fields], Any]
 NAMES = {"state_changed": "on_state_change", "stuck": "on_stuck", "progress": "on_progress"}
@@ -108,7 +108,7 @@ class Hooks:
             self._thread.join(CLOSE_S)
 
 
-def _told(draft: Draft) -> Iterator[tuple[str, Fields]]:
+def _told(draft: PendingEvent) -> Iterator[tuple[str, Fields]]:
     """The hook a draft is for, and what the hook is told."""
     if name := NAMES.get(draft.type):
         yield name, {key: value for key, value in draft.data.items() if key not in ("add", "set", "del")} | {"at": draft.at}

@@ -37,6 +37,10 @@ END_OLD = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %s
 PREPARE_AFTER = 3
 """Uses of a statement after which PostgreSQL keeps its plan."""
 
+ONE_PLAN = ("plan_cache_mode = force_generic_plan", "enable_seqscan = off", "jit = off")
+"""PostgreSQL would plan what takes an array anew each time, a sixth of a short commit. A plan that is kept must not be one for
+the few rows that there were at first, so that tables are never read from end to end; to that the second and third belong."""
+
 Again = Callable[[Batch], Batch | None]
 """Decides anew what a refused batch was about; None: there is nothing to record now."""
 
@@ -83,6 +87,8 @@ class Journal:
         if self._backend and self._backend[0] != raw.info.backend_pid:
             raw.execute(END_OLD, self._backend)
         raw.prepare_threshold = PREPARE_AFTER
+        for setting in ONE_PLAN:
+            raw.execute(f"SET {setting}")
         raw.execute(f"SET lock_timeout = {int(HELD_S * 1000)}")
         started = "SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
         self._backend = raw.execute(started).fetchone()

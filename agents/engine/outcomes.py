@@ -13,7 +13,7 @@ import orjson
 from agents.devices import host
 from agents.devices.processes import end_attempts
 from agents.engine.outputs import durable
-from agents.streams.outages import NO_ROOM
+from agents.faults import NO_ROOM
 from agents.tools.calls import Outcome
 
 ROTATE_BYTES = 4_000_000
@@ -87,6 +87,8 @@ def read(path: Path) -> dict[int, Outcome]:
         with contextlib.suppress(orjson.JSONDecodeError):
             entry: dict[str, Any] = orjson.loads(line)
             key = entry.pop("key")
+            if "said" in entry:  # a runner of the release before wrote the line
+                entry["digest"] = entry.pop("said")
             found[key] = Outcome(**entry)
     return found
 

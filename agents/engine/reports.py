@@ -47,10 +47,10 @@ class Reports:
         outcome.attempt = call.attempt
         outcome.printed, outcome.unwritten = self.outputs.end(call.attempt)
         drive = self._drives.get(call.session)
-        if drive is None or drive.work is None or (drive.is_new and outcome.outcome == "cancelled"):
+        if drive is None or drive.hand.work is None or (drive.is_new and outcome.outcome == "cancelled"):
             return  # cancelled, or begun under a lease that was lost: the end of its body changes nothing any more
         if outcome.printed > call.printed:
-            drive.note("output_ended", attempt_id=call.attempt, characters=outcome.printed)
+            drive.pending.note("output_ended", attempt_id=call.attempt, characters=outcome.printed)
         if outcome.outcome != "cancelled":  # an interrupted body's end is decided already, or it is lost
             outcome = self._outcomes.add(call.key, outcome)
         outcome.unwritten = None
@@ -70,7 +70,7 @@ class Reports:
             self._flush_at = asyncio.get_running_loop().time() + FLUSH_S
             self._wake()
         if self.outputs.add(call.attempt, text, call.printed) and call.session in self._drives:
-            self._drives[call.session].note("output_started", attempt_id=call.attempt)
+            self._drives[call.session].pending.note("output_started", attempt_id=call.attempt)
             self._ready[call.session] = None
         if self.outputs.waiting > WAITING_CHARACTERS:
             self._flush_at = 0.0
@@ -84,7 +84,7 @@ class Reports:
         """What was printed until a call's end is durable with what is recorded of that end."""
         drives = [self._drives[batch.stream] for batch in written]
         ended = {outcome.attempt for drive in drives for outcome in drive.outcomes.values()}
-        cut_off = self.bodies.attempts(key for drive in drives for key in drive.interrupting())
+        cut_off = self.bodies.attempts(key for drive in drives for key in drive.pending.interrupts)
         self.outputs.write(own_cursor, ended | cut_off)
 
     def recorded(self) -> None:

@@ -132,7 +132,8 @@ class Runner:
             return
         await self._chores()
         await self.sessions.turn()
-        for _ in range(PASSES if self.sessions.reading else 1):  # bodies and readings go on, however much there is to record
+        # Bodies and readings go on, however much there is to record.
+        for _ in range(PASSES if self.sessions.readings.under_way else 1):
             await asyncio.sleep(0)
 
     async def _sleep(self) -> None:
@@ -157,7 +158,7 @@ class Runner:
             if stream in self.sessions.devices:
                 self._next["devices"] = 0.0
             self._wake.set()
-        elif head > drive.head and not drive.busy:
+        elif head > drive.known.head and not drive.busy:
             self.sessions.follow_soon(drive)
 
     # --- chores
@@ -187,7 +188,7 @@ class Runner:
             self._next["bury"] = now + BURY_S
             if dead := self._leases.dead():
                 log.warning("runner %s takes over from %s", self.row.pk, sorted(dead))
-                await self.sessions.in_thread(end_sessions, set().union(*dead.values()))
+                await self.sessions.readings.in_thread(end_sessions, set().union(*dead.values()))
                 await self._leases.bury(dead)
         if (left := self.sessions.left()) and await self._leases.leave(left):
             self.sessions.forget_left(left)
@@ -199,7 +200,7 @@ class Runner:
                 await self.sessions.follow(drive)
         if nobodys and self._stop_at is None and len(self.sessions.drives) < SESSIONS:
             for leased in await self._leases.take(nobodys):
-                self.sessions.take_up(leased, draining=False)
+                self.sessions.begin_drive(leased, draining=False)
             await asyncio.sleep(0)  # their reading begins now, beside the next commit
         idle = self.sessions.idle(0.0 if self._stop_at is not None else LINGER_S)
         for at in range(0, len(idle), RETURNED_AT_ONCE):
@@ -207,10 +208,10 @@ class Runner:
 
     async def _give_back(self, drives: list[Drive]) -> None:
         """In one transaction: it waits for the database once."""
-        returned = [
-            Returned(drive.stream, drive.head, drive.token, drive.unused(), time.time() if drive.draining else drive.wake_at())
-            for drive in drives
-        ]
+        returned = []
+        for drive in drives:
+            wake_at = time.time() if drive.draining else drive.wake_at()
+            returned.append(Returned(drive.stream, drive.known.head, drive.token, drive.numbers.unused(), wake_at))
         given = await self._leases.give_back(returned)
         for drive in drives:
             if drive.stream in given:

@@ -1,7 +1,6 @@
-"""The sessions that one runner owns: their turns and commits, what breaks in them, what is read for them in a thread.
+"""The sessions that one runner owns: their turns and commits, what others record in them, and what breaks.
 
-Everything here happens on the runner's loop, but for `Drive.hydrate`, preparations and the ending of orphans, which run in one
-reading thread. A session that is being read gets no turn; what is recorded meanwhile is followed afterwards.
+Everything here happens on the runner's loop. What takes its time is read in threads (`readings`).
 """
 
 from __future__ import annotations
@@ -9,26 +8,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-
-from django.db import connections
 
 from agents.engine.drive import Drive
 from agents.engine.environment import Surroundings
 from agents.engine.hooks import Hooks
 from agents.engine.journal import FATAL, RECORDS_A_COMMIT, Journal
 from agents.engine.leases import Leased
-from agents.engine.outcomes import ends_of_orphans
-from agents.engine.plan_readers import PlanReaders
-from agents.engine.preparing import OUTAGE_RETRY_S, RETRIES, RETRY_LONGEST_S, RETRY_S, prepared
+from agents.engine.preparing import RETRIES, RETRY_LONGEST_S, RETRY_S
+from agents.engine.readings import Readings
 from agents.engine.reports import Reports
 from agents.engine.shares import Shares
 from agents.engine.timers import Resting
 from agents.faults import is_transient, pause
-from agents.streams.outages import refusal_of, with_fresh_connection
-from agents.streams.tables import Fields
 from agents.streams.turn import Batch
 
 TURN_S = 0.01
@@ -41,12 +34,11 @@ class Sessions:
     """Owned sessions by their streams. `wake` lets the runner's loop go round; they decide by `clock`."""
 
     def __init__(self, journal: Journal, folder: Path, runner: int, wake: Callable[[], None], clock: Callable[[], float]):
-        self._journal, self._folder, self._wake = journal, folder, wake
+        self._journal, self._wake = journal, wake
         self.drives: dict[int, Drive] = {}
         self.around = Surroundings()
         self.devices = self.around.devices
         self.ready: dict[int, None] = {}
-        self.reading: set[Drive] = set()
         self._clock = clock
         self._resting = Resting(clock)
         self._shares = Shares()
@@ -54,11 +46,9 @@ class Sessions:
         self._contested: set[int] = set()
         self.reports = Reports(journal, folder, runner, self.drives, self.ready, wake)
         self._hooks = Hooks()
-        self._tasks: set[asyncio.Task] = set()
         self._deciding: dict[int, Batch] = {}
         self._trouble: Exception | None = None
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="reader")
-        self._plan_readers = PlanReaders()
+        self.readings = Readings(self.drives, folder, self.reports, self._shares.charge, self._was_read, self._broke)
 
     # `ready`: sessions with something to decide, first come first; `_left`: those that broke and are driven by nobody until
     # they move; `_contested`: those that came second and are now committed alone. `_deciding`: batches of which it is not
@@ -70,13 +60,10 @@ class Sessions:
 
     def end(self) -> None:
         """On the loop, after everything else."""
-        for task in self._tasks:
-            task.cancel()
+        self.readings.cancel()
 
     def close(self) -> None:
-        self._reader.submit(connections.close_all).result()
-        self._reader.shutdown()
-        self._plan_readers.close()
+        self.readings.close()
         self._hooks.close()
         self.reports.close()
 
@@ -106,9 +93,9 @@ class Sessions:
         for _ in range(len(self.drives) + 10):
             if await self.turn():
                 continue
-            if not self.reading:
+            if not self.readings.under_way:
                 break
-            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            await self.readings.wait_for_one()
         await self.reports.outputs.flush()
 
     def drain(self) -> None:
@@ -129,7 +116,7 @@ class Sessions:
                 break
             del self.ready[stream]
             drive = self.drives.get(stream)
-            if drive is None or drive.busy or drive in self.reading or not self._prepared(drive):
+            if drive is None or drive.busy or drive in self.readings.under_way or not self._prepared(drive):
                 continue
             try:
                 with self._shares.taking(stream):
@@ -173,7 +160,7 @@ class Sessions:
         drive = self.drives[batch.stream]
         drive.refused(batch)
         self._after_follow(drive)
-        if drive.lost or drive.stale or not self._prepared(drive):
+        if drive.known.lost or drive.known.stale or not self._prepared(drive):
             return None
         fresh, _ = drive.turn(self._clock(), locked=True)
         if fresh is not None:
@@ -191,13 +178,12 @@ class Sessions:
     def _written(self, batch: Batch) -> None:
         self._deciding.pop(batch.stream, None)
         drive = self.drives[batch.stream]
+        self.around.note_slots(batch.free)
         try:
             calls, interrupts = drive.written(batch)
         except Exception as error:  # as in `_turns`
             self._broke(drive, error)
             return
-        for device in batch.free:
-            self.devices[device]["used"] = self.devices[device]["max_concurrent"] - batch.free[device]
         for call in calls:
             self.reports.begin(call)
         for key in interrupts:
@@ -232,15 +218,15 @@ class Sessions:
             else:
                 await self._refused(batch)
         for drive in list(self.drives.values()):
-            if drive.work is not None:
-                drive.note("outage", cause=cause, lasted_s=round(lasted_s, 3))
+            if drive.hand.work is not None:
+                drive.pending.note("outage", cause=cause, lasted_s=round(lasted_s, 3))
                 self.ready[drive.stream] = None
             await self.follow(drive)
 
     # --- what others record, and what breaks
 
     async def follow(self, drive: Drive) -> None:
-        if drive in self.reading or drive.busy or self.drives.get(drive.stream) is not drive:
+        if drive in self.readings.under_way or drive.busy or self.drives.get(drive.stream) is not drive:
             return
         try:
             drive.follow()
@@ -253,12 +239,12 @@ class Sessions:
         self._wake()
 
     def follow_soon(self, drive: Drive) -> None:
-        self._spawn(self.follow(drive))
+        self.readings.spawn(self.follow(drive))
 
     def _after_follow(self, drive: Drive) -> None:
-        if drive.lost:
+        if drive.known.lost:
             self._drop(drive)
-        elif drive.stale:
+        elif drive.known.stale:
             self._read_anew(drive)
         else:
             self.ready[drive.stream] = None
@@ -277,17 +263,15 @@ class Sessions:
             self._left.append(drive.stream)
 
     def _read_anew(self, drive: Drive, after: float = 0.0) -> None:
-        if drive not in self.reading:
-            self.reading.add(drive)  # at once: no turn may come before the reading begins
-            self._resting.busy(drive.stream)
-            self._spawn(self._hydrate(drive, after))
+        self._resting.busy(drive.stream)
+        self.readings.read(drive, after)
 
     def _drop(self, drive: Drive) -> None:
         """The session is somebody else's: end what runs for it here and forget it."""
         self.forget(drive)
         # They are in the outcome file, for whoever has the session now.
         self.reports.outputs.forget(found.attempt for found in drive.outcomes.values() if found.outcome != "cancelled")
-        for key in drive.work.running() if drive.work is not None else ():
+        for key in drive.hand.work.running() if drive.hand.work is not None else ():
             self.reports.bodies.interrupt(key)
 
     async def drop_all(self) -> None:
@@ -314,7 +298,7 @@ class Sessions:
 
     # --- readings
 
-    def take_up(self, leased: Leased, draining: bool) -> None:
+    def begin_drive(self, leased: Leased, draining: bool) -> None:
         if leased.stream in self.drives:  # lost to somebody who is gone, and nobody noticed
             self._drop(self.drives[leased.stream])
         drive = self.drives[leased.stream] = Drive(leased, self.devices, self.around.policies, self.reports.outputs.tail)
@@ -327,68 +311,23 @@ class Sessions:
         item = drive.actor.wants_preparation()
         if item is None:
             return True
-        self.reading.add(drive)
-        self._spawn(self._prepare(drive, item))
+        self.readings.prepare(drive, item)
         return False
 
-    async def _prepare(self, drive: Drive, item: Fields) -> None:
-        since = self._loop.time()
-        found, spent = await prepared(item, drive.stream, self._plan_readers)
-        self._shares.charge(drive.stream, spent)
-        drive.prepared[item["id"]] = found, self._loop.time() - since
-        await self._read(drive)
-
-    async def _hydrate(self, drive: Drive, after: float) -> None:
-        """Read a session's rows (again); after a take-over end what an earlier owner left running."""
-        try:
-            if after:
-                await asyncio.sleep(after)
-            await self.in_thread(drive.hydrate)
-            orphans = {key: attempt for key, attempt in drive.orphans().items() if key not in drive.outcomes}
-            if drive.is_new:  # what of it runs here runs under a lease that was lost
-                await self.reports.bodies.interrupt_all(orphans)
-                drive.is_new = False
-            orphans = {key: attempt for key, attempt in orphans.items() if key not in self.reports.bodies}
-            if orphans:
-                self.reports.flush_outcomes()
-                drive.outcomes.update(await self.in_thread(ends_of_orphans, self._folder, orphans))
-                for outcome in drive.outcomes.values():
-                    self.reports.outputs.adopt(outcome)
-        except Exception as error:  # as in `_turns`
-            self.reading.discard(drive)
-            if self.drives.get(drive.stream) is not drive:
-                return
-            if refusal_of(error):
-                drive.forget()
-                self._read_anew(drive, after=OUTAGE_RETRY_S)
-            else:
-                self._broke(drive, error)
-            return
-        await self._read(drive)
-
-    async def _read(self, drive: Drive) -> None:
-        """The reading has ended: what was recorded meanwhile, and nudged in vain, is followed now.
+    async def _was_read(self, drive: Drive) -> None:
+        """What was recorded meanwhile, and nudged in vain, is followed now.
 
         What is to be read next is begun at once: a turn of all others may come before this session's.
         """
-        self.reading.discard(drive)
         self._wake()
         await self.follow(drive)
-        if drive.stream in self.ready and drive not in self.reading:
+        if drive.stream in self.ready and drive not in self.readings.under_way:
             self._prepared(drive)
 
     def look_around(self) -> None:
         """Devices and policies; where something has changed, every session looks again at what it can do."""
         if self.around.look(self._loop.time()):
             self.ready.update(dict.fromkeys(self.drives))
-
-    async def in_thread(self, function, *arguments):
-        return await self._loop.run_in_executor(self._reader, with_fresh_connection, function, *arguments)
-
-    def _spawn(self, coroutine) -> None:
-        task = self._loop.create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     # --- rest
 

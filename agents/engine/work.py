@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from agents.engine.drive import Drive
+    from agents.engine.ended import Ended
+    from agents.gates.policies import Rule
     from agents.models import Agent
     from agents.streams.tables import Fields
     from agents.streams.turn import Batch, Turn
     from agents.tools.calls import Call
+
+
+class OwnedSession(Protocol):
+    """The session that a work is part of, as far as the work knows it: its runner owns the stream by the fence `token`.
+
+    `printed` gives the last that the call under way of an attempt has printed. `draining`: nothing more starts. `woken`:
+    somebody asked for a look since the last turn.
+    """
+
+    stream: int
+    token: int
+    devices: Mapping[int, Fields]
+    policies: Sequence[Rule]
+    printed: Callable[[int], str]
+    outcomes: Ended
+    draining: bool
+    woken: bool
+
+    def read(self, table: str, where: str, *parameters: Any) -> list[Fields]:
+        """Rows of the fold, which are known from now on."""
+        ...
+
+    def interrupt(self, key: int) -> None:
+        """End a call's body once the decision to do so is durable."""
+
+    def may_decide_of_all(self) -> bool:
+        """Whether this turn may decide about everything there is, or has to be asked again under the stream's lock."""
+        ...
+
+    def decides_of_all(self) -> None:
+        """What this turn decides is about everything there is: it does not hold where others have recorded more meanwhile."""
 
 
 class Work(Protocol):
@@ -47,7 +80,7 @@ class Work(Protocol):
         """Outcome and result of the interaction, once `finished`."""
         ...
 
-    def absorb(self, data: Fields) -> None:
+    def apply_foreign(self, data: Fields) -> None:
         """Take up a change that another process made to the session's rows."""
 
     def pause(self, turn: Turn) -> bool:
@@ -87,6 +120,16 @@ class Work(Protocol):
         """When there is something to decide although nothing happens, in seconds since 1970."""
 
 
+class InHand:
+    """What a session works on; `prepared` are requests that were read, by their ids, and the seconds that each took."""
+
+    __slots__ = ("prepared", "work")
+
+    def __init__(self) -> None:
+        self.work: Work | None = None
+        self.prepared: dict[int, tuple[Any, float]] = {}
+
+
 class Handler(Protocol):
     """Knows how interactions are worked on."""
 
@@ -100,10 +143,10 @@ class Handler(Protocol):
     def prepare(self, payload: Fields, by: str) -> Any:
         """Read and validate the payload that `by` has sent; runs in a thread because it may be large."""
 
-    def open(self, drive: Drive, interaction: Fields) -> Work:
+    def open(self, session: OwnedSession, interaction: Fields) -> Work:
         """Work on an interaction that is about to begin."""
 
-    def load(self, drive: Drive, interaction: Fields) -> Work:
+    def load(self, session: OwnedSession, interaction: Fields) -> Work:
         """Work on an interaction that had begun, from its rows; runs in a thread."""
 
     def subjects(self, agent: Agent) -> list[tuple[datetime, int]]:

@@ -57,8 +57,8 @@ def withdraw(turn: Turn, approval: Fields, reason: str) -> None:
 
 
 def _set(turn: Turn, event: str, approval: Fields, **fields: Any) -> None:
-    told = {"approval_id": approval["id"], "kind": approval["kind"], "title": approval["title"]}
-    turn.record(event, set={"approval": {str(approval["id"]): fields}}, **told)
+    about = {"approval_id": approval["id"], "kind": approval["kind"], "title": approval["title"]}
+    turn.record(event, set={"approval": {str(approval["id"]): fields}}, **about)
     approval.update(fields)
 
 

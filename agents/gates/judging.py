@@ -15,10 +15,10 @@ from agents.tools.command import workspace
 
 def act_on(device: Mapping[str, Any], tool: str, arguments: Mapping[str, Any], writes: str = "") -> Act:
     """`device` is its row, of this host where it is a local one."""
-    return Act(tool, arguments, partial(_led, device), writes)
+    return Act(tool, arguments, partial(_place_of, device), writes)
 
 
-def _led(device: Mapping[str, Any], path: str, is_word: bool = False) -> Place:
+def _place_of(device: Mapping[str, Any], path: str, is_word: bool = False) -> Place:
     if device["kind"] != "local" or name_fault(device["name"]):
         return unresolved(path)
     return leads_to(workspace(device["name"]), path, is_word)

@@ -106,26 +106,27 @@ class Act:
         argv = _argv(self.tool, self.arguments)
         if argv is not None:
             commands = seen_in(argv)
-            return [*found, *commands, *self._led_elsewhere(commands)]
+            return [*found, *commands, *self._follow_words(commands)]
         if self.tool not in PATHS:
             for text in _texts(self.arguments):
                 found += [Seen(text), Seen(self._resolve(text).path)] if "/" in text else [Seen(text)]
         return found
 
-    def _led_elsewhere(self, commands: Sequence[Seen]) -> Iterator[Seen]:
+    def _follow_words(self, commands: Sequence[Seen]) -> Iterator[Seen]:
         """The commands with the paths that their words lead to, where these are others, or may be."""
         left = WORDS_RESOLVED
         for command in commands:
             words = command.words[: max(left, 0)]
             left -= len(words)
-            led = [self._led(word) for word in words]
-            paths = [place.path for place in led]
-            at = next((at for at, place in enumerate(led) if place.doubt), None)
-            if at is not None or paths != list(words):
-                text = shlex.join([*paths, *command.words[len(led) :]])
-                yield Seen(text) if at is None else Seen(text, len(shlex.join(paths[:at])), led[at].doubt)
+            places = [self._follow_word(word) for word in words]
+            paths = [place.path for place in places]
+            # The text is certain up to the first word in doubt.
+            doubtful = next((number for number, place in enumerate(places) if place.doubt), None)
+            if doubtful is not None or paths != list(words):
+                text = shlex.join([*paths, *command.words[len(places) :]])
+                yield Seen(text) if doubtful is None else Seen(text, len(shlex.join(paths[:doubtful])), places[doubtful].doubt)
 
-    def _led(self, word: str) -> Place:
+    def _follow_word(self, word: str) -> Place:
         """Where a word leads, or what stands in it behind the name of an option: `--file=x`, `if=x`."""
         name, sign, value = word.partition("=")
         if not sign:
@@ -164,14 +165,14 @@ def judge(rules: Sequence[Rule], own: Sequence[Rule], act: Act, site: Site) -> J
     Of each the first that fits counts; where none fits, the call is allowed. A rule that asks or denies, and of which nobody
     can say whether it fits, makes the call one that is asked about. Patterns are checked when they are written.
     """
-    return max((_first(rules, act, site), _first(own, act, site)), key=_strictness)
+    return max((_judge_by(rules, act, site), _judge_by(own, act, site)), key=_strictness)
 
 
 def _strictness(judgement: Judgement) -> tuple[int, bool]:
     return DECISIONS.index(judgement.decision), judgement.critical
 
 
-def _first(rules: Sequence[Rule], act: Act, site: Site) -> Judgement:
+def _judge_by(rules: Sequence[Rule], act: Act, site: Site) -> Judgement:
     """What the first rule that fits says, and what those before it leave open."""
     found = [Judgement()]
     for rule in rules:
@@ -182,7 +183,7 @@ def _first(rules: Sequence[Rule], act: Act, site: Site) -> Judgement:
         if fits(rule, act):
             found.append(Judgement(rule.decision, rule.critical, rule.note))
             break
-        if rule.decision != "allow" and (doubt := _doubt(rule, act)):
+        if rule.decision != "allow" and (doubt := _find_doubt(rule, act)):
             found.append(Judgement("ask", rule.critical and rule.decision == "ask", f"a policy may apply: {doubt}"))
     return max(found, key=_strictness)
 
@@ -213,7 +214,7 @@ def fits(rule: Rule, act: Act) -> bool:
     return (is_found if run_by_a_shell(argv) is None else begins)(rule.pattern, act.target)
 
 
-def _doubt(rule: Rule, act: Act) -> str:
+def _find_doubt(rule: Rule, act: Act) -> str:
     """Why nobody can say that `rule` does not fit; empty where it does not."""
     return next((seen.why for seen in act.seen if seen.why and may_fit(rule.pattern, seen.text[: seen.sure])), "")
 

@@ -38,19 +38,13 @@ def progress_of(agent: int, evidence: list[Evidence]) -> dict[str, int]:
     """What `evidence`, its last rows, and the files it changed say of how the work goes."""
     ended = [row.success for row in evidence if row.kind in Evidence.ACTIONS and row.success is not None]
     recent = ended[-RECENT_ACTIONS:]
-    return {
-        "files_modified": _files_modified(agent), "recent_successes": sum(recent),
-        "recent_failures": len(recent) - sum(recent), "consecutive_errors": _failures_at_the_end(ended),
-    }  # fmt: skip
-
-
-def _failures_at_the_end(ended: list[bool]) -> int:
-    return len(ended) if True not in ended else ended[::-1].index(True)
-
-
-def _files_modified(agent: int) -> int:
     changes = Evidence.objects.filter(loop__agent=agent, before__isnull=False, outcome__isnull=False)
-    return changes.exclude(before=F("outcome")).order_by().values("target").distinct()[:FILES].count()
+    files = changes.exclude(before=F("outcome")).order_by().values("target").distinct()[:FILES]
+    failed_at_the_end = len(ended) if True not in ended else ended[::-1].index(True)
+    return {
+        "files_modified": files.count(), "recent_successes": sum(recent),
+        "recent_failures": len(recent) - sum(recent), "consecutive_errors": failed_at_the_end,
+    }  # fmt: skip
 
 
 def approvals_of(agent: Agent) -> list[Approval]:
@@ -60,7 +54,7 @@ def approvals_of(agent: Agent) -> list[Approval]:
     return list(rows.order_by("-id")[:APPROVALS])[::-1]
 
 
-def below(agent: int, levels: int = DELEGATIONS) -> list[int]:
+def agents_below(agent: int, levels: int = DELEGATIONS) -> list[int]:
     """Ids of the agents that `agent` delegated to, and those in turn, in the order they began. A child is younger."""
     beyond = ids.row_range(ids.stream_of(agent))[1]
     wanted, path = Q(), "parent"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import CharField, F, QuerySet, Value
@@ -27,20 +28,15 @@ def names_of(authors: Iterable[str]) -> dict[str, str]:
 def _people(authors: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Users and tokens: (author, name), by one query."""
     users, tokens = _numbers(authors, "user"), _keys(authors, "token")
-    asked = [*([_users(users)] if users else []), *([_tokens(tokens)] if tokens else [])]
+    asked: list[QuerySet[Any, Any]] = []  # rows of (kind, key, name, owner)
+    if users:
+        rows = User.objects.filter(pk__in=users)
+        asked.append(rows.values_list(Value("user"), Cast("pk", CharField()), F("username"), Value("")))
+    if tokens:
+        made = Token.objects.filter(token_key__in=tokens).order_by()
+        asked.append(made.values_list(Value("token"), F("token_key"), F("name"), F("user__username")))
     for kind, key, name, owner in asked[0].union(*asked[1:]) if asked else ():
         yield f"{kind}:{key}", f"{kind} {name}{' ' * bool(name)}of {owner}" if kind == "token" else name
-
-
-def _users(keys: list[int]) -> QuerySet:
-    """Rows of (kind, key, name, owner), as of tokens."""
-    rows = User.objects.filter(pk__in=keys)
-    return rows.values_list(Value("user"), Cast("pk", CharField()), F("username"), Value(""))
-
-
-def _tokens(keys: list[str]) -> QuerySet:
-    rows = Token.objects.filter(token_key__in=keys).order_by()
-    return rows.values_list(Value("token"), F("token_key"), F("name"), F("user__username"))
 
 
 def _agents(authors: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ STALE_S = 120.0
 """A heartbeat that is older is shown as stale."""
 
 
-def heartbeat(active_at: datetime | None, renewed_at: datetime | None) -> datetime | None:
+def heartbeat_of(active_at: datetime | None, renewed_at: datetime | None) -> datetime | None:
     """The later of an actor's last step and its runner's last renewal; None where there is no actor."""
     return None if active_at is None else max(active_at, renewed_at or active_at)
 

@@ -50,14 +50,14 @@ def choices_of(machine: str, state: str) -> list[str]:
     return list(MACHINES[machine].choices(state)) if machine in MACHINES else []
 
 
-def latest(subject: int, most: int, about: About) -> list[Transition]:
+def latest_transitions(subject: int, most: int, about: About) -> list[Transition]:
     """Its last transitions, oldest first."""
     rows = list(transitions_of(subject).reverse()[:most])[::-1]
     before = transitions_of(subject).filter(id__lt=rows[0].pk).count() if len(rows) == most else 0
     return _numbered(rows, before, about)
 
 
-def page(subject: Subject, machine: str, cursor: int, limit: int, about: About) -> dict[str, Any]:
+def transitions_page(subject: Subject, machine: str, cursor: int, limit: int, about: About) -> dict[str, Any]:
     """Its transitions beyond `cursor`, oldest first, and what its machine says of it now (agents.api.serializers.History)."""
     known = transitions_of(subject.pk)
     rows = list(known.filter(id__gt=cursor)[: limit + 1])

@@ -19,9 +19,13 @@ ROWS_AT_ONCE = 20
 
 def printed_piece(attempt: int, start: int, end: int) -> str:
     """The characters from `start` to `end`, as far as there are any."""
-    begin = max(0, start - AROUND)
-    text = mask(_stored(attempt, begin, end + AROUND))
-    return text[start - begin : end - begin]
+    begin, stop = max(0, start - AROUND), end + AROUND
+    rows = Output.objects.filter(attempt_id=attempt)
+    begins = Coalesce(Subquery(rows.filter(offset__lte=begin).order_by("-offset").values("offset")[:1]), 0)
+    # one statement reads all of it, so what is printed meanwhile changes nothing that has been
+    onward = rows.filter(offset__gte=begins, offset__lt=stop).order_by("offset").values_list("offset", "text")
+    pieces = (text[max(0, begin - offset) : stop - offset] for offset, text in onward.iterator(chunk_size=ROWS_AT_ONCE))
+    return mask("".join(pieces))[start - begin : end - begin]
 
 
 def printed_tail(attempt: int, characters: int) -> tuple[int, str]:
@@ -43,11 +47,3 @@ def printed_characters(attempt: int) -> int:
     """How many the attempt has printed so far."""
     last = Output.objects.filter(attempt_id=attempt).order_by("-offset").values_list("offset", "text").first()
     return 0 if last is None else last[0] + len(last[1])
-
-
-def _stored(attempt: int, start: int, end: int) -> str:
-    """As it was printed, read by one statement: what is printed meanwhile changes nothing that has been."""
-    rows = Output.objects.filter(attempt_id=attempt)
-    begins = Coalesce(Subquery(rows.filter(offset__lte=start).order_by("-offset").values("offset")[:1]), 0)
-    onward = rows.filter(offset__gte=begins, offset__lt=end).order_by("offset").values_list("offset", "text")
-    return "".join(text[max(0, start - offset) : end - offset] for offset, text in onward.iterator(chunk_size=ROWS_AT_ONCE))

@@ -10,12 +10,12 @@ from django.db.models import QuerySet
 from agents import ids
 from agents.access import ancestry
 from agents.clock import to_datetime
+from agents.engine.summon import wake_a_runner
 from agents.errors import AgentsError, NoSuchSession
 from agents.gates.policies import action_digest
 from agents.masks.masking import is_hidden
 from agents.models import Approval, Session
 from agents.progress.digests import canonical
-from agents.services.sessions import wake_a_runner
 from agents.streams.door import Door, door
 from agents.streams.tables import Fields
 
@@ -124,7 +124,8 @@ def approval_decide(
     asked = {"digest": digest, "arguments": arguments, "answer": answer, "reason": reason}
     asked_for = _row(approval_id)
     check_author(asked_for, by)
-    effect = _effect_of(asked_for, decision)
+    prepare = _EFFECTS.get(asked_for.kind) if decision == "approve" and asked_for.state == "waiting" else None
+    effect = None if prepare is None else prepare(asked_for)  # before the lock is taken, so that nobody waits meanwhile
     try:
         with door(ids.stream_of(approval_id), by, request_id) as opened:
             row = _row(approval_id)
@@ -139,12 +140,6 @@ def approval_decide(
     if changed:
         wake_a_runner()
     return _row(approval_id), changed
-
-
-def _effect_of(row: Approval, decision: str) -> Effect | None:
-    """What approving does itself, made ready; None where it does nothing, or there is nothing left to decide."""
-    prepare = _EFFECTS.get(row.kind) if decision == "approve" and row.state == "waiting" else None
-    return None if prepare is None else prepare(row)
 
 
 def check_author(row: Approval, by: str) -> None:
@@ -175,8 +170,13 @@ def _decide(opened: Door, row: Approval, decision: str, asked: Fields) -> None:
     _check_decision(row, decision, asked)
     changes = {
         "state": STATES[decision], "decided_at": opened.turn.at, "decided_by": opened.turn.by, "reason": asked["reason"],
-        "answer": asked["answer"], **_edit(row, asked["arguments"]),
+        "answer": asked["answer"],
     }  # fmt: skip
+    arguments = asked["arguments"]
+    if arguments is not None and not _same(arguments, row.action["arguments"]):
+        # with other arguments it may lead to another place, so what was looked up for the old ones goes
+        action = {key: value for key, value in row.action.items() if key != "leads_to"} | {"arguments": arguments}
+        changes |= {"action": action, "digest": action_digest(action), "edited": True}
     told: Fields = {"approval_id": row.pk, "kind": row.kind, "decision": decision, "title": row.title}
     if decision == "approve" and row.kind in _EFFECTS:
         changes["used_at"] = opened.turn.at
@@ -225,30 +225,18 @@ def _check_edit(row: Approval, decision: str, arguments: Any) -> None:
         raise EditNotPossible("arguments: they hold what is shown in the place of a secret; write it anew, or leave them out")
 
 
-def _edit(row: Approval, arguments: dict[str, Any] | None) -> Fields:
-    """What changes in the row when its call gets other arguments; nothing when they are the ones it has."""
-    if arguments is None or _same(arguments, row.action["arguments"]):
-        return {}
-    action = {key: value for key, value in row.action.items() if key != "leads_to"} | {"arguments": arguments}
-    return {"action": action, "digest": action_digest(action), "edited": True}
-
-
 def _check_answer(row: Approval, decision: str, answer: Any) -> None:
     if answer is not None and (row.kind not in ANSWERED or decision != "approve"):
         raise AnswerUnknown(f"answer: to {decision} an approval of kind {row.kind} takes none")
     if decision == "approve" and row.kind == "question":
-        _check_words(row, answer)
+        if answer is None or (isinstance(answer, str) and not answer.strip()):
+            raise AnswerNeeded(f"answer: approval {row.pk} is a question; give an answer")
+        if not isinstance(answer, str) or len(answer) > ANSWER_LENGTH:
+            raise AnswerUnknown(f"answer: must be text of at most {ANSWER_LENGTH} characters")
+        if row.options and answer not in row.options:
+            raise AnswerUnknown(f"answer: must be one of {', '.join(map(str, row.options))}")
     if _size(answer) > DATA_BYTES:
         raise AnswerUnknown(f"answer: at most {DATA_BYTES} bytes of JSON")
-
-
-def _check_words(row: Approval, answer: Any) -> None:
-    if answer is None or (isinstance(answer, str) and not answer.strip()):
-        raise AnswerNeeded(f"answer: approval {row.pk} is a question; give an answer")
-    if not isinstance(answer, str) or len(answer) > ANSWER_LENGTH:
-        raise AnswerUnknown(f"answer: must be text of at most {ANSWER_LENGTH} characters")
-    if row.options and answer not in row.options:
-        raise AnswerUnknown(f"answer: must be one of {', '.join(map(str, row.options))}")
 
 
 def _same(one: Any, other: Any) -> bool:

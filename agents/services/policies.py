@@ -49,7 +49,7 @@ class TooManyPolicies(AgentsError):
 def policy_create(*, by: str, request_id: str = "", **fields: Any) -> Policy:
     """A new policy from the keys of FIELDS; raises PolicyRejected, TooManyPolicies."""
     said = {**FIELDS, **fields}
-    check(said)
+    check_policy(said)
     with door(system_stream(), by, request_id) as opened:
         if is_full():
             raise TooManyPolicies(f"there are {POLICIES} policies already; delete one first")
@@ -67,7 +67,7 @@ def policy_change(policy_id: int, *, by: str, request_id: str = "", **fields: An
     """Change what is given; what is so already is not recorded. Raises NoSuchPolicy, PolicyRejected."""
     with door(system_stream(), by, request_id) as opened:
         before = _said(policy_id)
-        check({**before, **fields})
+        check_policy({**before, **fields})
         changes = {name: value for name, value in fields.items() if value != before[name]}
         if changes:
             opened.turn.record("policy_changed", set={"policy": {str(policy_id): changes}})
@@ -89,7 +89,7 @@ def _said(policy_id: int) -> dict[str, Any]:
     return found
 
 
-def check(fields: dict[str, Any]) -> None:
+def check_policy(fields: dict[str, Any]) -> None:
     """Raise PolicyRejected with the place of everything that is wrong."""
     problems = problems_of(fields)
     if problems:
@@ -99,9 +99,17 @@ def check(fields: dict[str, Any]) -> None:
 def problems_of(fields: dict[str, Any]) -> list[Problem]:
     """What is wrong with a policy that says `fields`, a place each: {"key", "message"}."""
     found = [(name, "there is no such field") for name in fields if name not in FIELDS]
-    found += [(name, fault) for name in ("tool", "device", "label") if (fault := _name_fault(fields[name]))]
-    found += [("pattern", _pattern_fault(fields["pattern"])), ("note", _text_fault(fields["note"], NOTE_LENGTH))]
-    found += [("order", _order_fault(fields["order"]))]
+    for name in ("tool", "device", "label"):
+        empty = "must not be empty; * stands for any"
+        found.append((name, _text_fault(fields[name], NAME_LENGTH) or ("" if fields[name].strip() else empty)))
+    pattern, order = fields["pattern"], fields["order"]
+    if not isinstance(pattern, str):
+        found.append(("pattern", "must be text"))
+    else:
+        found.append(("pattern", HIDDEN if is_hidden(pattern) else pattern_fault(pattern)))
+    found.append(("note", _text_fault(fields["note"], NOTE_LENGTH)))
+    if not isinstance(order, int) or isinstance(order, bool) or abs(order) > ORDER_LIMIT:
+        found.append(("order", f"must be a whole number from {-ORDER_LIMIT} to {ORDER_LIMIT}"))
     if fields["decision"] not in DECISIONS:
         found.append(("decision", f"must be one of {', '.join(DECISIONS)}"))
     if not isinstance(fields["critical"], bool):
@@ -112,26 +120,9 @@ def problems_of(fields: dict[str, Any]) -> list[Problem]:
 HIDDEN = "holds what is shown in the place of a secret; leave it as it was, or write it anew"
 
 
-def _name_fault(name: Any) -> str:
-    fault = _text_fault(name, NAME_LENGTH)
-    return fault or ("" if name.strip() else "must not be empty; * stands for any")
-
-
-def _pattern_fault(pattern: Any) -> str:
-    if not isinstance(pattern, str):
-        return "must be text"
-    return HIDDEN if is_hidden(pattern) else pattern_fault(pattern)
-
-
 def _text_fault(text: Any, longest: int) -> str:
     if not isinstance(text, str):
         return "must be text"
     if is_hidden(text):
         return HIDDEN
     return "" if len(text) <= longest else f"has {len(text)} characters, at most {longest} are allowed"
-
-
-def _order_fault(order: Any) -> str:
-    if isinstance(order, int) and not isinstance(order, bool) and abs(order) <= ORDER_LIMIT:
-        return ""
-    return f"must be a whole number from {-ORDER_LIMIT} to {ORDER_LIMIT}"

@@ -1,61 +1,26 @@
-"""One function for each thing that a person or another program asks of sessions and devices."""
+"""Sessions and the requests to them: one function for each thing that a person or another program asks."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
 from contextlib import nullcontext
-from datetime import timedelta
 from typing import Any
 
-from django.utils import timezone
-
-from agents import jobs
-from agents.access import ancestry, lineage
-from agents.devices.ceilings import MAX_CONCURRENT
-from agents.devices.profiles import check_profile
-from agents.engine.leases import LEASE_S
+from agents.access import ancestry
 from agents.engine.requests import waits_for_an_actor
+from agents.engine.summon import wake_a_runner
 from agents.engine.work import handler
-from agents.errors import ActorEnded, AgentsError, Conflict, InboxFull, NoSuchSession
-from agents.machines import ACTOR, DEVICE_AGENT
-from agents.models import Actor, Agent, Device, InboxItem, Lease, Runner, Session, Stream, Token
+from agents.errors import ActorEnded, InboxFull
+from agents.machines import ACTOR
+from agents.models import Actor, InboxItem, Lease, Session
 from agents.reads.confinement import only_admins_may
-from agents.streams.door import Door, door, new_stream, system_stream
-from agents.streams.statements import writing
+from agents.services.same_request import refuse_another_request, request_known_as
+from agents.streams.door import Door, door, new_stream
 from agents.tools import confining
 
 INBOX_LIMIT = 100
 """Requests that may wait in one session."""
 TO_LIVE_ACTORS = ("pause", "resume", "cancel", "ping", "shutdown", "go_on", "stop", "restart", "cancel_task")
-
-
-class NoSuchDevice(AgentsError):
-    """There is no device {id}."""
-
-    code = "no_such_device"
-    status = 404
-
-
-class DeviceExists(AgentsError):
-    """There is a device of that name."""
-
-    code = "device_exists"
-    status = 409
-
-
-class ScopeMissing(AgentsError):
-    """A token cannot make one that may do more than itself."""
-
-    code = "scope_missing"
-    status = 403
-
-
-class TokenRejected(AgentsError):
-    """Whoever asks may not make such a token."""
-
-    code = "token_rejected"
-    status = 403
 
 
 def session_create(owner, title: str = "", *, by: str, parent: int | None = None) -> Session:
@@ -99,9 +64,9 @@ def command_submit(
     client_id = client_id or secrets.token_hex(8)
     room = ancestry.room_for_request(session_id, by) if kind == "interaction" else nullcontext(lambda: None)
     with room as check_room, door(session_id, by, request_id) as opened:
-        found = asked_as(session_id, client_id)
+        found = request_known_as(session_id, client_id)
         if found is not None:
-            check_same(found, kind, by, payload)
+            refuse_another_request(found, kind, by, payload)
             return found, False
         _accept(session_id, kind)
         check_room()
@@ -144,28 +109,6 @@ def record_done(opened: Door, kind: str, client_id: str, payload: dict[str, Any]
     opened.turn.record("command_received", add={"inbox": [row]})
 
 
-def asked_as(session_id: int, client_id: str) -> InboxItem | None:
-    """What the session was asked under that client_id."""
-    return InboxItem.objects.filter(session_id=session_id, client_id=client_id).first() if client_id else None
-
-
-def check_same(found: InboxItem, kind: str, by: str, payload: dict[str, Any]) -> None:
-    """Raise Conflict unless `found` is the same request: what is sent again counts once, and nothing else counts as that."""
-    if found.kind != kind:
-        raise Conflict(f"client_id {found.client_id} was used for a request of kind {found.kind}")
-    if (found.by, found.payload) != (by, payload):
-        raise Conflict(
-            f"client_id {found.client_id} was used for another request, by {found.by}; give this one an id of its own"
-        )
-
-
-def wake_a_runner() -> None:
-    """Ask the queue for a runner when none has shown life lately and none has been asked for."""
-    alive = timezone.now() - timedelta(seconds=LEASE_S)
-    if not Runner.objects.filter(state="LIVE", renewed_at__gt=alive).exists() and not jobs.runners_asked_for():
-        jobs.ask_for_runner()
-
-
 def _accept(session_id: int, kind: str) -> None:
     if InboxItem.objects.filter(session_id=session_id, state="queued").count() >= INBOX_LIMIT:
         raise InboxFull(f"{INBOX_LIMIT} requests wait in session {session_id} already")
@@ -180,110 +123,3 @@ def _inbox_row(opened: Door, kind: str, client_id: str, payload: dict[str, Any],
         "id": opened.take(), "session_id": opened.stream, "client_id": client_id, "kind": kind, "payload": payload,
         "by": by, "created_at": opened.turn.at,
     }  # fmt: skip
-
-
-def device_create(
-    name: str,
-    *,
-    by: str,
-    kind: str = "local",
-    platform: str = "shell",
-    type: str = "",
-    capabilities: Iterable[str] = (),
-    labels: Iterable[str] = (),
-    recipes: dict[str, Any] | None = None,
-    limits: dict[str, Any] | None = None,
-    max_concurrent: int = MAX_CONCURRENT,
-    may_exceed: bool = True,
-) -> Device:
-    """Register a device. `may_exceed`: whether its limits may be beyond the installation's ceilings.
-
-    Raises DeviceExists when the name is taken, in whatever case, DeviceRejected when something makes no sense, BeyondCeiling.
-    """
-    said: dict[str, Any] = {
-        "kind": kind, "platform": platform, "type": type, "capabilities": list(capabilities), "labels": list(labels),
-        "recipes": {} if recipes is None else recipes, "limits": limits or {}, "max_concurrent": max_concurrent,
-    }  # fmt: skip
-    check_profile(name, said, None, may_exceed=may_exceed)
-    with writing():
-        Stream.objects.select_for_update().get(pk=system_stream())  # nobody else gives out a name meanwhile
-        if taken := Device.objects.filter(name__iexact=name).values_list("name", flat=True).first():
-            raise DeviceExists(f"there is a device called {taken} already")
-        stream = new_stream("device")
-        with door(stream, by) as opened:
-            row = {"id": stream, "name": name, **said, "state": "ONLINE", "created_at": opened.turn.at}
-            opened.turn.record("device_created", add={"device": [row]})
-    return Device.objects.get(pk=stream)
-
-
-def device_change(device_id: int, *, by: str, may_exceed: bool = True, **fields: Any) -> Device:
-    """Change a device's profile or state; its name stays. Raises NoSuchDevice, DeviceRejected, BeyondCeiling.
-
-    A change of state is also told in the streams of the sessions that have work on the device.
-    """
-    before = Device.objects.filter(pk=device_id).first()
-    if before is None:
-        raise NoSuchDevice(f"there is no device {device_id}")
-    check_profile(before.name, fields, before, may_exceed=may_exceed)
-    if not fields:
-        return before
-    with door(device_id, by) as opened:
-        opened.turn.record("device_changed", set={"device": {str(device_id): fields}})
-    if fields.get("state", before.state) != before.state:
-        told = {"device_id": device_id, "name": before.name, "from_state": before.state, "to_state": fields["state"]}
-        for session in sessions_at_work_on(device_id):
-            with door(session, by) as opened:
-                opened.turn.record("device_state_changed", **told)
-    return Device.objects.get(pk=device_id)
-
-
-def sessions_at_work_on(device_id: int) -> list[int]:
-    """Sessions with an agent on the device that has not ended."""
-    agents = Agent.objects.filter(device=device_id).exclude(state__in=sorted(DEVICE_AGENT.terminal))
-    return sorted(set(agents.values_list("session_id", flat=True)))
-
-
-def token_create(
-    user, name: str, scopes: Iterable[str], lifetime: timedelta, *, by: str, session: int | None = None
-) -> tuple[Token, str]:  # fmt: skip
-    """A new API token of `user`: (its row, its text). The text is nowhere stored and cannot be shown again.
-
-    One that a token makes is that token's child (`agents.access.lineage`): it has no other user and no more scopes, and its
-    lifetime ends with its parent's at the latest. With `session`, one that the user may see, it is for whoever works inside
-    that session: see `agents.access.ancestry`. Raises NoSuchSession, ScopeMissing, TokenEnded, and TokenRejected where `by`
-    is a token of a session or of somebody else.
-    """
-    if session is not None and not Session.objects.visible_to(user).filter(pk=session).exists():
-        raise NoSuchSession(f"there is no session {session}, or it is not one that {user.get_username()} may see")
-    wanted, maker = sorted(set(scopes)), ancestry.key_of(by)
-    with door(system_stream(), by) as opened:  # under which tokens are revoked, too
-        parent = _parent_for(maker, user, wanted) if maker else None
-        token, text = Token.objects.create(
-            user, expiry=lifetime, name=name, scopes=wanted, session_id=session, parent=parent
-        )  # fmt: skip
-        if parent is not None and parent.expiry is not None and parent.expiry < token.expiry:
-            token.expiry = parent.expiry
-            token.save(update_fields=["expiry"])
-        told = {"user_id": user.pk, "token_key": token.token_key, "name": name, "scopes": token.scopes}
-        opened.turn.record("token_created", **told, session_id=session)
-    return token, text
-
-
-def _parent_for(maker: str, user: Any, scopes: Iterable[str]) -> Token:
-    """The token that makes another one, if it may."""
-    parent = lineage.good_token(maker)
-    if parent.session_id is not None:
-        raise TokenRejected(f"this token was issued for session {parent.session_id}, and such a token makes no others")
-    if parent.user_id != user.pk:
-        raise TokenRejected("a token makes tokens of its own user, and of nobody else")
-    if more := sorted(set(scopes) - set(parent.scopes)):
-        raise ScopeMissing(f"this token cannot give the scopes {', '.join(more)}: it lacks them")
-    return parent
-
-
-def token_revoke(token: Token, *, by: str) -> None:
-    """The token is no good from now on, and neither is any that descends from it."""
-    with door(system_stream(), by) as opened:
-        for each in lineage.with_descendants(token):
-            opened.turn.record("token_revoked", user_id=each.user_id, token_key=each.token_key, name=each.name)
-        Token.objects.filter(digest=token.digest).delete()  # and its children with it

@@ -20,7 +20,7 @@ from agents.streams import nudges, slots
 from agents.streams import statements as storage
 from agents.streams.statements import Store, store
 from agents.streams.tables import EVENT_COLUMNS, TABLES, TRANSITION_COLUMNS, Fields, Table
-from agents.streams.turn import Batch, Draft, Turn
+from agents.streams.turn import Batch, PendingEvent, Turn
 
 EVENT_VERSION = 1
 
@@ -82,7 +82,7 @@ def _write_records(store: Store, cursor, batches: list[Batch]) -> None:
     _write_rows(store, cursor, added, changed, removed)
 
 
-def _history(key: int, stream: int, seq: int, draft: Draft, told: Fields, part: int) -> tuple:
+def _history(key: int, stream: int, seq: int, draft: PendingEvent, told: Fields, part: int) -> tuple:
     return (
         ids.transition_id(key, part), stream, seq, draft.at, draft.by, told["machine"], told["id"],
         told["from_state"], told["to_state"], told["event"], told["reason"], told["spent"],

@@ -14,19 +14,20 @@ from agents import ids
 from agents.errors import AgentsError, NoSuchSession
 from agents.streams import statements as storage
 from agents.streams.statements import store
-from agents.streams.tables import EVENT_COLUMNS, TABLES, Fields
+from agents.streams.tables import EVENT_COLUMNS, TABLES, WIRE_COLUMNS, Fields
 
 EVENTS_READ = 1000
 """Events one read returns at most."""
 BETWEEN = "id >= %s AND id < %s"
 
 
-def events_since(stream: int, seq: int, limit: int = EVENTS_READ) -> list[Fields]:
-    """Up to `limit` events after `seq`, oldest first, as clients get them."""
+def events_since(stream: int, seq: int, limit: int = EVENTS_READ, *, to_be_sent: bool = False) -> list[Fields]:
+    """Up to `limit` events after `seq`, oldest first, as clients get them. `to_be_sent`: nobody looks at their data."""
     low, high = ids.row_range(stream)
     cursor = storage.cursor()
     names = [name for name, _ in EVENT_COLUMNS]
-    found = store().select(cursor, "agents_event", EVENT_COLUMNS, BETWEEN, (low + seq + 1, high), limit)
+    columns = WIRE_COLUMNS if to_be_sent else EVENT_COLUMNS
+    found = store().select(cursor, "agents_event", columns, BETWEEN, (low + seq + 1, high), limit)
     return [_wire(dict(zip(names, row, strict=True))) for row in found]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,21 +12,18 @@ import psycopg
 from django.db import connection
 
 from agents.errors import DatabaseBusy, DatabaseGone, StorageFull
+from agents.faults import read_sqlstate
 from agents.streams.door import door, system_stream
 
 BUSY_ON_SQLITE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-BUSY_ON_POSTGRES = ("40001", "40P01", "55P03", "57014")
-"""Could not be serialized, a deadlock, a lock or a statement that took too long: the transaction is undone."""
-GONE_ON_POSTGRES = ("08", "25P03", "53300", "57P")
-"""How codes begin that say: no connection, a transaction that was idle too long, too many connections, a server that stops."""
 FULL_ON_SQLITE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 """The disk is full; a file cannot be written, grown, made, or opened for writing."""
-FULL_ON_POSTGRES = ("53100", "58030", "25006")
-"""The disk is full; a file cannot be written; nothing may be written for now."""
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG})
-"""What a file system answers when it does not take what is to be written."""
 LOST = (psycopg.OperationalError, psycopg.InterfaceError, django.db.InterfaceError)
 """Without a code: there is no connection, or none any more."""
+SAID_OF: dict[str, type[DatabaseBusy | DatabaseGone | StorageFull]] = {
+    "busy": DatabaseBusy, "gone": DatabaseGone, "full": StorageFull,
+}  # fmt: skip
+"""What is said of an outage (`agents.faults.SQLSTATES`)."""
 
 T = TypeVar("T")
 
@@ -44,11 +40,8 @@ def refusal_of(error: BaseException) -> DatabaseBusy | DatabaseGone | StorageFul
     state = found.sqlstate if isinstance(found, psycopg.Error) else None
     if state is None:
         return DatabaseGone() if isinstance(found, LOST) else None
-    if state in BUSY_ON_POSTGRES:
-        return DatabaseBusy()
-    if state in FULL_ON_POSTGRES:
-        return StorageFull()
-    return DatabaseGone() if state.startswith(GONE_ON_POSTGRES) else None
+    answer = SAID_OF.get(read_sqlstate(state).outage)
+    return answer() if answer is not None else None
 
 
 @contextmanager

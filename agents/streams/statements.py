@@ -111,7 +111,8 @@ def _sqlite_time_out(text: str) -> str:
 
 
 _SQLITE_ENCODE = {"json": json_text, "time": sqlite_time}
-_SQLITE_DECODE = {"json": orjson.loads, "time": _sqlite_time_out, "bool": bool}
+_SQLITE_DECODE = {"json": orjson.loads, "time": _sqlite_time_out, "bool": bool, "encoded": orjson.Fragment}
+"""Of the kind `encoded` is JSON that is read only to be written again. PostgreSQL keeps no text of it, so there it is read."""
 
 
 @lru_cache(maxsize=1000)
@@ -169,7 +170,7 @@ class Postgres:
         cursor.execute(f"SELECT {names} FROM {table} WHERE {where} ORDER BY id LIMIT {limit}", parameters)
         rows = [list(row) for row in cursor.fetchall()]
         for place, (_, kind) in enumerate(columns):
-            if kind == "json":
+            if kind in ("json", "encoded"):
                 for row in rows:
                     if row[place] is not None:
                         row[place] = orjson.loads(row[place])
@@ -183,7 +184,7 @@ class Postgres:
 def _postgres_out(name: str, kind: str) -> str:
     if kind == "time":
         return f"""to_char("{name}" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')"""
-    return f'"{name}"::text' if kind == "json" else f'"{name}"'
+    return f'"{name}"::text' if kind in ("json", "encoded") else f'"{name}"'
 
 
 @lru_cache(maxsize=1000)

@@ -77,6 +77,8 @@ EVENT_COLUMNS = (
     ("id", "int"), ("stream_id", "int"), ("seq", "int"), ("type", "text"), ("v", "int"),
     ("at", "time"), ("by", "text"), ("request_id", "text"), ("data", "json"),
 )  # fmt: skip
+WIRE_COLUMNS = (*EVENT_COLUMNS[:-1], ("data", "encoded"))
+"""Of events that are read only to be sent."""
 TRANSITION_COLUMNS = (
     ("id", "int"), ("stream_id", "int"), ("seq", "int"), ("at", "time"), ("by", "text"),
     ("machine", "text"), ("subject_id", "int"), ("from_state", "text"), ("to_state", "text"),

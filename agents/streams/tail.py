@@ -54,6 +54,7 @@ class Encoded:
 
     seq: int
     json: bytes
+    type: str = ""
 
 
 def read_events(stream: int, seq: int, events: int = READ_EVENTS, size: int = READ_BYTES) -> list[Encoded]:
@@ -61,13 +62,13 @@ def read_events(stream: int, seq: int, events: int = READ_EVENTS, size: int = RE
     found: list[Encoded] = []
     while len(found) < events:
         wanted = min(PIECE_EVENTS, events - len(found))
-        piece = events_since(stream, seq, wanted)
+        piece = events_since(stream, seq, wanted, to_be_sent=True)
         texts = _within(size, piece)
         for event, text in zip(piece, mask_jsons(texts), strict=False):
             size -= len(text)
             if size < 0 and found:
                 return found
-            found.append(Encoded(event["seq"], text))
+            found.append(Encoded(event["seq"], text, event["type"]))
         if len(texts) < wanted:
             break
         seq = found[-1].seq

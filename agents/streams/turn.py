@@ -18,7 +18,7 @@ PIECE = 1000
 
 
 @dataclass(slots=True)
-class Draft:
+class PendingEvent:
     """An event before it has its place in the stream."""
 
     type: str
@@ -28,7 +28,7 @@ class Draft:
 
 
 @dataclass(slots=True)
-class Want:
+class SlotDemand:
     """What a session wants of one device: slots beside those it starts on now, and how it ranks in the queue."""
 
     waiting: int = 0
@@ -51,10 +51,10 @@ class Batch:
     head: int
     token: int | None = None
     rows: int = 0
-    drafts: list[Draft] = field(default_factory=list)
+    drafts: list[PendingEvent] = field(default_factory=list)
     frees: dict[int, int] = field(default_factory=dict)
-    starts: dict[int, list[Draft]] = field(default_factory=dict)
-    wants: dict[int, Want] = field(default_factory=dict)
+    starts: dict[int, list[PendingEvent]] = field(default_factory=dict)
+    wants: dict[int, SlotDemand] = field(default_factory=dict)
     request_id: str = ""
     admitted: dict[int, int] = field(default_factory=dict)
     free: dict[int, int] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Batch:
     queued: set[int] = field(default_factory=set)
     rows_after: int = 0
 
-    def written(self) -> list[Draft]:
+    def written(self) -> list[PendingEvent]:
         """The drafts that `write` wrote, in their order."""
         if not self.starts:
             return self.drafts
@@ -72,32 +72,35 @@ class Batch:
 class Turn:
     """Collects the events of one decision. `row` arguments are rows as records hold them, and are changed in place."""
 
-    __slots__ = ("at", "by", "drafts", "effects", "frees", "starts", "take", "ts", "wants")
+    __slots__ = ("at", "by", "drafts", "frees", "starts", "take", "ts", "wants")
 
     def __init__(self, at: str, by: str, take: Callable[[], int]):
         self.at, self.by, self.take = at, by, take
         self.ts = from_iso(at)
-        self.drafts: list[Draft] = []
-        self.effects: tuple[str, ...] = ()
-        self.starts: dict[int, list[Draft]] = {}
+        self.drafts: list[PendingEvent] = []
+        self.starts: dict[int, list[PendingEvent]] = {}
         self.frees: dict[int, int] = {}
-        self.wants: dict[int, Want] = {}
+        self.wants: dict[int, SlotDemand] = {}
 
     def record(self, event_type: str, /, by: str = "", **data: Any) -> None:
         """An event; `add`, `set` and `delete` change rows, whatever else is for the reader."""
         if "delete" in data:
             data["del"] = data.pop("delete")
-        self.drafts.append(Draft(event_type, data, by or self.by, self.at))
+        self.drafts.append(PendingEvent(event_type, data, by or self.by, self.at))
 
     def step(
         self, machine: Machine, row: Fields, event: str, facts: Fields | None = None, reason: str = "", **fields: Any
     ) -> tuple[Fields, Fields]:
-        """One transition, not yet recorded: what the reader is told, and the fields that change.
+        """One transition, not yet recorded: what the reader is told, and the fields that change."""
+        told, changes, _ = self._step(machine, row, event, facts, reason, fields)
+        return told, changes
 
-        `effects` are then those of its row, for the caller to carry out.
-        """
+    def _step(
+        self, machine: Machine, row: Fields, event: str, facts: Fields | None, reason: str, fields: Fields
+    ) -> tuple[Fields, Fields, tuple[str, ...]]:
+        """As `step`, and the effects of the machine's row."""
         source = row["state"]
-        target, self.effects = step(machine, source, event, facts or {})
+        target, effects = step(machine, source, event, facts or {})
         changes: Fields = {"state": target, "entered_at": self.at}
         if reason or row.get("reason"):
             changes["reason"] = reason
@@ -108,7 +111,7 @@ class Turn:
             "reason": reason, "spent": round(self.ts - from_iso(row["entered_at"]), 6),
         }  # fmt: skip
         row.update(changes)
-        return told, changes
+        return told, changes, effects
 
     def transition(
         self,
@@ -123,19 +126,19 @@ class Turn:
         also: dict[str, Fields] | None = None,
         by: str = "",
         **fields: Any,
-    ) -> str:
-        """Drive `row`'s machine by `event`: one `state_changed` event, one history row, the new state.
+    ) -> tuple[str, ...]:
+        """Drive `row`'s machine by `event`: one `state_changed` event, one history row. Returns the effects to carry out.
 
         `fields` change with it in the same row, `also` sets fields of rows of other tables, `add` adds rows.
         """
-        data, changes = self.step(machine, row, event, facts, reason, **fields)
+        data, changes, effects = self._step(machine, row, event, facts, reason, fields)
         data["set"] = {table: {str(row["id"]): changes}}
         if also:
             data["set"].update(also)
         if add:
             data["add"] = add
-        self.drafts.append(Draft("state_changed", data, by or self.by, self.at))
-        return changes["state"]
+        self.drafts.append(PendingEvent("state_changed", data, by or self.by, self.at))
+        return effects
 
     def record_steps(self, event_type: str, table: str, steps: list[tuple[Fields, Fields]], by: str = "") -> None:
         """Many transitions decided by `step` in one pass: one event, in pieces."""

@@ -34,7 +34,7 @@ MISTAKES_SHOWN = 3
 class Outcome:
     """How a body ended: `completed`, `failed`, `timeout`, `cancelled` or `lost`.
 
-    `error_kind` is one of `agents.crews.ways.KINDS`. `said` is the digest of what it answered, or of the file's state
+    `error_kind` is one of `agents.crews.ways.KINDS`. `digest` is that of what it answered, or of the file's state
     after it, `before` that of the file before a change (agents.progress.evidence). `reason` is what the task's end will say.
     `text` is the last it printed, at most agents.devices.output.TEXT_CHARACTERS, `printed` how many characters its `attempt`
     has printed in all, `unwritten` what of that was not yet durable: where it begins, and the text.
@@ -45,7 +45,7 @@ class Outcome:
     error: str = ""
     exit_code: int | None = None
     error_kind: str = ""
-    said: str | None = None
+    digest: str | None = None
     before: str | None = None
     reason: str = ""
     text: str = ""
@@ -63,7 +63,7 @@ class Outcome:
         return told | {name: value for name in OFTEN_EMPTY if (value := getattr(self, name))}
 
 
-OFTEN_EMPTY = ("error", "error_kind", "said", "before", "reason", "text", "printed", "unwritten")
+OFTEN_EMPTY = ("error", "error_kind", "digest", "before", "reason", "text", "printed", "unwritten")
 """Fields that an outcome in a file has only where they say something."""
 
 

@@ -78,7 +78,7 @@ TAKES = {"type": "object", "properties": {"argv": ARGV}, "required": ["argv"], "
 async def command(call: Call) -> Outcome:
     """Argument `argv`: a list of texts. The JSON value on the last line of its output is its result.
 
-    What it said is the digest of its exit code and output; with `writes`, that of the file's content after it. It sees the
+    Its digest is that of its exit code and output; with `writes`, that of the file's content after it. It sees the
     blackboard as JSON in ORRERY_BLACKBOARD, unless that is empty or has more than BLACKBOARD_CHARACTERS.
     """
     argv = call.arguments.get("argv")
@@ -139,13 +139,13 @@ def _state_after(place: Path, path: str) -> str | None:
 
 
 def _outcome(ended: CommandOutcome, before: str | None, after: str | None) -> Outcome:
-    """What it said is the file's state where that was looked at, else what it printed, where it ran."""
-    said = after
+    """Its digest is that of the file where that was looked at, else that of what it printed, where it ran."""
+    digested = after
     if before is None and ended.fingerprint is not None:
-        said = digest(f"{ended.exit_code} {ended.fingerprint}")
+        digested = digest(f"{ended.exit_code} {ended.fingerprint}")
     return Outcome(
         "failed" if ended.outcome == "limit" else ended.outcome, result=ended.result, error=ended.error,
-        exit_code=ended.exit_code, error_kind=ended.error_kind, said=said, before=before, text=ended.text,
+        exit_code=ended.exit_code, error_kind=ended.error_kind, digest=digested, before=before, text=ended.text,
     )  # fmt: skip
 
 

@@ -106,7 +106,7 @@ def _read(call: Call) -> Outcome:
     part = {name: int(call.arguments[name]) for name in ("offset", "limit") if name in call.arguments}
     found = files.read(workspace(call.device["name"]), path, **part, judged=call.place)
     result = {"path": path, "content": found.text, "offset": found.offset, "size": found.size}
-    return Outcome("completed", result=result, said=digest(found.text), text=found.text[-TEXT_CHARACTERS:])
+    return Outcome("completed", result=result, digest=digest(found.text), text=found.text[-TEXT_CHARACTERS:])
 
 
 WRITE = schema(["path", "content"], path=PATH, content={"type": "string", "maxLength": files.FILE_BYTES})
@@ -122,7 +122,7 @@ async def write_file(call: Call) -> Outcome:
 def _write(leave: files.Leave, call: Call) -> Outcome:
     path, content = call.arguments["path"], call.arguments["content"]
     change = files.write(workspace(call.device["name"]), path, content, leave, judged=call.place)
-    return Outcome("completed", result={"path": path, "size": change.size}, said=change.after, before=change.before)
+    return Outcome("completed", result={"path": path, "size": change.size}, digest=change.after, before=change.before)
 
 
 EDIT = schema(
@@ -146,7 +146,7 @@ def _edit(leave: files.Leave, call: Call) -> Outcome:
     count = int(call.arguments.get("count", 1))
     change = files.edit(workspace(call.device["name"]), path, old, new, count, leave, judged=call.place)
     result = {"path": path, "size": change.size, "replaced": change.replaced}
-    return Outcome("completed", result=result, said=change.after, before=change.before)
+    return Outcome("completed", result=result, digest=change.after, before=change.before)
 
 
 @tool("observe", schema([]), seconds=SECONDS)
@@ -157,4 +157,4 @@ async def observe(call: Call) -> Outcome:
 
 def _observe(call: Call) -> Outcome:
     seen = observation.observe(workspace(call.device["name"]))
-    return Outcome("completed", result=seen, said=observation.files_digest(seen))
+    return Outcome("completed", result=seen, digest=observation.files_digest(seen))

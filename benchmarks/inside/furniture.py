@@ -4,7 +4,7 @@ from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 
 from agents.models import Token
-from agents.services import sessions
+from agents.services.devices import device_create
 
 DEVICE = "d"
 SLOTS = 1000
@@ -15,6 +15,6 @@ def furnish() -> dict:
     call_command("migrate", verbosity=0)
     user = User.objects.create_user("bench")
     user.groups.add(Group.objects.get(name="admin"))
-    sessions.device_create(DEVICE, max_concurrent=SLOTS, by="system")
+    device_create(DEVICE, max_concurrent=SLOTS, by="system")
     _, text = Token.objects.create(user)
     return {"token": text}

@@ -74,7 +74,7 @@ class Watched(Sessions):
 
     def _rest(self, drive: Drive) -> None:
         super()._rest(drive)
-        if drive.work is None and not drive.inbox("queued"):
+        if drive.hand.work is None and not drive.known.inbox("queued"):
             self.measured.rested(drive.stream)
 
 

@@ -19,8 +19,8 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from agents.models import Approval, InboxItem
-from agents.services import sessions
 from agents.services.approvals import approval_decide
+from agents.services.devices import device_create
 from agents.streams.verify import verify
 from benchmarks.inside import load
 from constellations.models import Attempt, Task
@@ -54,7 +54,7 @@ def submit(tasks: int, seed: int) -> None:
     """Devices, and sessions with `tasks` commands in all."""
     chance = random.Random(seed)
     for name in DEVICES:
-        sessions.device_create(name, max_concurrent=SLOTS, by="system")
+        device_create(name, max_concurrent=SLOTS, by="system")
     for first in range(0, tasks, SESSION_TASKS):
         rows = [_command(number, chance) for number in range(min(SESSION_TASKS, tasks - first))]
         waits = [

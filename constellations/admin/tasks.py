@@ -25,7 +25,7 @@ from constellations.admin.shown import (
 )
 from constellations.editor.draft import editable
 from constellations.models import Attempt, Constellation, Dependency, Task
-from constellations.reads.why import why
+from constellations.reads.why import explain_task
 
 DEPENDENCIES = 100
 """Dependencies on the page of what they lead into; the list has all."""
@@ -106,7 +106,7 @@ class TaskAdmin(RemovingAdmin):
     def beside(self, request: HttpRequest, row: Task) -> dict:
         return {
             "constellation": row.constellation,
-            "why": why(row),
+            "why": explain_task(row),
             "dependencies_shown": DEPENDENCIES,
             "commands": buttons(offered_of_task(row) if self.has_operate_permission(request) else ()),
             "once": secrets.token_hex(12),

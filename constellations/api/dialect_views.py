@@ -24,7 +24,7 @@ from constellations.api.edit_views import made
 from constellations.api.versioned import IF_MATCH, Versioned, etag, seen_version
 from constellations.models import Constellation
 from constellations.plan.dialects import NAMES, ORRERY
-from constellations.reads.exports import export
+from constellations.reads.exports import export_document
 from constellations.services import imports
 
 DIALECT = OpenApiParameter("dialect", OpenApiTypes.STR, enum=NAMES, default=ORRERY)
@@ -47,7 +47,7 @@ class ExportViews(Api):
             raise ValidationError({"dialect": f"must be one of {', '.join(NAMES)}"})
         with consistent_read():
             constellation = self.get_object()
-            text = export(constellation, dialect, bool(states))
+            text = export_document(constellation, dialect, bool(states))
         name = {"Content-Disposition": f'attachment; filename="constellation-{pk}.{dialect}.json"'}
         return HttpResponse(text, content_type="application/json", headers=name | etag(constellation.version))
 
@@ -108,4 +108,4 @@ class CheckViews(Api):
     @action(detail=False, methods=["post"], pagination_class=None)
     def check(self, request: Request) -> Response:
         body = self.body(forms.CheckBody)
-        return Response(imports.check(body["document"], body.get("dialect", "")))
+        return Response(imports.check_document(body["document"], body.get("dialect", "")))

@@ -28,7 +28,7 @@ class EditWhole(serializers.ModelSerializer):
 
 
 class EditRow(EditWhole):
-    """As much of an edit as the history shows: `history.cut` has had it."""
+    """As much of an edit as the history shows: `history.cut_edit` has had it."""
 
     operations_total = serializers.IntegerField(help_text="Of them the first are shown.")
     diff_total = serializers.IntegerField(help_text="Of its entries the first are shown.")

@@ -58,7 +58,7 @@ class EditViews(Versioned):
         with consistent_read():
             constellation = self.get_object()
             rows = self.paginate_queryset(history.edits_of(constellation.pk, **chosen(request)))
-            answer = self.get_paginated_response(forms.EditRow(history.listed(rows), many=True).data)
+            answer = self.get_paginated_response(forms.EditRow(history.list_edits(rows), many=True).data)
         answer.headers["ETag"] = etag(constellation.version)["ETag"]
         return answer
 
@@ -128,7 +128,7 @@ def made(
     stands = standing.standing_of(
         constellation.pk, edit, changed, edit_id=edit_id, based_on=based_on, before=constellation.version
     )  # fmt: skip
-    row = None if edit is None else forms.EditRow(history.cut(edit)).data
+    row = None if edit is None else forms.EditRow(history.cut_edit(edit)).data
     waits = None if proposal is None else proposal.pk
     answer: dict[str, Any] = {"edit": row, "changed": changed, "proposal": waits, **asdict(stands)}
     return Response(answer, status=201 if changed else 200 if proposal is None else 202, headers=etag(stands.version))

@@ -32,7 +32,7 @@ from constellations.models import Constellation, Dependency, Task
 from constellations.reads.output import piece_from, tail_of
 from constellations.reads.progress import progress_of, same_stream, waiting_approvals
 from constellations.reads.statistics import figures_of, statistics_of
-from constellations.reads.why import why
+from constellations.reads.why import explain_task
 from constellations.services.task_commands import Cancelled, task_cancel, task_skip
 
 GRAPH_ROWS = 20_000
@@ -156,7 +156,7 @@ class TaskViews(mixins.ListModelMixin, Versioned):
         """Why a task is not running."""
         with consistent_read():
             task = self.get_object()
-            found = {"id": task.pk, "task_id": task.task_id, "state": task.state, **why(task)}
+            found = {"id": task.pk, "task_id": task.task_id, "state": task.state, **explain_task(task)}
         return Response(found)
 
     @extend_schema(responses=History, parameters=HISTORY_PAGE, filters=False)

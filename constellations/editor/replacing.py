@@ -59,7 +59,7 @@ def carry_conditions(draft: Draft) -> None:
         there = draft.snapshot.tasks.get(row["to"])
         if there is not None and not editable(there):
             continue  # it has been decided
-        condition = conditions.renamed(row["condition"], names)
+        condition = conditions.rename_read_tasks(row["condition"], names)
         if len(condition) > conditions.MAX_LENGTH:
             message = f"the condition of {dependency_id} would have {len(condition)} characters with the names of replacements"
             raise Refusal(f"{message}; {conditions.MAX_LENGTH} are allowed", "replaces")

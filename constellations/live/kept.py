@@ -18,7 +18,6 @@ from agents.streams.garbage import made, nothing_collected
 from agents.streams.tables import fold_rows
 from constellations.errors import ConstellationsError, NoSuchConstellation
 from constellations.live.live import LiveGraph
-from constellations.live.rows import Node
 
 EVENTS_BEHIND = 1_000
 EVENTS_A_TASK = 2
@@ -58,7 +57,7 @@ class Kept:
             self._graphs[ahead.live.constellation["id"]] = ahead
             while len(self._graphs) > KEPT_GRAPHS or sum(len(kept.live.nodes) for kept in self._graphs.values()) > KEPT_TASKS:
                 _, oldest = self._graphs.popitem(last=False)
-                oldest.live.take_apart()
+                oldest.live.release()
 
 
 KEPT = Kept()
@@ -76,7 +75,7 @@ def graph_opened(constellation_id: int, by: str, request_id: str = "") -> Iterat
     try:
         ahead = read_ahead(constellation_id)
         with door(stream, by, request_id) as opened:
-            live = newest(opened, ahead)
+            live = newest_graph(opened, ahead)
             yield opened, live
     except NoSuchSession as error:
         raise NoSuchConstellation(f"there is no constellation {constellation_id}") from error
@@ -115,7 +114,7 @@ def _caught_up(ahead: Ahead, stream: int, seen: int) -> Ahead:
         if missed <= EVENTS_UNDER_LOCK:
             break
         if missed > _far(ahead.live):
-            ahead.live.take_apart()
+            ahead.live.release()
             ahead = _read(ahead.live.constellation["id"], stream)
         else:
             ahead = Ahead(_brought_to(ahead, stream, seen), seen)
@@ -128,7 +127,7 @@ def _far(live: LiveGraph) -> int:
     return max(EVENTS_BEHIND, EVENTS_A_TASK * len(live.nodes))
 
 
-def newest(opened: Door, ahead: Ahead) -> LiveGraph:
+def newest_graph(opened: Door, ahead: Ahead) -> LiveGraph:
     """The graph under the lock: what was read ahead, with what has happened since."""
     return _brought_to(ahead, opened.stream, opened.head)
 
@@ -150,11 +149,11 @@ def _brought_to(ahead: Ahead, stream: int, seen: int) -> LiveGraph:
     live = ahead.live
     missed = 0 if ahead.head is None else seen - ahead.head
     if ahead.head is None or missed > _far(live):
-        live.take_apart()
+        live.release()
         return read_graph(live.constellation["id"])
     if missed:
         with nothing_collected():
-            live.take_up(changes_between(stream, ahead.head, seen, OF_A_GRAPH))
+            live.catch_up(changes_between(stream, ahead.head, seen, OF_A_GRAPH))
     return live
 
 
@@ -188,13 +187,9 @@ def read_graph(constellation_id: int) -> LiveGraph:
     found = fold_rows("constellation", "id = %s", constellation_id)
     if not found:
         raise NoSuchConstellation(f"there is no constellation {constellation_id}")
-    live = LiveGraph(found[0], _tell_nobody)
+    live = LiveGraph(found[0], lambda node: None)  # the session's owner notices by itself that the head has moved
     of_it = "constellation_id = %s"
     with nothing_collected():
         live.load(fold_rows("task", of_it, constellation_id), fold_rows("dependency", of_it, constellation_id))
         made(len(live.nodes))
     return live
-
-
-def _tell_nobody(node: Node) -> None:
-    """The session's owner notices by itself that the head has moved."""

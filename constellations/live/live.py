@@ -33,7 +33,7 @@ class LiveGraph(GraphRows):
     def copy(self) -> LiveGraph:
         """Another graph like this one."""
         twin = LiveGraph(dict(self.constellation), self.on_ready)
-        twin.take_over(self)
+        twin.copy_from(self)
         return twin
 
     # --- ends
@@ -63,17 +63,22 @@ class LiveGraph(GraphRows):
         self.note_news(node)
         if node.row["result"] is not None:
             self.results[node.key] = node.row["result"]
+        never = self._follow_end(turn, node)
+        if never:
+            self._skip(turn, never)
+
+    def _follow_end(self, turn: Turn, node: Node) -> list[Edge]:
+        """Evaluate what depended on `node`: what may start becomes ready, and the edges that never can hold are returned."""
         never = []
         for edge in node.outgoing:
-            self.judge(edge)
-            if edge.verdict:
+            self.evaluate_edge(edge)
+            if edge.holds:
                 edge.down.unmet -= 1
                 if not edge.down.unmet:
                     self._ready(turn, edge.down)
-            elif edge.verdict is False:
+            elif edge.holds is False:
                 never.append(edge)
-        if never:
-            self._skip(turn, never)
+        return never
 
     def _ready(self, turn: Turn, node: Node) -> None:
         if node.row["state"] == "WAITING_DEPENDENCY":
@@ -89,7 +94,7 @@ class LiveGraph(GraphRows):
             node = edge.down
             if node.skipped and _is_decided_otherwise(node):
                 anew.append(node.key)
-            if edge.verdict is not False or node.row["state"] not in ("WAITING_DEPENDENCY", "PENDING"):
+            if edge.holds is not False or node.row["state"] not in ("WAITING_DEPENDENCY", "PENDING"):
                 continue  # what had decided it may itself have been revived in the same pass
             edge = _deciding_edge(node) or edge
             fields = self.end_fields(turn)
@@ -98,19 +103,10 @@ class LiveGraph(GraphRows):
             steps.append(turn.step(TASK, node.row, "skip", reason=_why_skipped(edge), **fields))
             self.open -= 1
             self.note_news(node)
-            never += self._after_skip(turn, node)
+            never += self._follow_end(turn, node)
         turn.record_steps("tasks_skipped", "task", steps)
         if anew:
             self.evaluate(turn, anew)
-
-    def _after_skip(self, turn: Turn, node: Node) -> list[Edge]:
-        for edge in node.outgoing:
-            self.judge(edge)
-            if edge.verdict:
-                edge.down.unmet -= 1
-                if not edge.down.unmet:
-                    self._ready(turn, edge.down)
-        return [edge for edge in node.outgoing if edge.verdict is False]
 
     def evaluate(self, turn: Turn, keys: Iterable[str]) -> None:
         """Judge tasks anew after an edit: ready, blocked, skipped or revived, and what follows downstream."""
@@ -119,7 +115,7 @@ class LiveGraph(GraphRows):
         for key in todo:
             node = self.nodes[key]
             for edge in node.incoming:
-                self.judge(edge)
+                self.evaluate_edge(edge)
             self.count(node)
             no = _deciding_edge(node)
             if node.skipped and (no is None or _is_decided_otherwise(node)):
@@ -157,7 +153,7 @@ class LiveGraph(GraphRows):
         self.results.pop(node.key, None)
         self.news.pop(node.row["id"], None)
         for edge in node.incoming:
-            self.judge(edge)
+            self.evaluate_edge(edge)
         self.count(node)
         return bool(node.unmet)
 
@@ -199,9 +195,18 @@ class LiveGraph(GraphRows):
         if tasks and not edit["undoes_id"]:  # what is brought back was counted when it was new
             counts["added"] = self.constellation["added"] + len(tasks)
         self.constellation.update(counts)
-        changed: dict[str, Fields] = {"constellation": {str(self.constellation["id"]): counts}}
-        changed["task"] = self._change_tasks(changes)
-        changed["dependency"] = self._change_dependencies(changes)
+        changed: dict[str, Fields] = {"constellation": {str(self.constellation["id"]): counts}, "task": {}, "dependency": {}}
+        for key in dict.fromkeys([*changes.updated_tasks, *changes.touched]):
+            node = self.nodes.get(key)
+            if node is not None:
+                # every task that was touched has a new version, so that no start overlooks the edit
+                fields = {**changes.updated_tasks.get(key, {}), "version": node.row["version"] + 1}
+                node.row.update(fields)
+                changed["task"][str(node.row["id"])] = fields
+        for key, fields in changes.updated_dependencies.items():
+            edge = self.edges[key]
+            edge.row.update(fields)
+            changed["dependency"][str(edge.row["id"])] = dict(fields)
         turn.record(
             "edited", author=edit["author"], reason=edit["reason"], diff=edit["diff"],
             add={"edit": [edit]}, set={name: rows for name, rows in changed.items() if rows},
@@ -219,50 +224,29 @@ class LiveGraph(GraphRows):
 
     def _new_rows(self, turn: Turn, changes: Changes) -> tuple[list[Fields], list[Fields]]:
         """Rows of added tasks and dependencies, linked in; a new task is PENDING or WAITING_DEPENDENCY from the start."""
-        fresh = [self.add_node(self._task_row(turn, spec)) for spec in changes.added_tasks]
-        for node in fresh:
+        constellation, whole = self.constellation["id"], TABLES["task"].whole
+        fresh = []
+        for spec in changes.added_tasks:
+            made = {"id": turn.take(), "constellation_id": constellation, "created_at": turn.at, "entered_at": turn.at}
+            node = self.add_node(whole({**spec, **made}))
             self.graph.add_task(node.key)
+            fresh.append(node)
         dependencies = []
         for spec in changes.added_dependencies:
-            edge = self.link(self._dependency_row(turn, spec))
+            row = {
+                "id": turn.take(), "constellation_id": constellation, "dependency_id": spec["dependency_id"],
+                "upstream_id": self.nodes[spec["from"]].row["id"], "downstream_id": self.nodes[spec["to"]].row["id"],
+                "type": spec["type"], "condition": spec["condition"], "description": spec["description"],
+            }  # fmt: skip
+            edge = self.link(row)
             self.graph.add_edge(edge.up.key, edge.down.key)
-            self.judge(edge)
+            self.evaluate_edge(edge)
             dependencies.append(TABLES["dependency"].told(edge.row))
         for node in fresh:
             self.count(node)
             if not node.ended:  # as in a fork
                 node.row["state"] = "WAITING_DEPENDENCY" if node.unmet else "PENDING"
         return [TABLES["task"].told(node.row) for node in fresh], dependencies
-
-    def _task_row(self, turn: Turn, spec: Fields) -> Fields:
-        fields = {"id": turn.take(), "constellation_id": self.constellation["id"], "created_at": turn.at, "entered_at": turn.at}
-        return TABLES["task"].whole({**spec, **fields})
-
-    def _dependency_row(self, turn: Turn, spec: Fields) -> Fields:
-        return {
-            "id": turn.take(), "constellation_id": self.constellation["id"], "dependency_id": spec["dependency_id"],
-            "upstream_id": self.nodes[spec["from"]].row["id"], "downstream_id": self.nodes[spec["to"]].row["id"],
-            "type": spec["type"], "condition": spec["condition"], "description": spec["description"],
-        }  # fmt: skip
-
-    def _change_tasks(self, changes: Changes) -> dict[str, Fields]:
-        """Fields of changed tasks; `version` of every task that was touched, so that no start overlooks the edit."""
-        rows: dict[str, Fields] = {}
-        for key in dict.fromkeys([*changes.updated_tasks, *changes.touched]):
-            node = self.nodes.get(key)
-            if node is not None:
-                fields = {**changes.updated_tasks.get(key, {}), "version": node.row["version"] + 1}
-                node.row.update(fields)
-                rows[str(node.row["id"])] = fields
-        return rows
-
-    def _change_dependencies(self, changes: Changes) -> dict[str, Fields]:
-        rows = {}
-        for key, fields in changes.updated_dependencies.items():
-            edge = self.edges[key]
-            edge.row.update(fields)
-            rows[str(edge.row["id"])] = dict(fields)
-        return rows
 
     def _rank_anew(self, keys: Iterable[str]) -> None:
         """Ranks of tasks that are new, or that wait for something new, told upstream as far as it makes a difference, once."""
@@ -293,7 +277,7 @@ def _deciding_edge(node: Node) -> Edge | None:
     """Which dependency decides that a node never starts: one whose condition could not be evaluated before all others, so that
     it makes no difference which upstream task ended first.
     """
-    never = [edge for edge in node.incoming if edge.verdict is False]
+    never = [edge for edge in node.incoming if edge.holds is False]
     return next((edge for edge in never if edge.condition_failed), never[0] if never else None)
 
 

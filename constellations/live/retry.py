@@ -19,7 +19,7 @@ SHOWN = 5
 """Tasks that a refusal names."""
 
 
-def check(live: LiveGraph, keys: Sequence[str]) -> None:
+def check_retry(live: LiveGraph, keys: Sequence[str]) -> None:
     """Raise NotRetried, naming every task that cannot begin again."""
     others = replaced(RowsOf(live.nodes).values())
     faults = [fault for key in keys if (fault := _fault(live, key, others))]
@@ -38,12 +38,12 @@ def _fault(live: LiveGraph, key: str, others: Mapping[str, str]) -> str:
         return f"{key} was skipped; it is revived when what decided that begins again"
     if key in others:
         return f"{key} was replaced by {others[key]}; retry that one, or undo the edit that added it"
-    if not _may(node):
+    if node.row["state"] not in ("FAILED", "CANCELLED"):
         return f"{key} is {node.row['state']}; only what has FAILED or was cancelled begins again"
     return ""
 
 
-def failed(live: LiveGraph) -> list[str]:
+def failed_tasks(live: LiveGraph) -> list[str]:
     """Every task that has FAILED and that no other one replaces."""
     others = replaced(RowsOf(live.nodes).values())
     return [key for key, node in live.nodes.items() if node.row["state"] == "FAILED" and key not in others]
@@ -70,18 +70,14 @@ def all_that_begin(live: LiveGraph, keys: Sequence[str], *, replaced_now: Collec
 
     What a person cancelled stays so unless it is named, and what has been replaced, `replaced_now` by an edit in the same step.
     """
-    check(live, keys)
+    check_retry(live, keys)
     others, named = {*replaced(RowsOf(live.nodes).values()), *replaced_now}, set(keys)
-    found = (node.key for node in _downstream(live, keys) if node.key in named or _goes_along(node))
-    return [str(key) for key in live.graph.in_order(key for key in found if key not in others)]
-
-
-def _goes_along(node: Node) -> bool:
-    return node.row["state"] == "FAILED" or (node.row["state"] == "CANCELLED" and node.row["reason"].startswith(WITH_THE_RUN))
-
-
-def _may(node: Node) -> bool:
-    return node.row["state"] in ("FAILED", "CANCELLED") and not node.skipped
+    begin = []
+    for node in _downstream(live, keys):
+        ended_with_the_run = node.row["state"] == "CANCELLED" and node.row["reason"].startswith(WITH_THE_RUN)
+        if node.key not in others and (node.key in named or node.row["state"] == "FAILED" or ended_with_the_run):
+            begin.append(node.key)
+    return [str(key) for key in live.graph.in_order(begin)]
 
 
 def _downstream(live: LiveGraph, keys: Iterable[str]) -> list[Node]:

@@ -22,19 +22,19 @@ UNKNOWN = "condition unknown"
 
 
 class Edge:
-    """A dependency between two nodes. `verdict`: None while unknown, else whether it holds; `why` when it never can."""
+    """A dependency between two nodes. `edge_holds`: None while unknown, else whether it holds; `why` when it never can."""
 
-    __slots__ = ("down", "row", "up", "verdict", "why")
+    __slots__ = ("down", "holds", "row", "up", "why")
 
     def __init__(self, row: Fields, up: Node, down: Node):
         self.row, self.up, self.down = row, up, down
-        self.verdict: bool | None = None
+        self.holds: bool | None = None
         self.why = ""
 
     @property
     def condition_failed(self) -> bool:
         """Whether it never holds because a condition could not be evaluated: its own, or one that skipped its upstream."""
-        return self.verdict is False and (self.why.startswith(UNKNOWN) or self.up.row["condition_failed"])
+        return self.holds is False and (self.why.startswith(UNKNOWN) or self.up.row["condition_failed"])
 
 
 class Node:
@@ -81,7 +81,7 @@ class GraphRows:
 
     `open` counts tasks that have not ended, `results` are those of the others, `news` are the nodes whose end is still to be
     told to the planner (their rows say so), by the ids of their rows and in the order in which they ended, `dirty` those that
-    were touched by others and must be judged again.
+    were touched by others and must be evaluated again.
     """
 
     def __init__(self, constellation: Fields):
@@ -96,15 +96,16 @@ class GraphRows:
         self.dirty: dict[str, None] = {}
 
     def load(self, tasks: Iterable[Fields], dependencies: Iterable[Fields]) -> None:
-        """Fill the graph from rows; judges every edge, changes no row."""
+        """Fill the graph from rows; evaluates every edge, changes no row."""
         for row in tasks:
             self.add_node(row)
-        self.news = {node.row["id"]: node for node in sorted(self.news.values(), key=_when_it_ended)}
+        ended = sorted(self.news.values(), key=lambda node: (node.row["ended_at"] or "", node.row["id"]))
+        self.news = {node.row["id"]: node for node in ended}
         for row in dependencies:
             self.link(row)
         self.graph = Graph.build(self.nodes, [(e.up.key, e.down.key) for e in self.edges.values()])
         for edge in self.edges.values():
-            self.judge(edge)
+            self.evaluate_edge(edge)
         for node in self.nodes.values():
             self.count(node)
         self.rank()
@@ -114,20 +115,20 @@ class GraphRows:
         for key, length in self.graph.remaining_path().items():
             self.nodes[str(key)].rank = length
 
-    def take_over(self, other: GraphRows) -> None:
+    def copy_from(self, other: GraphRows) -> None:
         """Become as `other` is, with rows of one's own; `other` stays as it is."""
         for key, node in other.nodes.items():
             mine = self.nodes[key] = self.ids[node.row["id"]] = Node(dict(node.row))
             mine.unmet, mine.rank = node.unmet, node.rank
         for key, edge in other.edges.items():
             self.edges[key] = line = Edge(dict(edge.row), self.nodes[edge.up.key], self.nodes[edge.down.key])
-            line.verdict, line.why = edge.verdict, edge.why
+            line.holds, line.why = edge.holds, edge.why
             line.up.outgoing.append(line)
             line.down.incoming.append(line)
         self.results, self.graph, self.open = dict(other.results), other.graph.copy(), other.open
         self.news, self.dirty = {key: self.ids[key] for key in other.news}, dict(other.dirty)
 
-    def take_apart(self) -> None:
+    def release(self) -> None:
         """Nobody needs it any more. Nodes and edges hold each other: left to the collector they would cost it a long look."""
         for node in self.nodes.values():
             node.incoming.clear()
@@ -190,16 +191,16 @@ class GraphRows:
         self.news.pop(node.row["id"], None)
         return node
 
-    def judge(self, edge: Edge) -> None:
-        edge.verdict, edge.why = verdict(edge, self.results)
+    def evaluate_edge(self, edge: Edge) -> None:
+        edge.holds, edge.why = edge_holds(edge, self.results)
 
     def count(self, node: Node) -> None:
-        node.unmet = sum(edge.verdict is not True for edge in node.incoming)
+        node.unmet = sum(edge.holds is not True for edge in node.incoming)
 
     # --- foreign changes
 
-    def absorb(self, data: Fields) -> list[str]:
-        """Take up an edit that another process recorded; what it touched is judged again in the next turn.
+    def apply_foreign(self, data: Fields) -> list[str]:
+        """Apply an edit that another process recorded; what it touched is evaluated again in the next turn.
 
         Returns the tasks that it added, or whose deadline it set.
         """
@@ -219,33 +220,6 @@ class GraphRows:
             self.graph.add_edge(edge.up.key, edge.down.key)
             self.dirty[edge.down.key] = None
         changes = data.get("set", {})
-        self._absorb_fields(changes)
-        changed = (self.ids.get(int(key)) for key, fields in changes.get("task", {}).items() if "deadline" in fields)
-        return timed + [node.key for node in changed if node is not None]
-
-    def take_up(self, events: Iterable[Fields]) -> None:
-        """Bring a graph that was read, and that nobody drives, to a newer state: what happened, and what followed from it.
-
-        Of an edge only what it waits for decides, so those out of a task that is as open as before need no second look.
-        """
-        for data in events:
-            self.absorb(data)
-        moved = [self.nodes[key] for key in self.dirty if key in self.nodes]
-        self.results |= {node.key: node.row["result"] for node in moved if node.ended and node.row["result"] is not None}
-        into = [edge for node in moved for edge in node.incoming]
-        out_of = [edge for node in moved for edge in node.outgoing if node.ended or edge.verdict is not None]
-        for edge in dict.fromkeys(into + out_of):
-            self.judge(edge)
-        for node in dict.fromkeys([*moved, *(edge.down for edge in out_of)]):
-            self.count(node)
-        self.dirty.clear()
-
-    def _own(self, data: Fields, table: str) -> Iterator[Fields]:
-        """Rows that an event adds to this constellation; a session has others."""
-        rows = data.get("add", {}).get(table, ())
-        return (TABLES[table].whole(row) for row in rows if row["constellation_id"] == self.constellation["id"])
-
-    def _absorb_fields(self, changes: Fields) -> None:
         if fields := changes.get("constellation", {}).get(str(self.constellation["id"])):
             self.constellation.update(fields)
         for key, fields in changes.get("task", {}).items():
@@ -259,18 +233,39 @@ class GraphRows:
             if node.ended != was:
                 self.dirty.update((edge.down.key, None) for edge in node.outgoing)
             self.dirty[node.key] = None
-        wanted = {int(key): fields for key, fields in changes.get("dependency", {}).items()}
-        for edge in self.edges.values() if wanted else ():
-            if edge.row["id"] in wanted:
-                edge.row.update(wanted[edge.row["id"]])
-                self.dirty[edge.down.key] = None
+            if "deadline" in fields:
+                timed.append(node.key)
+        if wanted := {int(key): fields for key, fields in changes.get("dependency", {}).items()}:
+            for edge in self.edges.values():
+                if edge.row["id"] in wanted:
+                    edge.row.update(wanted[edge.row["id"]])
+                    self.dirty[edge.down.key] = None
+        return timed
+
+    def catch_up(self, events: Iterable[Fields]) -> None:
+        """Bring a graph that was read, and that nobody drives, to a newer state: what happened, and what followed from it.
+
+        Of an edge only what it waits for decides, so those out of a task that is as open as before need no second look.
+        """
+        for data in events:
+            self.apply_foreign(data)
+        moved = [self.nodes[key] for key in self.dirty if key in self.nodes]
+        self.results |= {node.key: node.row["result"] for node in moved if node.ended and node.row["result"] is not None}
+        into = [edge for node in moved for edge in node.incoming]
+        out_of = [edge for node in moved for edge in node.outgoing if node.ended or edge.holds is not None]
+        for edge in dict.fromkeys(into + out_of):
+            self.evaluate_edge(edge)
+        for node in dict.fromkeys([*moved, *(edge.down for edge in out_of)]):
+            self.count(node)
+        self.dirty.clear()
+
+    def _own(self, data: Fields, table: str) -> Iterator[Fields]:
+        """Rows that an event adds to this constellation; a session has others."""
+        rows = data.get("add", {}).get(table, ())
+        return (TABLES[table].whole(row) for row in rows if row["constellation_id"] == self.constellation["id"])
 
 
-def _when_it_ended(node: Node) -> tuple[str, int]:
-    return node.row["ended_at"] or "", node.row["id"]
-
-
-def verdict(edge: Edge, results: dict[str, Any]) -> tuple[bool | None, str]:
+def edge_holds(edge: Edge, results: dict[str, Any]) -> tuple[bool | None, str]:
     """Whether a dependency holds: None while its upstream has not ended, and why it never can."""
     state, kind = edge.up.row["state"], edge.row["type"]
     if state not in ENDED:
@@ -282,7 +277,7 @@ def verdict(edge: Edge, results: dict[str, Any]) -> tuple[bool | None, str]:
     if kind == "SUCCESS_ONLY":
         return True, ""
     try:
-        holds = conditions.evaluate(edge.row["condition"], edge.up.row["result"], results)
+        holds = conditions.evaluate_condition(edge.row["condition"], edge.up.row["result"], results)
     except ConditionUnknown as error:
         return False, f"{UNKNOWN}: {error}"
     return holds, "" if holds else f"condition is false: {edge.row['condition']}"

@@ -14,9 +14,9 @@ from constellations.mcp.access import Caller, constellation_of
 from constellations.mcp.parameters import Form
 from constellations.mcp.pieces import CHARACTERS, json_of, piece_of
 from constellations.plan import sentences
-from constellations.reads.addresses import cut, of_edit, with_cuts
+from constellations.reads.addresses import describe_cut, of_edit, with_cuts
 from constellations.reads.devices import known_devices
-from constellations.reads.overview import within
+from constellations.reads.overview import take_within
 from constellations.services import dispatcher
 from constellations.services.gate_keeping import known_rules
 from constellations.services.preview import Watch, edit_preview
@@ -86,7 +86,7 @@ def edit(
             return told_of(done, row.pk, watch)
     proposed = edit_propose(row.pk, dispatcher.operations_of(commands), who=caller.who, **said)
     seen, given = _seen(proposed, said.get("based_on")), said.get("edit_id", "")
-    done = dispatcher.executed(row.pk, proposed.edit, False, edit_id=given, based_on=seen, before=row.version, full=full)
+    done = dispatcher.describe_edit(row.pk, proposed.edit, False, edit_id=given, based_on=seen, before=row.version, full=full)
     if proposed.approval is None:
         return told_of(done, row.pk)
     return results.EditResult.model_validate(told_of(done, row.pk).model_dump(by_alias=True) | _waiting(proposed, done))
@@ -156,13 +156,13 @@ def standing_fields(found: Any) -> Fields:
 
 def unseen_edits(version: int, shown: int, total: int) -> list[Fields]:
     """What is said of the unseen edits that an answer does not show."""
-    return [cut("between", shown, total, "items", f"list_edits with since: {version}")] if shown < total else []
+    return [describe_cut("between", shown, total, "items", f"list_edits with since: {version}")] if shown < total else []
 
 
 def _listed(key: str, rows: list[Fields], total: int, more: str) -> tuple[list[Fields], list[Fields]]:
     """The first of `rows` of which there are `total` in all, and what is said of the others."""
-    shown, _, _ = within(rows, DIFF, DIFF_BYTES)
-    return shown, [cut(key, len(shown), total, "items", more)] if len(shown) < total else []
+    shown, _, _ = take_within(rows, DIFF, DIFF_BYTES)
+    return shown, [describe_cut(key, len(shown), total, "items", more)] if len(shown) < total else []
 
 
 def _consequences(found: Fields, totals: Fields, more: Callable[[str], str]) -> tuple[Fields, list[Fields]]:
@@ -170,7 +170,7 @@ def _consequences(found: Fields, totals: Fields, more: Callable[[str], str]) -> 
     shown = {key: value[:TASKS] for key, value in found.items()}
     counts = {key: max(totals.get(key, 0), len(value)) for key, value in found.items()}
     cuts = [
-        cut(f"consequences.{key}", len(shown[key]), counts[key], "items", more(key))
+        describe_cut(f"consequences.{key}", len(shown[key]), counts[key], "items", more(key))
         for key in found
         if len(shown[key]) < counts[key]
     ]
@@ -209,4 +209,4 @@ def undo_edit(caller: Caller, arguments: Fields) -> results.EditResult:
         row.pk, given["edit_id"], caller.by, **said, request_id=secrets.token_hex(8), watch=watch
     )  # fmt: skip
     asked = {"edit_id": said.get("undo_id", ""), "based_on": said.get("based_on"), "full": given.get("full", False)}
-    return told_of(dispatcher.executed(row.pk, made, changed, **asked, before=row.version), row.pk, watch)
+    return told_of(dispatcher.describe_edit(row.pk, made, changed, **asked, before=row.version), row.pk, watch)

@@ -24,7 +24,7 @@ from constellations.live.kept import read_graph
 from constellations.mcp import results
 from constellations.mcp.access import Caller, approvals_of, constellation_of, device_of, task_of
 from constellations.reads.addresses import ROOT, json_text
-from constellations.reads.written import written_whole
+from constellations.reads.written import read_written_task
 from constellations.services.preview import critical_path
 from constellations.services.undo import edit_named
 
@@ -84,7 +84,7 @@ def _constellation(caller: Caller, key: str, part: str) -> Source:
         try:
             return json_of(critical_path(live))
         finally:
-            live.take_apart()
+            live.release()
     return json_of({"result": row.result, "rules": row.rules}[part])
 
 
@@ -94,7 +94,7 @@ def _task(caller: Caller, key: str, task_id: str, part: str) -> Source:
     if part == "output":
         return _output(task.attempts.order_by("-number").first())
     if part in ("written", "dependencies"):
-        whole = written_whole(constellation, task.task_id)
+        whole = read_written_task(constellation, task.task_id)
         return json_of(whole["task"] if part == "written" else whole["dependencies"])
     value = getattr(task, part)
     return json_of(value) if part in ("result", "arguments") else text_of(value)

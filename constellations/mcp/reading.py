@@ -35,19 +35,19 @@ from constellations.mcp.pieces import CHARACTERS, limits_of, read_piece
 from constellations.models import Constellation, Edit, Task
 from constellations.reads import history
 from constellations.reads.addresses import (
-    cut,
+    describe_cut,
     leave_out,
     of_approval,
     of_constellation,
     of_device,
     of_edit,
     of_task,
-    shorten,
+    shorten_text,
     with_cuts,
 )
-from constellations.reads.overview import TEXT, Part, overview, size_of
-from constellations.reads.why import why
-from constellations.reads.written import written
+from constellations.reads.overview import TEXT, Part, read_overview, size_of
+from constellations.reads.why import explain_task
+from constellations.reads.written import read_written_tasks
 
 ACTION_BYTES = 10_000
 """Of an approval's action, as JSON; a longer one is read by its address."""
@@ -99,10 +99,10 @@ def get_constellation(caller: Caller, arguments: Fields) -> results.Constellatio
     part = Part(named, given.get("state", ""), given.get("name", ""), given.get("after", 0), given.get("limit"))
     with consistent_read():
         found = constellation_of(caller, given["constellation_id"])
-        view = overview(found, part)
+        view = read_overview(found, part)
         if named:
             _check_named(found, named, view)
-            view["written"] = written(found, named)
+            view["written"] = read_written_tasks(found, named)
     return results.ConstellationView.model_validate(view)
 
 
@@ -125,7 +125,7 @@ def list_constellations(caller: Caller, arguments: Fields) -> results.Constellat
 def line_of(row: Constellation) -> results.ConstellationLine:
     fields = ("id", "session_id", "name", "state", "reason", "version", "created_at", "ended_at")
     line = {key: getattr(row, key) for key in fields}
-    cuts = shorten(line, "reason", TEXT, of_constellation(row.pk, "reason"))
+    cuts = shorten_text(line, "reason", TEXT, of_constellation(row.pk, "reason"))
     return results.ConstellationLine.model_validate(with_cuts(line, cuts))
 
 
@@ -136,22 +136,22 @@ def list_edits(caller: Caller, arguments: Fields) -> results.EditList:
         constellation = constellation_of(caller, given["constellation_id"])
         wanted = {key: given.get(key) for key in ("author", "since", "task_id")}
         found, following = page(history.edits_of(constellation.pk, **wanted), given, "version")
-        edits = history.listed(found)
+        edits = history.list_edits(found)
     who = names_of(row.author for row in edits)
     return results.EditList(edits=[_edit(row, who[row.author]) for row in edits], next=following)
 
 
 def _edit(row: Edit, name: str) -> results.EditLine:
-    """As `history.cut` leaves an edit, with a word for each part that is not whole."""
+    """As `history.cut_edit` leaves an edit, with a word for each part that is not whole."""
     line: Fields = {
         "id": row.pk, "edit_id": row.edit_id, "author": row.author, "author_name": name, "reason": row.reason,
         "undoes": row.undoes_id, "at": row.at, "based_on": row.based_on, "version": row.version,
         "operations": row.operations, "diff": row.diff,
     }  # fmt: skip
-    cuts = shorten(line, "reason", REASON, of_edit(row.constellation_id, row.edit_id, "reason"))
+    cuts = shorten_text(line, "reason", REASON, of_edit(row.constellation_id, row.edit_id, "reason"))
     for part, total in (("operations", row.operations_total), ("diff", row.diff_total)):  # type: ignore[attr-defined]
         if len(line[part]) < total:
-            cuts.append(cut(part, len(line[part]), total, "items", of_edit(row.constellation_id, row.edit_id, part)))
+            cuts.append(describe_cut(part, len(line[part]), total, "items", of_edit(row.constellation_id, row.edit_id, part)))
     return results.EditLine.model_validate(with_cuts(line, cuts))
 
 
@@ -160,7 +160,7 @@ def explain(caller: Caller, arguments: Fields) -> results.Explanation:
     caller.demand(READ)
     with consistent_read():
         task = task_of(constellation_of(caller, given["constellation_id"]), given["task_id"])
-        return results.Explanation.model_validate({"task_id": task.task_id, "state": task.state, **why(task)})
+        return results.Explanation.model_validate({"task_id": task.task_id, "state": task.state, **explain_task(task)})
 
 
 def get_output(caller: Caller, arguments: Fields) -> results.Piece:

@@ -11,6 +11,7 @@ from agents.engine import requests as session_commands
 from agents.errors import AgentsError
 from agents.models import Actor, InboxItem, Session
 from agents.services import sessions
+from agents.services.same_request import refuse_another_request, request_known_as
 from agents.streams.fold import consistent_read
 from agents.streams.statements import writing
 from agents.streams.tables import Fields
@@ -19,7 +20,7 @@ from constellations.mcp.access import READ, Caller, constellation_of, session_of
 from constellations.mcp.parameters import Form
 from constellations.mcp.reading import page
 from constellations.models import Constellation
-from constellations.reads.addresses import cut, leave_out, of_interaction, shorten, with_cuts
+from constellations.reads.addresses import describe_cut, leave_out, of_interaction, shorten_text, with_cuts
 from constellations.reads.overview import TEXT, VALUE_BYTES
 from constellations.services import dispatcher, lifecycle, task_commands
 from constellations.services.standing import standing_of
@@ -71,7 +72,7 @@ def start_request(caller: Caller, arguments: Fields) -> results.Started:
         item, created = _submit(caller, session.pk, "interaction", given.get("client_id", ""), payload)
         return _started(item, created)
     if (known := _started_as(caller, given.get("client_id", ""))) is not None:
-        sessions.check_same(known, "interaction", caller.by, payload)
+        refuse_another_request(known, "interaction", caller.by, payload)
         return _started(known, False)
     sessions.check_payload(payload)
     with writing():
@@ -82,7 +83,7 @@ def start_request(caller: Caller, arguments: Fields) -> results.Started:
         else:
             item, _ = _submit(caller, session.pk, "interaction", given.get("client_id", ""), payload, checked=True)
     if known is not None:
-        sessions.check_same(known, "interaction", caller.by, payload)
+        refuse_another_request(known, "interaction", caller.by, payload)
         return _started(known, False)
     return _started(item, True)
 
@@ -124,7 +125,7 @@ def get_session(caller: Caller, arguments: Fields) -> results.SessionView:
             graphs.setdefault(interaction, []).append(constellation)
     shown = [_interaction(row, graphs.get(row.pk, [])) for row in rows]
     rest = f"get_session with before: {following}"
-    cuts = [] if following is None else [cut("interactions", len(shown), asked.count(), "items", rest)]
+    cuts = [] if following is None else [describe_cut("interactions", len(shown), asked.count(), "items", rest)]
     view: Fields = {
         "session": session.pk, "title": session.title, "state": None if actor is None else actor.state,
         "reason": "" if actor is None else actor.reason, "interactions": shown, "next": following,
@@ -139,7 +140,7 @@ def _interaction(row: InboxItem, constellations: list[int]) -> results.Interacti
         "constellations": constellations, "asked": str(row.payload.get(words, "")), "result": row.result,
         "created_at": row.created_at, "ended_at": row.ended_at,
     }  # fmt: skip
-    cuts = shorten(view, "asked", TEXT, of_interaction(row.session_id, row.pk, words))
+    cuts = shorten_text(view, "asked", TEXT, of_interaction(row.session_id, row.pk, words))
     cuts += leave_out(view, "result", VALUE_BYTES, of_interaction(row.session_id, row.pk, "result"))
     return results.InteractionView.model_validate(with_cuts(view, cuts))
 
@@ -179,7 +180,7 @@ def _either(caller: Caller, given: Fields, kind: str) -> results.Commanded:
 
 def _command_session(caller: Caller, session: Session, kind: str, given: Fields) -> results.Commanded:
     client_id, payload = given.get("client_id", ""), {"reason": given.get("reason", "")}
-    if sessions.asked_as(session.pk, client_id) is None and not session_commands.changes(session.pk, kind, payload):
+    if request_known_as(session.pk, client_id) is None and not session_commands.changes(session.pk, kind, payload):
         item, changed = None, False
     else:
         item, changed = _submit(caller, session.pk, kind, client_id, payload)

@@ -70,7 +70,7 @@ def condition(value: Any) -> str:
     prose(value)
     if value:
         try:
-            conditions.check(value)
+            conditions.check_condition(value)
         except ConditionRejected as error:
             raise Misfit(str(error)) from error
     return value

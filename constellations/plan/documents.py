@@ -145,9 +145,9 @@ def _no_number(word: str) -> float:
     raise OverflowError(f"{word} is not a number that JSON knows")
 
 
-def flaws(value: Any, path: Path = ()) -> Iterator[Flaw]:
-    """What no database keeps: nesting beyond MAX_DEPTH, numbers from BEYOND on, NUL, half characters, keys that are no text."""
-    return _flaws(value, path, len(path) + MAX_DEPTH)
+def flaws(value: Any, path: Path = (), max_depth: int = MAX_DEPTH) -> Iterator[Flaw]:
+    """What no database keeps: nesting beyond `max_depth`, numbers from BEYOND on, NUL, half characters, keys not of text."""
+    return _flaws(value, path, len(path) + max_depth)
 
 
 def _flaws(value: Any, path: Path, deepest: int) -> Iterator[Flaw]:

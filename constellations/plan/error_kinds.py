@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from constellations.conditions import parts
+from constellations.conditions import condition_parts
 from constellations.plan.values import did_you_mean
 
 DECISIONS = ("timeout", "lost", "deadline", "stuck", "denied", "rejected", "expired")
@@ -32,7 +32,7 @@ def error_of(task: Mapping[str, Any]) -> dict[str, str]:
 
 def slips_in(condition: str) -> Iterator[str]:
     """What a good condition says of an error that no error has; raises ConditionRejected."""
-    nodes = list(parts(condition))
+    nodes = list(condition_parts(condition))
     by_part = {id(node.value) for node in nodes if isinstance(node, ast.Attribute | ast.Subscript)}
     for node in nodes:
         part = _part_of_error(node)

@@ -22,7 +22,8 @@ def fits(name: str, device: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
         return name == task["wanted_device"]
     if name in task["not_device"] or (task["device_type"] and device["type"] != task["device_type"]):
         return False
-    return set(task["capabilities"]) <= set(device["capabilities"])
+    asked = task["capabilities"]
+    return not asked or set(asked) <= set(device["capabilities"])
 
 
 def why_none_fits(task: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from constellations.plan import tasks as forms
 from constellations.plan.documents import Document, Unreadable
 from constellations.plan.fitting import Devices, unknown_devices
 from constellations.plan.operations import MAX_DEPENDENCIES, MAX_TASKS, list_within
-from constellations.plan.tasks import MAX_NAME, TASK_DEFAULTS
+from constellations.plan.tasks import DEPENDENCY_DEFAULTS, MAX_NAME, TASK_DEFAULTS
 from constellations.plan.values import (
     MAX_ID,
     Finding,
@@ -46,6 +46,9 @@ NOTHING_TO_REPLACE = (
     "replaces is for a task that an edit adds in the place of one that has FAILED or was cancelled; "
     "when a plan begins nothing has: leave it out"
 )
+
+WITHIN_A_TASK = documents.MAX_DEPTH - 4
+"""How deep a value of a task may be nested: an operation of an edit must be able to say all of it again."""
 
 FENCED = "the ``` lines are no part of a plan: leave them out"
 
@@ -148,7 +151,16 @@ def read_value(value: Any, in_words: bool = False) -> tuple[Plan, list[Finding]]
         findings.append((("tasks",), "a plan needs at least one task"))
     plan = Plan(name=fields.get("name", ""))
     findings += islice(_parts(plan, fields, in_words), MAX_PROBLEMS + 1)
+    if not findings:
+        findings += islice(_too_deep(plan), MAX_PROBLEMS + 1)
     return plan, findings
+
+
+def _too_deep(plan: Plan) -> Iterator[Finding]:
+    for number, row in enumerate(plan.tasks):
+        for key in ("arguments", "phases"):
+            if row[key]:
+                yield from documents.flaws(row[key], ("tasks", number, key), WITHIN_A_TASK)
 
 
 def _parts(plan: Plan, fields: Row, in_words: bool) -> Iterator[Finding]:
@@ -175,8 +187,8 @@ def _read_tasks(plan: Plan, edges: _Edges, written: Iterable[Any], in_words: boo
                 f"there is a task {task_id} already, tasks[{first[task_id]}]: give one of them another id",
             )
         for place, upstream in enumerate(after if task_id else ()):
-            dependency, _ = forms.dependency({"from": upstream, "to": task_id})
-            edges.add(dependency, ("tasks", number, "after", place))
+            ends = {"dependency_id": f"{upstream}>{task_id}", "from": upstream, "to": task_id}
+            edges.add({**DEPENDENCY_DEFAULTS, **ends}, ("tasks", number, "after", place))
 
 
 def _replacements(plan: Plan) -> Iterator[Finding]:

@@ -259,7 +259,7 @@ def _dependency_flaws(clause: Clause, number: int) -> Iterator[Flaw]:
     if number == 1:
         yield clause.condition_at, "the first clause follows nothing, so it has no condition"
     try:
-        conditions.check(clause.condition)
+        conditions.check_condition(clause.condition)
         unknown = conditions.tasks_read(clause.condition) - {f"task_{before:03}" for before in range(1, number)}
     except ConditionRejected as error:
         yield _shifted(clause, str(error))

@@ -48,18 +48,18 @@ def _address(*parts: str) -> str:
     return ROOT + "/".join(quote(part, safe="") for part in parts)
 
 
-def cut(key: str, shown: int, total: int, unit: str, more: str) -> dict[str, Any]:
+def describe_cut(key: str, shown: int, total: int, unit: str, more: str) -> dict[str, Any]:
     """Of `key` an answer has only `shown` of `total` characters or items; `more` says where, or how, the rest is read."""
     return {"key": key, "shown": shown, "total": total, "unit": unit, "more": more}
 
 
-def shorten(row: dict[str, Any], key: str, limit: int, address: str) -> list[dict[str, Any]]:
+def shorten_text(row: dict[str, Any], key: str, limit: int, address: str) -> list[dict[str, Any]]:
     """Keep the first `limit` characters of the text `row[key]`; what is to be said of that, if anything."""
     text = row[key]
     if len(text) <= limit:
         return []
     row[key] = text[:limit]
-    return [cut(key, limit, len(text), "characters", address)]
+    return [describe_cut(key, limit, len(text), "characters", address)]
 
 
 def leave_out(row: dict[str, Any], key: str, limit: int, address: str) -> list[dict[str, Any]]:
@@ -68,7 +68,7 @@ def leave_out(row: dict[str, Any], key: str, limit: int, address: str) -> list[d
     if len(text.encode()) <= limit:
         return []
     row[key] = None
-    return [cut(key, 0, len(text), "characters", address)]
+    return [describe_cut(key, 0, len(text), "characters", address)]
 
 
 def with_cuts(row: Mapping[str, Any], *cuts: list[dict[str, Any]]) -> dict[str, Any]:

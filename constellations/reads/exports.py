@@ -31,7 +31,7 @@ class ExportTooLarge(AgentsError):
     status = 409
 
 
-def export(constellation: Constellation, dialect: str = dialects.ORRERY, with_states: bool = False) -> str:
+def export_document(constellation: Constellation, dialect: str = dialects.ORRERY, with_states: bool = False) -> str:
     """JSON text; raises ExportTooLarge. `with_states`: with how far the constellation and its tasks have come.
 
     Call it inside `consistent_read`, and read the row there: otherwise it may be half of an edit.

@@ -12,7 +12,7 @@ from django.db.models import BooleanField, F, Func, Q, QuerySet, TextField, Valu
 from django.db.models.functions import Cast
 
 from constellations.models import Edit
-from constellations.reads.overview import within
+from constellations.reads.overview import take_within
 
 ROWS = 20
 ROWS_BYTES = 4_000
@@ -45,7 +45,7 @@ class Ties(Func):
 def edits_of(constellation_id: int, author: str | None, since: int | None, task_id: str | None) -> QuerySet[Edit]:
     """By an author, after a version, of a task or a dependency into or from it; no more of them than pages need.
 
-    A page is chosen by these few columns, and `listed` reads it: nobody sorts rows of megabytes.
+    A page is chosen by these few columns, and `list_edits` reads it: nobody sorts rows of megabytes.
     """
     rows = Edit.objects.filter(constellation=constellation_id).only("id", "version")
     if author is not None:
@@ -57,16 +57,16 @@ def edits_of(constellation_id: int, author: str | None, since: int | None, task_
     return rows.filter(Q(before__tasks__has_key=task_id) | Q(Ties("before", task_id)) | Q(Ties("after", task_id)))
 
 
-def listed(page: Iterable[Edit]) -> list[Edit]:
-    """The edits of a page of `edits_of`, each cut by `cut`."""
+def list_edits(page: Iterable[Edit]) -> list[Edit]:
+    """The edits of a page of `edits_of`, each cut by `cut_edit`."""
     rows = Edit.objects.filter(pk__in=[row.pk for row in page]).defer("before", "after").order_by()
-    return sorted(map(cut, rows.iterator(chunk_size=READ_AT_ONCE)), key=lambda row: row.version, reverse=True)
+    return sorted(map(cut_edit, rows.iterator(chunk_size=READ_AT_ONCE)), key=lambda row: row.version, reverse=True)
 
 
-def cut(row: Any) -> Edit:
+def cut_edit(row: Any) -> Edit:
     """The edit with the first of its operations and of its diff, how many there are, and whether that is all (`truncated`)."""
     row.operations_total, row.diff_total = len(row.operations), len(row.diff)
-    row.operations, _, fewer = within(row.operations, ROWS, ROWS_BYTES)
-    row.diff, _, shorter = within(row.diff, ROWS, ROWS_BYTES)
+    row.operations, _, fewer = take_within(row.operations, ROWS, ROWS_BYTES)
+    row.diff, _, shorter = take_within(row.diff, ROWS, ROWS_BYTES)
     row.truncated = fewer or shorter
     return row

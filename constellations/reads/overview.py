@@ -9,13 +9,21 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q
 
 from agents.masks.search import visibly_fitting
 from agents.streams.tables import Fields
 from constellations.models import Constellation, Dependency, Task
 from constellations.plan.tasks import PRIORITIES
-from constellations.reads.addresses import cut, json_text, leave_out, of_constellation, of_task, shorten, with_cuts
+from constellations.reads.addresses import (
+    describe_cut,
+    json_text,
+    leave_out,
+    of_constellation,
+    of_task,
+    shorten_text,
+    with_cuts,
+)
 from constellations.reads.progress import same_stream
 
 TASKS = 500
@@ -47,7 +55,7 @@ class Part:
     limit: int | None = None
 
 
-def overview(constellation: Constellation, part: Part | None = None) -> Fields:
+def read_overview(constellation: Constellation, part: Part | None = None) -> Fields:
     """A page of the constellation's tasks, by the order in which they were made, each with the dependencies into it.
 
     {"id", "session", "name", "state", "reason", "version", "counts": {state: n} of all its tasks, "matching": how many tasks
@@ -57,7 +65,16 @@ def overview(constellation: Constellation, part: Part | None = None) -> Fields:
     part = part or Part()
     tasks = same_stream(Task.objects.filter(constellation=constellation), constellation.pk)
     counts = dict(tasks.order_by().values_list("state").annotate(Count("pk")))
-    fitting = _fitting(tasks, part)
+    fitting = tasks
+    if part.only:
+        fitting = fitting.filter(task_id__in=part.only)
+    if part.state:
+        fitting = fitting.filter(state=part.state)
+    if part.name:
+        word = part.name.lower()
+        fitting = fitting.filter(Q(task_id__icontains=part.name) | Q(name__icontains=part.name))
+        # a secret in a name is hidden, so nobody may find out by searching what stands there
+        fitting = visibly_fitting(fitting, ("task_id", "name"), lambda shown: any(word in text.lower() for text in shown))
     matching = fitting.count() if part.only or part.state or part.name else sum(counts.values())
     limit = TASKS if part.limit is None else min(part.limit, TASKS)
     found = list(fitting.filter(id__gt=part.after).order_by("id").values(*TASK_COLUMNS)[: limit + 1])
@@ -67,59 +84,40 @@ def overview(constellation: Constellation, part: Part | None = None) -> Fields:
         "state": constellation.state, "reason": constellation.reason, "version": constellation.version, "counts": counts,
         "matching": matching, **page,
     }  # fmt: skip
-    cuts = shorten(row, "reason", TEXT, of_constellation(constellation.pk, "reason"))
+    cuts = shorten_text(row, "reason", TEXT, of_constellation(constellation.pk, "reason"))
     if page["next"] is not None or part.after:
         rest = f"get_constellation with after: {page['next']}" if page["next"] else "the pages before this one"
-        cuts.append(cut("tasks", len(page["tasks"]), matching, "items", rest))
+        cuts.append(describe_cut("tasks", len(page["tasks"]), matching, "items", rest))
     return with_cuts(row, cuts, row.pop("cut"))
-
-
-def _fitting(tasks: QuerySet[Task], part: Part) -> QuerySet[Task]:
-    if part.only:
-        tasks = tasks.filter(task_id__in=part.only)
-    if part.state:
-        tasks = tasks.filter(state=part.state)
-    if part.name:
-        tasks = tasks.filter(Q(task_id__icontains=part.name) | Q(name__icontains=part.name))
-        word = part.name.lower()
-        tasks = visibly_fitting(tasks, ("task_id", "name"), lambda shown: any(word in text.lower() for text in shown))
-    return tasks
 
 
 def _page(constellation: Constellation, rows: Sequence[Fields], more: bool) -> Fields:
     """As many of these tasks as fit, each with all dependencies into it; of the first alone as many as fit."""
-    lines = _lines_into(constellation, [row["id"] for row in rows])
+    lines: dict[str, list[Fields]] = {}  # dependencies by the task_id that waits
+    into = Dependency.objects.filter(constellation=constellation, downstream__in=[row["id"] for row in rows])
+    for line in same_stream(into, constellation.pk).order_by("id").values(*LINE_COLUMNS):
+        lines.setdefault(line["downstream__task_id"], []).append({
+            "dependency_id": line["dependency_id"], "from": line["upstream__task_id"], "to": line["downstream__task_id"],
+            "type": line["type"], "condition": line["condition"],
+        })  # fmt: skip
     tasks: list[Fields] = []
     dependencies: list[Fields] = []
     cuts: list[Fields] = []
     size = BYTES
     for row in rows:
         task, own = _task(constellation.pk, row), lines.get(row["task_id"], [])
-        shown, left, fewer = within(own, DEPENDENCIES - len(dependencies), size - size_of(task))
+        shown, left, fewer = take_within(own, DEPENDENCIES - len(dependencies), size - size_of(task))
         if tasks and (fewer or left < 0):
             more = True
             break
         if fewer:
             rest = of_task(constellation.pk, row["task_id"], "dependencies")
-            cuts.append(cut("dependencies", len(shown), len(own), "items", rest))
+            cuts.append(describe_cut("dependencies", len(shown), len(own), "items", rest))
         tasks.append(task)
         dependencies += shown
         size = left
     following = rows[len(tasks) - 1]["id"] if more else None
     return {"tasks": tasks, "dependencies": dependencies, "next": following, "cut": cuts}
-
-
-def _lines_into(constellation: Constellation, tasks: Collection[int]) -> dict[str, list[Fields]]:
-    """Dependencies by the task_id that waits."""
-    found: dict[str, list[Fields]] = {}
-    rows = same_stream(Dependency.objects.filter(constellation=constellation, downstream__in=tasks), constellation.pk)
-    for row in rows.order_by("id").values(*LINE_COLUMNS):
-        line = {
-            "dependency_id": row["dependency_id"], "from": row["upstream__task_id"], "to": row["downstream__task_id"],
-            "type": row["type"], "condition": row["condition"],
-        }  # fmt: skip
-        found.setdefault(line["to"], []).append(line)
-    return found
 
 
 def _task(constellation: int, row: Fields) -> Fields:
@@ -134,11 +132,11 @@ def _task(constellation: int, row: Fields) -> Fields:
         task,
         leave_out(task, "arguments", VALUE_BYTES, of_task(constellation, name, "arguments")),
         leave_out(task, "result", VALUE_BYTES, of_task(constellation, name, "result")),
-        shorten(task, "error", TEXT, of_task(constellation, name, "error")),
+        shorten_text(task, "error", TEXT, of_task(constellation, name, "error")),
     )
 
 
-def within(rows: Iterable[Fields], limit: int, size: int) -> tuple[list[Fields], int, bool]:
+def take_within(rows: Iterable[Fields], limit: int, size: int) -> tuple[list[Fields], int, bool]:
     """The first of `rows`, at most `limit` and `size` bytes as JSON; the bytes that are left; whether any are missing."""
     shown: list[Fields] = []
     for row in rows:

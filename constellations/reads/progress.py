@@ -35,26 +35,23 @@ def waiting_approvals(task: Task) -> list[Approval]:
 
 def progress_of(task: Task, attempt: Attempt | None) -> dict[str, Any]:
     """The numbers of `attempt`, its latest: phases of its host agent, files and tests of all its agents."""
-    records = _records(attempt) if attempt is not None and task.phases else []
+    records: list[PhaseRecord] = []  # of the attempt's host agent and of those it delegated to, in the order they began
+    if attempt is not None and task.phases:
+        agents = [attempt.agent_id, *working_reads.agents_below(attempt.agent_id)]
+        records = list(PhaseRecord.objects.filter(agent__in=agents).order_by("id")[:PHASES])
     host = [record for record in records if attempt is not None and record.agent_id == attempt.agent_id]
     files = sorted({name for record in records for name in record.files_changed})
     return {
         "phases_done": sum(record.ended_at is not None for record in host),
         "phases_total": host[-1].total if host else len(task.phases),
-        "elapsed_s": None if attempt is None else elapsed(attempt),
+        "elapsed_s": None if attempt is None else elapsed_seconds(attempt),
         "files_changed": files[:FILES],
         "files_changed_total": len(files),
         "tests": count_tests(record.tests for record in records),
     }
 
 
-def _records(attempt: Attempt) -> list[PhaseRecord]:
-    """Phases of the attempt's host agent and of those it delegated to, in the order they began."""
-    agents = [attempt.agent_id, *working_reads.below(attempt.agent_id)]
-    return list(PhaseRecord.objects.filter(agent__in=agents).order_by("id")[:PHASES])
-
-
-def elapsed(attempt: Attempt) -> float:
+def elapsed_seconds(attempt: Attempt) -> float:
     """Seconds from its start to its end, or until now."""
     return max(0.0, ((attempt.ended_at or timezone.now()) - attempt.started_at).total_seconds())
 

@@ -20,17 +20,13 @@ def subjects_of(agent: Agent) -> list[tuple[datetime, int]]:
     its former agent's, but the attempts of that time are.
     """
     if agent.machine != CONSTELLATION_AGENT.name:
-        return _by_attempt(Q(agent__in=[agent.pk, *_hosts_of(agent)]), agent)
+        works_for = [agent.pk]
+        if agent.parent_id is not None:
+            above = ["__".join(["parent"] * level) for level in range(1, DELEGATIONS + 1)]
+            works_for += [each for each in Agent.objects.values_list(*above).get(pk=agent.pk) if each is not None]
+        return _by_attempt(Q(agent__in=works_for), agent)
     found = Constellation.objects.filter(agent=agent.pk).order_by("id").values_list("created_at", "pk")
     return list(found) or _by_attempt(Q(agent__parent=agent.pk), agent)
-
-
-def _hosts_of(agent: Agent) -> list[int]:
-    """Ids of those that it works for."""
-    above = ["__".join(["parent"] * level) for level in range(1, DELEGATIONS + 1)]
-    if agent.parent_id is None:
-        return []
-    return [each for each in Agent.objects.values_list(*above).get(pk=agent.pk) if each is not None]
 
 
 def _by_attempt(condition: Q, agent: Agent) -> list[tuple[datetime, int]]:

@@ -56,6 +56,11 @@ def levels_of(row: Mapping[str, Any], watched: Watched) -> Levels:
     return _Reading(row, watched).levels
 
 
+def sites_of(row: Mapping[str, Any], devices: Mapping[str, Mapping[str, Any]]) -> list[Site]:
+    """The devices that a task may get, as policies see them."""
+    return [Site.of(device) for name, device in devices.items() if fits(name, device, row)]
+
+
 def is_gate(row: Mapping[str, Any]) -> bool:
     """Whether a task is completed only if a person has allowed it, or one of its calls."""
     if row["confirm"]:
@@ -71,8 +76,7 @@ class _Reading:
         self.levels: Levels = {}
         self.guarded = bool(row["confirm"])
         self._rules, self._own = watched.rules, [rule_of(each) for each in row["policies"]]
-        fitting = [Site.of(each) for name, each in watched.devices.items() if fits(name, each, row)] if watched.rules else []
-        self._sites = fitting or [Site(row["wanted_device"])]
+        self._sites = (sites_of(row, watched.devices) if watched.rules else []) or [Site(row["wanted_device"])]
         for phase in script_of(dict(row)):
             self._steps(phase["steps"])
 

@@ -11,12 +11,12 @@ from django.utils import timezone
 from agents.engine.leases import LEASE_S
 from agents.machines import ACTOR
 from agents.models import Actor, Device, Loop, Runner
-from agents.reads.agents import below
+from agents.reads.agents import agents_below
 from agents.streams.tables import Fields
 from constellations import conditions
 from constellations.editor.draft import is_skipped
 from constellations.limits import SESSION_LIMIT
-from constellations.live.rows import Edge, Node, verdict
+from constellations.live.rows import Edge, Node, edge_holds
 from constellations.machines.task import ENDED
 from constellations.models import Attempt, Dependency, Task
 from constellations.plan.fitting import DEVICE_FIELDS, fits, why_none_fits
@@ -41,7 +41,7 @@ NEEDS = "needs a model or a command"
 NO_RUNNER = "no runner lives: start one, for example with `manage.py up`"
 
 
-def why(task: Task) -> Fields:
+def explain_task(task: Task) -> Fields:
     """{"kind": one of KINDS, "text": a sentence, "fields": what it is about}; to be read inside `consistent_read`.
 
     Where no runner lives, that is said of every task that has not ended, whatever else it waits for.
@@ -51,7 +51,7 @@ def why(task: Task) -> Fields:
         return found
     if found["kind"] in ("running", "starting"):
         begun = f"{task.task_id} has begun attempt {task.attempt}, and " if task.state == "RUNNING" else ""
-        return told("no_runner", f"{begun}{NO_RUNNER}")
+        return explanation_of("no_runner", f"{begun}{NO_RUNNER}")
     return {**found, "text": f"{found['text']}; besides, {NO_RUNNER}", "fields": {**found["fields"], "no_runner": True}}
 
 
@@ -59,27 +59,29 @@ def _explanation(task: Task) -> Fields:
     row = {"state": task.state, "reason": task.reason}
     if task.state == "RUNNING":
         return (
-            _approval(task) or _awaits(task) or _short(task) or told("running", f"{task.task_id} runs, attempt {task.attempt}")
+            _approval(task)
+            or _awaits(task)
+            or _short(task)
+            or explanation_of("running", f"{task.task_id} runs, attempt {task.attempt}")
         )
     if task.state == "WAITING_DEPENDENCY" or is_skipped(row):
-        found = _dependencies(task) or told("starting", "all it waits for has ended; its session is about to take that up")
+        found = _dependencies(task) or explanation_of(
+            "starting", "all it waits for has ended; its session is about to take that up"
+        )
         then = f"; then it {NEEDS}" if task.tool == IN_WORDS and task.state == "WAITING_DEPENDENCY" else ""
         return {**found, "text": found["text"] + then}
     if task.state == "CANCELLED":
-        return told("cancelled", task.reason or "it was cancelled")
+        return explanation_of("cancelled", task.reason or "it was cancelled")
     if task.state != "PENDING":
-        because = f": {_beginning(task.error)}" if task.error else ""
-        return told("ended", f"{task.task_id} has ended ({task.state}){because}", state=task.state, error=task.error)
+        beginning = task.error if len(task.error) <= ERROR_SHOWN else f"{task.error[:ERROR_SHOWN]} ..."
+        because = f": {beginning}" if task.error else ""
+        return explanation_of("ended", f"{task.task_id} has ended ({task.state}){because}", state=task.state, error=task.error)
     reasons = (reason(task) for reason in REASONS)
-    nothing = told("starting", "nothing holds it back; it starts when its session's runner comes to it")
+    nothing = explanation_of("starting", "nothing holds it back; it starts when its session's runner comes to it")
     return next((each for each in reasons if each is not None), nothing)
 
 
-def _beginning(error: str) -> str:
-    return error if len(error) <= ERROR_SHOWN else f"{error[:ERROR_SHOWN]} ..."
-
-
-def told(kind: str, text: str, /, **fields: Any) -> Fields:
+def explanation_of(kind: str, text: str, /, **fields: Any) -> Fields:
     return {"kind": kind, "text": text, "fields": fields}
 
 
@@ -88,24 +90,24 @@ def told(kind: str, text: str, /, **fields: Any) -> Fields:
 
 def _dependencies(task: Task) -> Fields | None:
     """The dependency that decided it can never start, else all that do not hold yet."""
-    edges = [_edge(row, task) for row in _incoming(task)]
-    results = _results(task, edges)
-    judged = [(edge, *verdict(edge, results)) for edge in edges]
-    for edge, holds, reason in judged:
+    rows = same_stream(Dependency.objects.filter(constellation=task.constellation_id, downstream=task), task.pk)
+    edges = [_edge(row, task) for row in rows.select_related("upstream").order_by("id")[:EDGES]]
+    read = {edge.up.key for edge in edges}  # tasks whose results conditions read: upstream, and those that they name
+    for edge in edges:
+        read |= conditions.tasks_read(edge.row["condition"]) if edge.row["condition"] else set()
+    others = Task.objects.filter(constellation=task.constellation_id, task_id__in=read, result__isnull=False)
+    results: dict[str, Any] = dict(others.values_list("task_id", "result"))
+    decided = [(edge, *edge_holds(edge, results)) for edge in edges]
+    for edge, holds, reason in decided:
         if holds is False:
             return _never(edge, reason)
-    unmet = [edge.up.row for edge, holds, _ in judged if holds is None]
+    unmet = [edge.up.row for edge, holds, _ in decided if holds is None]
     if not unmet:
         return None
     names = [f"{row['task_id']} ({row['state']})" for row in unmet]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     waits_for = [{"task_id": row["task_id"], "state": row["state"]} for row in unmet[:SHOWN]]
-    return told("dependency", f"waits for {', '.join(names[:SHOWN])}{more}", waits_for=waits_for, total=len(unmet))
-
-
-def _incoming(task: Task) -> list[Dependency]:
-    rows = same_stream(Dependency.objects.filter(constellation=task.constellation_id, downstream=task), task.pk)
-    return list(rows.select_related("upstream").order_by("id")[:EDGES])
+    return explanation_of("dependency", f"waits for {', '.join(names[:SHOWN])}{more}", waits_for=waits_for, total=len(unmet))
 
 
 def _edge(row: Dependency, task: Task) -> Edge:
@@ -115,15 +117,6 @@ def _edge(row: Dependency, task: Task) -> Edge:
     return Edge(fields, Node(upstream), Node({"task_id": task.task_id}))
 
 
-def _results(task: Task, edges: list[Edge]) -> dict[str, Any]:
-    """Results that the conditions read beside those of their own upstreams."""
-    names = {edge.up.key for edge in edges}
-    for edge in edges:
-        names |= conditions.tasks_read(edge.row["condition"]) if edge.row["condition"] else set()
-    rows = Task.objects.filter(constellation=task.constellation_id, task_id__in=names, result__isnull=False)
-    return dict(rows.values_list("task_id", "result"))
-
-
 def _never(edge: Edge, reason: str) -> Fields:
     fields = {
         "dependency_id": edge.row["dependency_id"], "upstream": edge.up.key, "state": edge.up.row["state"],
@@ -131,8 +124,8 @@ def _never(edge: Edge, reason: str) -> Fields:
     }  # fmt: skip
     text = f"can never start: {edge.row['dependency_id']} {reason}"
     if edge.row["type"] != "CONDITIONAL" or edge.up.row["state"] != "COMPLETED":
-        return told("dependency", text, **fields)
-    return told("condition_unknown" if reason.startswith("condition unknown") else "condition_false", text, **fields)
+        return explanation_of("dependency", text, **fields)
+    return explanation_of("condition_unknown" if reason.startswith("condition unknown") else "condition_false", text, **fields)
 
 
 # What holds a ready one back
@@ -141,7 +134,9 @@ def _never(edge: Edge, reason: str) -> Fields:
 def _in_words(task: Task) -> Fields | None:
     if task.tool != IN_WORDS:
         return None
-    return told("in_words", f"{NEEDS}: it says in words alone what to do; an edit gives it a command, a tool or steps")
+    return explanation_of(
+        "in_words", f"{NEEDS}: it says in words alone what to do; an edit gives it a command, a tool or steps"
+    )
 
 
 def _approval(task: Task) -> Fields | None:
@@ -150,8 +145,8 @@ def _approval(task: Task) -> Fields | None:
         return None
     first, about = waiting[0], {"approvals": [row.pk for row in waiting[:SHOWN]], "total": len(waiting)}
     if first.kind == "callback":
-        return told("callback", f"waits for a call-back from outside: {first.title}", **about, kind=first.kind)
-    return told("approval", f"waits for somebody to decide: {first.title}", **about, kind=first.kind)
+        return explanation_of("callback", f"waits for a call-back from outside: {first.title}", **about, kind=first.kind)
+    return explanation_of("approval", f"waits for somebody to decide: {first.title}", **about, kind=first.kind)
 
 
 def _awaits(task: Task) -> Fields | None:
@@ -166,7 +161,7 @@ def _awaits(task: Task) -> Fields | None:
         return paused
     agent = attempt.agent
     text = f"its agent waits ({agent.state})" + (f": {agent.reason}" if agent.reason else "")
-    return told("waits", text, agent=agent.pk, state=agent.state)
+    return explanation_of("waits", text, agent=agent.pk, state=agent.state)
 
 
 def _short(task: Task) -> Fields | None:
@@ -174,36 +169,38 @@ def _short(task: Task) -> Fields | None:
     attempt = Attempt.objects.filter(task=task, outcome="").select_related("device").first()
     if attempt is None:
         return None
-    agents = [attempt.agent_id, *below(attempt.agent_id)]
+    agents = [attempt.agent_id, *agents_below(attempt.agent_id)]
     loop = Loop.objects.filter(agent__in=agents, state="ResourcePaused").first()
     if loop is None:
         return None
     text = f"its agent waits until {attempt.device.name} has enough again: {loop.reason}"
-    return told("resources", text, agent=loop.agent_id, device=attempt.device.name, since=loop.entered_at)
+    return explanation_of("resources", text, agent=loop.agent_id, device=attempt.device.name, since=loop.entered_at)
 
 
 def _paused(task: Task) -> Fields | None:
     graph = task.constellation
     if graph.state == "PAUSED":
-        return told(
+        return explanation_of(
             "paused", "its constellation is paused" + (f": {graph.reason}" if graph.reason else ""), constellation=graph.pk
         )
     actor = Actor.objects.filter(session=task.constellation.session_id).order_by("-epoch").first()
     if actor is None or ACTOR.is_terminal(actor.state) or not (actor.state == "paused" or actor.pausing):
         return None
     said = f": {actor.reason}" if actor.state == "paused" and actor.reason else ""
-    return told("paused", f"its session is {'paused' if actor.state == 'paused' else 'pausing'}{said}", actor=actor.pk)
+    return explanation_of(
+        "paused", f"its session is {'paused' if actor.state == 'paused' else 'pausing'}{said}", actor=actor.pk
+    )
 
 
 def _retry(task: Task) -> Fields | None:
     if task.retry_at is None or task.retry_at <= timezone.now():
         return None
     text = f"attempt {task.attempt} ended ({task.reason}); the next is at {task.retry_at:%Y-%m-%d %H:%M:%S} UTC"
-    return told("retry", text, retry_at=task.retry_at, attempt=task.attempt, max_attempts=task.max_attempts)
+    return explanation_of("retry", text, retry_at=task.retry_at, attempt=task.attempt, max_attempts=task.max_attempts)
 
 
 def _no_runner(task: Task) -> Fields | None:
-    return None if _runner_lives() else told("no_runner", NO_RUNNER)
+    return None if _runner_lives() else explanation_of("no_runner", NO_RUNNER)
 
 
 def _runner_lives() -> bool:
@@ -217,20 +214,14 @@ def _device(task: Task) -> Fields | None:
     fitting = [row for row in Device.objects.order_by("name").values(*fields) if fits(row["name"], row, wanted)]
     if not fitting:
         named = wanted["wanted_device"]
-        return told("no_device", f"no device is called {named}" if named else why_none_fits(wanted), **wanted)
+        return explanation_of("no_device", f"no device is called {named}" if named else why_none_fits(wanted), **wanted)
     online = [row for row in fitting if row["state"] == "ONLINE"]
     if not online:
-        return _away(fitting)
-    if all(row["used"] >= row["max_concurrent"] for row in online):
-        return _full(online)
-    return None
-
-
-def _away(rows: list[Fields]) -> Fields:
-    drains = any(row["state"] == "DRAINING" for row in rows)
-    text = ", ".join(f"{row['name']} is {row['state']}" for row in rows[:SHOWN]) + _more(rows)
-    devices = [{"name": row["name"], "state": row["state"]} for row in rows[:SHOWN]]
-    return told("device_draining" if drains else "device_offline", text, devices=devices, total=len(rows))
+        drains = any(row["state"] == "DRAINING" for row in fitting)
+        text = ", ".join(f"{row['name']} is {row['state']}" for row in fitting[:SHOWN]) + _more(fitting)
+        devices = [{"name": row["name"], "state": row["state"]} for row in fitting[:SHOWN]]
+        return explanation_of("device_draining" if drains else "device_offline", text, devices=devices, total=len(fitting))
+    return _full(online) if all(row["used"] >= row["max_concurrent"] for row in online) else None
 
 
 def _full(rows: list[Fields]) -> Fields:
@@ -240,7 +231,7 @@ def _full(rows: list[Fields]) -> Fields:
 
     shown = ("name", "used", "max_concurrent", "queued")
     devices = [{key: row[key] for key in shown} for row in rows[:SHOWN]]
-    return told("device_full", "; ".join(map(said, rows[:SHOWN])) + _more(rows), devices=devices, total=len(rows))
+    return explanation_of("device_full", "; ".join(map(said, rows[:SHOWN])) + _more(rows), devices=devices, total=len(rows))
 
 
 def _more(rows: list[Fields]) -> str:
@@ -251,7 +242,9 @@ def _limit(task: Task) -> Fields | None:
     running = same_stream(Attempt.objects.filter(outcome="", holds_slot=True), task.pk).count()
     if running < SESSION_LIMIT:
         return None
-    return told("limit", f"its session runs {running:,} attempts, as many as it may", running=running, limit=SESSION_LIMIT)
+    return explanation_of(
+        "limit", f"its session runs {running:,} attempts, as many as it may", running=running, limit=SESSION_LIMIT
+    )
 
 
 REASONS: tuple[Callable[[Task], Fields | None], ...] = (_in_words, _paused, _approval, _retry, _no_runner, _device, _limit)

@@ -11,33 +11,35 @@ from agents.streams.tables import Fields
 from constellations.models import Constellation, Dependency, Task
 from constellations.plan.dialects import plan_words
 from constellations.plan.tasks import TASK_DEFAULTS
-from constellations.reads.addresses import cut, of_task, with_cuts
-from constellations.reads.overview import BYTES, DEPENDENCIES, within
+from constellations.reads.addresses import describe_cut, of_task, with_cuts
+from constellations.reads.overview import BYTES, DEPENDENCIES, take_within
 from constellations.reads.progress import same_stream
 
 LINE_COLUMNS = ("dependency_id", "upstream__task_id", "downstream__task_id", "type", "condition", "description")
 
 
-def written(constellation: Constellation, task_ids: Collection[str]) -> Fields:
+def read_written_tasks(constellation: Constellation, task_ids: Collection[str]) -> Fields:
     """{"tasks", "dependencies": those into them, "truncated", "cut"}, as `build_constellation` takes them: what is not said has
     its default. Tasks come before dependencies; all of it has at most BYTES as JSON. Ids that no task has are left out.
     """
     tasks, lines = _rows(constellation, task_ids)
     nodes = [plan_words.task(row) for row in tasks.order_by("id").values(*TASK_DEFAULTS)]
     edges = (_line(row) for row in lines.order_by("id").values(*LINE_COLUMNS)[: DEPENDENCIES + 1])
-    shown, left, fewer = within(nodes, len(task_ids), BYTES)
-    tied, _, cut_lines = within(edges, DEPENDENCIES, left)
+    shown, left, fewer = take_within(nodes, len(task_ids), BYTES)
+    tied, _, cut_lines = take_within(edges, DEPENDENCIES, left)
     cuts: list[Fields] = []
     if fewer:
         rest = of_task(constellation.pk, nodes[len(shown)]["task_id"], "written")
-        cuts.append(cut("tasks", len(shown), len(nodes), "items", f"name fewer tasks, or read {rest}, and so of each other"))
+        cuts.append(
+            describe_cut("tasks", len(shown), len(nodes), "items", f"name fewer tasks, or read {rest}, and so of each other")
+        )
     if cut_lines:
-        rest = "name fewer tasks, or read `dependencies` beside `written` of each task"
-        cuts.append(cut("dependencies", len(tied), lines.count(), "items", rest))
+        rest = "name fewer tasks, or read `dependencies` beside `read_written_tasks` of each task"
+        cuts.append(describe_cut("dependencies", len(tied), lines.count(), "items", rest))
     return with_cuts({"tasks": shown, "dependencies": tied}, cuts)
 
 
-def written_whole(constellation: Constellation, task_id: str) -> Fields:
+def read_written_task(constellation: Constellation, task_id: str) -> Fields:
     """{"task", "dependencies"}: all of one task that can be edited, however much that is."""
     tasks, lines = _rows(constellation, [task_id])
     nodes = [plan_words.task(row) for row in tasks.values(*TASK_DEFAULTS)]

@@ -1,46 +1,42 @@
-"""The attempts of one constellation that crews work on: their beginning, their slots, their wake-ups, their ends.
+"""The attempts of one constellation that crews work on: their beginning, their time, their wake-ups, their calls.
 
-An attempt is worked on by a crew (agents.crews) when its task is in steps, waits for a person's approval, or makes a call that
-a policy has something to say about. Every other attempt is one plain call.
+Which attempts these are is in assignments.py. What a crew's move means for others, their owner is answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
-
-from django.conf import settings
 
 from agents.crews import load as reading
 from agents.crews.crew import Crew
-from agents.crews.member import Scene
-from agents.crews.script import call_of
 from agents.engine.outputs import durable
-from agents.gates.judging import act_on
-from agents.gates.policies import Judgement, Site, concerns, judge
-from agents.progress.settings import Settings
 from agents.streams.tables import TABLES, Fields, fold_rows
 from agents.streams.turn import Turn
 from agents.tools.calls import Call, Outcome
-from agents.tools.catalogue import PATHS
-from constellations import conditions
-from constellations.plan.script import calls_of, rule_of, script_of
-from constellations.plan.tasks import STEPS
-from constellations.runs.placing import Start
-
-if TYPE_CHECKING:
-    from constellations.runs.run import ConstellationWork
+from constellations.runs.assignments import make_assignment
+from constellations.runs.context import Context, Start
 
 RECORDS = 256
 """Of crews in one turn of a session, beyond which the others wait for the next; one crew adds to it what its own turn takes."""
 
 
+@dataclass(slots=True)
+class Moved:
+    """What a crew's move means for others: its attempt has ended, wants its slot back, or has given it back."""
+
+    start: Start
+    end: Outcome | None = None
+    wants_slot: bool = False
+    freed_device: int | None = None
+
+
 class Crews:
     """By the ids of their attempts."""
 
-    def __init__(self, work: ConstellationWork):
-        self._work = work
+    def __init__(self, context: Context):
+        self._context = context
         self._crews: dict[int, tuple[Crew, Start]] = {}
         self._awake: dict[int, None] = {}
         self._bodies: dict[int, Crew] = {}
@@ -58,47 +54,6 @@ class Crews:
     def __bool__(self) -> bool:
         return bool(self._crews)
 
-    # --- who needs one
-
-    def wanted(self, task: Fields, device: Fields) -> bool:
-        """Whether a task is more than one plain call."""
-        if task["tool"] == STEPS or task["confirm"]:
-            return True
-        if not (self._work.drive.policies or task["policies"]):
-            return False
-        return self._binds(task, device) or self._judged(task, task["tool"], task["arguments"], device).decision != "allow"
-
-    def _binds(self, task: Fields, device: Fields) -> bool:
-        """Whether a path is judged, so that the call has to be held to where it led."""
-        if task["tool"] not in PATHS:
-            return False
-        rules, site = [*self._work.drive.policies, *map(rule_of, task["policies"])], Site.of(device)
-        return any(rule.pattern and concerns(rule, task["tool"], site) for rule in rules)
-
-    def _judged(self, task: Fields, tool: str, arguments: Mapping[str, Any], device: Fields, writes: str = "") -> Judgement:
-        own = [rule_of(row) for row in task["policies"]]
-        return judge(self._work.drive.policies, own, act_on(device, tool, arguments, writes), Site.of(device))
-
-    def _is_gated(self, task: Fields, device: Fields) -> bool:
-        """Whether a person is asked before anything is done: the plan says so, or a policy calls one of its calls critical."""
-        if task["confirm"]:
-            return True
-        steps = calls_of(script_of(task))
-        judged = [self._judged(task, *call_of(step), device, step.get("writes", "")) for step in steps]
-        return any(each.decision == "ask" and each.critical for each in judged)
-
-    def _scene(self, start: Start) -> Scene:
-        task, drive = start.node.row, self._work.drive
-        device = drive.devices[start.attempt["device_id"]]
-        return Scene(
-            stream=drive.stream, interaction=self._work.interaction["id"], device=device, task=task["id"],
-            title=task["name"] or task["task_id"], scope=self._work.scope, inherits=self._work.inherits, script=script_of(task),
-            plain=task["tool"] != STEPS, gate=self._is_gated(task, device), timeout=task["timeout"], on_lost=task["on_lost"],
-            settings=Settings.of({**settings.PROGRESS, **task["progress"]}),
-            accepted=task["accepted"], own=[rule_of(row) for row in task["policies"]],
-            rules=lambda: drive.policies, holds=holds,
-        )  # fmt: skip
-
     # --- beginnings
 
     def begin(self, start: Start) -> None:
@@ -107,17 +62,13 @@ class Crews:
         if key not in self._crews:
             start.agent = TABLES["agent"].whole(start.agent)
             start.attempt = TABLES["attempt"].whole(start.attempt)
-            self._crews[key] = self._crew(start), start
+            self._crews[key] = self._make_crew(start), start
         self._since.pop(key, None)
         self._awake[key] = None
 
-    def _crew(self, start: Start) -> Crew:
-        assert start.loop is not None
-        return Crew(self._scene(start), start.attempt, start.agent, TABLES["loop"].whole(start.loop))
-
     def load(self, start: Start) -> None:
         """From rows, after another runner began it."""
-        key, crew = start.attempt["id"], self._crew(start)
+        key, crew = start.attempt["id"], self._make_crew(start)
         reading.load(crew, fold_rows)
         crew.printed = durable(key)
         self._crews[key] = crew, start
@@ -125,11 +76,15 @@ class Crews:
             self._bodies[crew.body] = crew
         self._awake[key] = None
 
+    def _make_crew(self, start: Start) -> Crew:
+        assert start.loop is not None
+        return Crew(make_assignment(self._context, start), start.agent, TABLES["loop"].whole(start.loop))
+
     # --- driving
 
-    def act(self, turn: Turn, now: float) -> None:
-        """Every crew with something to decide goes on until it has to wait."""
-        self._feel_pressure()
+    def act(self, turn: Turn, now: float) -> Iterator[Moved]:
+        """Every crew with something to decide goes on until it has to wait; whoever drives them follows each move at once."""
+        self._wake_pressed()
         while (at := self.wake_at()) is not None and at <= now:
             _, key = heappop(self._timers)
             del self._due[key]
@@ -138,45 +93,40 @@ class Crews:
         while self._awake and len(turn.drafts) < most:
             key = next(iter(self._awake))
             del self._awake[key]
-            if key in self._crews:
-                self._act_one(turn, now, key, *self._crews[key])
+            if key in self._crews and (moved := self._act_one(turn, now, key)) is not None:
+                yield moved
 
-    def _act_one(self, turn: Turn, now: float, key: int, crew: Crew, start: Start) -> None:
+    def _act_one(self, turn: Turn, now: float, key: int) -> Moved | None:
+        crew, start = self._crews[key]
         self._since.setdefault(key, now)
-        if self._is_out_of_time(key, crew, now):
+        time_ends, moved = self._time_ends(key, crew), None
+        if time_ends is not None and now >= time_ends:
             self._interrupt(crew)
             crew.out_of_time(turn)
         else:
             crew.act(turn, now)
-        self._note_body(crew)
-        if crew.end is not None:
-            self._ended(turn, now, key, crew, start)
-        elif crew.more:
-            self._awake[key] = None
-        elif crew.wants_slot:
-            self._work.dispatch.returns(start)
-        elif crew.rests:
-            self._release(turn, crew)
-        self._set_timer(key, crew)
-
-    def _note_body(self, crew: Crew) -> None:
         if crew.body is not None:
             self._bodies[crew.body] = crew
-
-    def _ended(self, turn: Turn, now: float, key: int, crew: Crew, start: Start) -> None:
-        assert crew.end is not None
-        self._forget(key, start)
-        if crew.attempt["holds_slot"]:
-            self._count_time(crew, turn.ts)
-        self._since.pop(key, None)
-        self._work.ends.attempt(turn, now, start, crew.end)
+        if crew.end is not None:
+            if crew.attempt["holds_slot"]:
+                self._count_time(crew, turn.ts)
+            self._forget(key)
+            return Moved(start, end=crew.end)
+        if crew.more:
+            self._awake[key] = None
+        elif crew.wants_slot:
+            moved = Moved(start, wants_slot=True)
+        elif crew.rests and (device := self._release(turn, crew)) is not None:
+            moved = Moved(start, freed_device=device)
+        self._set_timer(key, crew)
+        return moved
 
     def wake_all(self) -> None:
         self._awake.update(dict.fromkeys(self._crews))
 
-    def _feel_pressure(self) -> None:
+    def _wake_pressed(self) -> None:
         """Devices that have become low, or are no more, concern every crew on them."""
-        low = {key: row.get("low", "") for key, row in self._work.drive.devices.items()} if self._crews else self._low
+        low = {key: row.get("low", "") for key, row in self._context.devices.items()} if self._crews else self._low
         changed = {key for key, reason in low.items() if bool(reason) != bool(self._low.get(key))}
         self._low = low
         for key, (_, start) in self._crews.items() if changed else ():
@@ -185,16 +135,16 @@ class Crews:
 
     # --- slots and time
 
-    def _release(self, turn: Turn, crew: Crew) -> None:
-        """It waits, for whatever: others may have its slot."""
+    def _release(self, turn: Turn, crew: Crew) -> int | None:
+        """It waits, for whatever: others may have its slot. Returns the device where it had one."""
         attempt = crew.attempt
         if not attempt["holds_slot"]:
-            return
+            return None
         self._count_time(crew, turn.ts)
         fields = {"holds_slot": False, "ran_s": attempt["ran_s"]}
         turn.record("attempt_waits", attempt_id=attempt["id"], set={"attempt": {str(attempt["id"]): fields}})
         attempt["holds_slot"] = False
-        self._work.ends.free_slot(turn, attempt)
+        return attempt["device_id"]
 
     def _count_time(self, crew: Crew, now: float) -> None:
         since = self._since.pop(crew.attempt["id"], now)
@@ -202,17 +152,11 @@ class Crews:
 
     def _time_ends(self, key: int, crew: Crew) -> float | None:
         """When a task in steps has run for as long as it may; waiting does not count. One call has a time-out of its own."""
-        if crew.scene.plain or crew.scene.timeout is None or not crew.attempt["holds_slot"]:
+        if crew.assignment.plain or crew.assignment.timeout is None or not crew.attempt["holds_slot"]:
             return None
-        return self._since[key] + crew.scene.timeout - crew.attempt["ran_s"]
-
-    def _is_out_of_time(self, key: int, crew: Crew, now: float) -> bool:
-        ends = self._time_ends(key, crew)
-        return ends is not None and now >= ends
+        return self._since[key] + crew.assignment.timeout - crew.attempt["ran_s"]
 
     def _set_timer(self, key: int, crew: Crew) -> None:
-        if key not in self._crews:
-            return
         times = [time for time in (crew.wake_at(), self._time_ends(key, crew)) if time is not None]
         if not times:
             self._due.pop(key, None)
@@ -221,10 +165,10 @@ class Crews:
             heappush(self._timers, (min(times), key))
 
     def wake_at(self) -> float | None:
-        """When a crew has something to decide by itself; while the runner ends, nothing is."""
+        """When a crew has something to decide by itself."""
         while self._timers and self._due.get(self._timers[0][1]) != self._timers[0][0]:
             heappop(self._timers)
-        return self._timers[0][0] if self._timers and not self._work.drive.draining else None
+        return self._timers[0][0] if self._timers else None
 
     @property
     def are_short(self) -> bool:
@@ -257,14 +201,11 @@ class Crews:
 
     # --- what others do
 
-    def pause(self, turn: Turn) -> None:
-        """What runs ends; whoever has no call under way is frozen where it is, and gives up its slot."""
-        for key in list(self._awake):
-            if key in self._crews:
-                self._crews[key][0].record_end(turn)
-        for crew, _ in self._crews.values():
-            if crew.body is None:
-                self._release(turn, crew)
+    def pause(self, turn: Turn) -> list[int]:
+        """What runs ends; whoever has no call under way is frozen where it is. Returns the devices whose slots they give up."""
+        self.record_ends(turn)
+        devices = [self._release(turn, crew) for crew, _ in self._crews.values() if crew.body is None]
+        return [device for device in devices if device is not None]
 
     def record_ends(self, turn: Turn) -> None:
         """While the runner ends: nothing that follows from the end of a call."""
@@ -272,26 +213,26 @@ class Crews:
             if key in self._crews:
                 self._crews[key][0].record_end(turn)
 
-    def cancel(self, turn: Turn, start: Start, reason: str, why: str = "cancelled") -> None:
+    def cancel(self, turn: Turn, start: Start, reason: str, why: str) -> None:
         """End an attempt's agents, and what runs for it once that is durable. `why` is what their transitions say."""
-        crew, _ = self._crews[start.attempt["id"]]
-        self._forget(start.attempt["id"], start)
-        self._since.pop(start.attempt["id"], None)
+        key = start.attempt["id"]
+        crew, _ = self._crews[key]
+        self._forget(key)
         self._interrupt(crew)
         crew.cancel(turn, reason, why)
 
-    def _forget(self, key: int, start: Start) -> None:
+    def _forget(self, key: int) -> None:
         del self._crews[key]
         self._due.pop(key, None)
-        self._work.dispatch.forget(start.node)
+        self._since.pop(key, None)
 
     def _interrupt(self, crew: Crew) -> None:
         """End the call under way once the decision to do so is durable."""
         if crew.body is not None:
-            self._work.drive.interrupt(crew.body)
+            self._context.interrupt(crew.body)
             self._bodies.pop(crew.body, None)
 
-    def absorb(self, data: Fields) -> None:
+    def apply_foreign(self, data: Fields) -> None:
         """Somebody has decided about an approval."""
         decided = data.get("set", {}).get("approval", {})
         for key, (crew, _) in self._crews.items() if decided else ():
@@ -306,11 +247,3 @@ class Crews:
             if crew.accept(turn, agent, identity):
                 return start
         return None
-
-    def start_of(self, task: int) -> Start | None:
-        """The attempt of a task that a crew works on."""
-        return next((start for _, start in self._crews.values() if start.node.row["id"] == task), None)
-
-
-def holds(condition: str, value: Any) -> bool:
-    return conditions.evaluate(condition, value, {})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from agents.clock import to_iso
 from agents.faults import pause
@@ -15,11 +16,8 @@ from constellations.live.rows import Node
 from constellations.machines import TASK
 from constellations.machines.task import OPEN, WITH_THE_RUN
 from constellations.plan.error_kinds import EXIT_CODE
+from constellations.runs.context import Context, Start
 from constellations.runs.lost import ASKS, KILLED_AT_MOST, killed_too_often
-from constellations.runs.placing import Start
-
-if TYPE_CHECKING:
-    from constellations.runs.run import ConstellationWork
 
 LONGEST_BACKOFF_S = 3600.0
 OVERDUE = "deadline"
@@ -28,165 +26,131 @@ KIND_LENGTH = 20
 """Characters of the kind of an error."""
 AGENT_EVENT = {"completed": "finish", "failed": "fail", "timeout": "fail", "cancelled": "cancel", "lost": "error"}
 """How a device agent takes the end of its attempt."""
+FREE_SLOT, KILL = "free_slot", "kill"
+EFFECTS = (FREE_SLOT, KILL)
+"""What the task's table lets follow from a transition, all of which `_end_task` carries out."""
 
 
-class AttemptEnds:
-    """Ends attempts of one constellation."""
+@dataclass(slots=True)
+class EndedAttempt:
+    """What the end of an attempt leaves to others. `freed_device` is where a slot is free; one that waited had none."""
 
-    def __init__(self, work: ConstellationWork):
-        self._work = work
+    node: Node
+    freed_device: int | None = None
 
-    def body(self, turn: Turn, now: float, start: Start, outcome: Outcome) -> None:
-        """The one call of an attempt, and with it its device agent."""
+
+@dataclass(slots=True)
+class CutOff:
+    """Why a task ends before its time: event and fields for its table, how its attempt ends, what its agents are told.
+
+    `with_all`: the whole constellation ends, so that nothing follows from the end of the task and nobody is told.
+    """
+
+    event: str
+    fields: Fields
+    outcome: str
+    error: str
+    agents_reason: str
+    with_all: bool = False
+
+
+def end_attempt(context: Context, turn: Turn, now: float, start: Start, outcome: Outcome) -> EndedAttempt:
+    """End an attempt and its task, or this try of it; what depends on the task follows in the same commit.
+
+    A crew has ended its agents by itself; the agent of one plain call ends with it.
+    """
+    node, graph = start.node, context.graph
+    if start.loop is None:
         turn.transition(DEVICE_AGENT, "agent", start.agent, AGENT_EVENT[outcome.outcome], reason=outcome.error[:500])
-        self.attempt(turn, now, start, outcome)
+    told = {"outcome": outcome.outcome, "ended_at": turn.at}
+    known = (outcome.result, outcome.error, outcome.exit_code, start.attempt.get("ran_s"))
+    for name, value in zip(("result", "error", "exit_code", "ran_s"), known, strict=True):
+        if value is not None and value != "":
+            told[name] = value
+    event, facts, reason, fields = _decide_end(graph, turn, now, node.row, outcome)
+    ended = _end_task(context, turn, node, start, event, told, facts=facts, reason=reason, **fields)
+    if node.ended:
+        graph.ended(turn, node)
+    return ended
 
-    def attempt(self, turn: Turn, now: float, start: Start, outcome: Outcome) -> None:
-        """Attempt and task end with their device agent; what depends on the task follows in the same commit."""
-        attempt, node, live = start.attempt, start.node, self._live
-        del self._work.attempts[attempt["id"]]
-        ended = {
-            "outcome": outcome.outcome, "ended_at": turn.at, "result": outcome.result,
-            "error": outcome.error, "exit_code": outcome.exit_code, "ran_s": attempt.get("ran_s"),
-        }  # fmt: skip
-        told = {name: value for name, value in ended.items() if value not in (None, "")}
-        also = {"attempt": {str(attempt["id"]): told}}
-        if outcome.outcome == "completed":
-            fields = {} if outcome.result is None else {"result": outcome.result}
-            if node.row["error"]:
-                fields |= {"error": "", "error_kind": ""}
-            turn.transition(TASK, "task", node.row, "succeed", also=also, **live.end_fields(turn), **fields)
-        elif outcome.outcome == "lost" and not outcome.reason:
-            self._lost(turn, node, also, outcome)
-        elif outcome.outcome == "cancelled":
-            self._interrupted(turn, node, also)
-        else:
-            self._failed(turn, now, node, also, outcome)
-        self._carry_out(turn, attempt)
-        if node.ended:
-            live.ended(turn, node)
 
-    @property
-    def _live(self) -> LiveGraph:
-        assert self._work.live is not None
-        return self._work.live
-
-    def _failed(self, turn: Turn, now: float, node: Node, also: Fields, outcome: Outcome) -> None:
-        made = node.row["attempt"] - node.row["attempts_before"]
-        if made >= node.row["max_attempts"] or outcome.reason:  # stuck or refused: the same again would end the same
-            turn.transition(
-                TASK, "task", node.row, "fail", {"attempts_left": False}, outcome.reason or outcome.outcome, also=also,
-                error=outcome.error, error_kind=_kind_of(outcome), **self._live.end_fields(turn),
-            )  # fmt: skip
-            return
-        at = now + pause(made, node.row["id"], node.row["backoff"], LONGEST_BACKOFF_S)
-        turn.transition(
-            TASK, "task", node.row, "fail", {"attempts_left": True}, outcome.outcome, also=also,
-            error=outcome.error, error_kind=_kind_of(outcome), retry_at=to_iso(at), device_id=None,
-        )  # fmt: skip
-        self._work.wake_for_retry(at, node)
-
-    def _lost(self, turn: Turn, node: Node, also: Fields, outcome: Outcome) -> None:
-        """Nobody knows how the attempt ended: `on_lost` decides."""
-        choice, error = node.row["on_lost"], outcome.error
-        if choice == "retry" and outcome.exit_code is not None and killed_too_often(self._work.drive, node):
+def _decide_end(graph: LiveGraph, turn: Turn, now: float, row: Fields, outcome: Outcome) -> tuple[str, Fields, str, Fields]:
+    """What the end of an attempt means for its task: event and facts for the task's table, the reason, the fields."""
+    if outcome.outcome == "completed":
+        fields = graph.end_fields(turn)
+        if outcome.result is not None:
+            fields["result"] = outcome.result
+        if row["error"]:
+            fields |= {"error": "", "error_kind": ""}
+        return "succeed", {}, "", fields
+    if outcome.outcome == "cancelled":  # a pause (`mode: immediate`) has cut it off: it is made again, and does not count
+        again = {"attempts_before": row["attempts_before"] + 1, "device_id": None}
+        return "lost", {"on_lost": "retry"}, "interrupted", again
+    if outcome.outcome == "lost" and not outcome.reason:  # nobody knows how it ended
+        choice, error = row["on_lost"], outcome.error
+        if choice == "retry" and outcome.exit_code is not None and killed_too_often(row):
             choice, error = "fail", f"{error}; {KILLED_AT_MOST} attempts in a row have ended so"
-        fields: Fields = {"error": error}
-        fields.update(self._live.end_fields(turn) if choice == "fail" else {"device_id": None})
-        reason = ASKS if choice == "ask" else "lost"
-        turn.transition(TASK, "task", node.row, "lost", {"on_lost": choice}, reason, also=also, **fields)
-        if choice == "retry":
-            self._work.dispatch.ready(node)
-        elif choice == "ask":
-            self._work.lost.ask(turn, node)
-
-    def _interrupted(self, turn: Turn, node: Node, also: Fields) -> None:
-        """A pause (`mode: immediate`) has cut the attempt off: it is made again, and does not count."""
-        fields = {"attempts_before": node.row["attempts_before"] + 1, "device_id": None}
-        turn.transition(TASK, "task", node.row, "lost", {"on_lost": "retry"}, "interrupted", also=also, **fields)
-        self._work.dispatch.ready(node)
-
-    def _carry_out(self, turn: Turn, attempt: Fields) -> None:
-        """What the task's table says follows from the transition just made."""
-        for effect in turn.effects:
-            EFFECTS[effect](self, turn, attempt)
-
-    def free_slot(self, turn: Turn, attempt: Fields) -> None:
-        device = attempt["device_id"]
-        turn.frees[device] = turn.frees.get(device, 0) + 1
-        self._work.dispatch.freed(device)
-
-    def _give_slot_back(self, turn: Turn, attempt: Fields) -> None:
-        """Unless it waited, and gave it back before."""
-        if attempt.get("holds_slot", True):
-            self.free_slot(turn, attempt)
-
-    def _kill(self, turn: Turn, attempt: Fields) -> None:
-        """Once the decision is durable. A crew interrupts its own calls."""
-        self._work.drive.interrupt(attempt["id"])
-
-    def cancel(self, turn: Turn, node: Node, reason: str, *, by: str = "", with_all: bool = False) -> None:
-        """Cancel one task. Where somebody (`by`) asked for it, `reason` begins with the word "cancelled".
-
-        `with_all`: the whole constellation ends, so that nothing follows from it and nobody is told.
-        """
-        fields = {"ended_at": turn.at} if with_all else self._live.end_fields(turn)
-        said = reason_that_fits(reason if by else f"{WITH_THE_RUN}{reason}")
-        self._cut_off(turn, node, "cancel", "cancelled", reason, "cancelled", reason=said, by=by, **fields)
-        if not with_all:
-            self._live.ended(turn, node)
-
-    def overdue(self, turn: Turn, node: Node) -> None:
-        """The deadline of a task has passed: it has FAILED, whether it runs or still waits."""
-        why = f"its deadline of {node.row['deadline']:g} s has passed"
-        fields = self._live.end_fields(turn) | {"error": why, "retry_at": None}
-        self._cut_off(turn, node, OVERDUE, "timeout", why, OVERDUE, reason=OVERDUE, **fields)
-        self._live.ended(turn, node)
-
-    def _cut_off(
-        self, turn: Turn, node: Node, event: str, outcome: str, why: str, agents_reason: str, **fields: Any
-    ) -> None:  # fmt: skip
-        """End a task by `event`; its attempt, if it runs, is fenced now and its body interrupted once that is durable."""
-        also: Fields = {}
-        start = next((start for start in self._work.attempts.values() if start.node is node), None)
-        if start is not None:
-            attempt = start.attempt
-            del self._work.attempts[attempt["id"]]
-            if attempt["id"] in self._work.crews:
-                self._work.crews.cancel(turn, start, why, agents_reason)
-            else:
-                turn.transition(DEVICE_AGENT, "agent", start.agent, "cancel", reason=agents_reason)
-            also = {"attempt": {str(attempt["id"]): {"outcome": outcome, "ended_at": turn.at, "error": why}}}
-        turn.transition(TASK, "task", node.row, event, also=also, **fields)
-        if start is not None:
-            self._carry_out(turn, start.attempt)
-
-    def cancel_asked(self, turn: Turn, item: Fields) -> bool:
-        """Somebody cancels one task, and what depends on it follows; False where it has ended already."""
-        live, asked = self._work.live, item["payload"]
-        node = None if live is None else live.nodes.get(asked["task"])
-        if live is None or node is None or node.ended:
-            return False
-        self.cancel(turn, node, asked["reason"], by=item["by"])
-        return True
-
-    def cancel_open(self, turn: Turn, reason: str) -> None:
-        """Whatever is open is cancelled, what runs is interrupted: the run is about to end."""
-        work = self._work
-        assert work.live is not None
-        running = {start.node.key for start in work.attempts.values()}
-        for start in list(work.attempts.values()):
-            self.cancel(turn, start.node, reason, with_all=True)
-        waiting = [n for n in work.live.nodes.values() if n.row["state"] in OPEN and n.key not in running]
-        told = reason_that_fits(f"{WITH_THE_RUN}{reason}")
-        steps = [turn.step(TASK, node.row, "cancel", reason=told, ended_at=turn.at) for node in waiting]
-        turn.record_steps("tasks_cancelled", "task", steps)
+        fields = graph.end_fields(turn) if choice == "fail" else {"device_id": None}
+        return "lost", {"on_lost": choice}, ASKS if choice == "ask" else "lost", {"error": error, **fields}
+    failed: Fields = {
+        "error": outcome.error,
+        # or its command said by its exit code that it failed
+        "error_kind": outcome.error_kind[:KIND_LENGTH] or (EXIT_CODE if outcome.exit_code else ""),
+    }
+    made = row["attempt"] - row["attempts_before"]
+    if made >= row["max_attempts"] or outcome.reason:  # stuck or refused: the same again would end the same
+        return "fail", {"attempts_left": False}, outcome.reason or outcome.outcome, failed | graph.end_fields(turn)
+    at = now + pause(made, row["id"], row["backoff"], LONGEST_BACKOFF_S)
+    return "fail", {"attempts_left": True}, outcome.outcome, failed | {"retry_at": to_iso(at), "device_id": None}
 
 
-def _kind_of(outcome: Outcome) -> str:
-    """What kind of fault an attempt has ended by, or that its command said so by its exit code."""
-    return outcome.error_kind[:KIND_LENGTH] or (EXIT_CODE if outcome.exit_code else "")
+def cancellation(context: Context, turn: Turn, reason: str, by: str = "", *, with_all: bool = False) -> CutOff:
+    """One task is cancelled. Where somebody (`by`) asked for it, `reason` begins with the word "cancelled"."""
+    fields = {"ended_at": turn.at} if with_all else context.graph.end_fields(turn)
+    told = reason_that_fits(reason if by else f"{WITH_THE_RUN}{reason}")
+    return CutOff("cancel", {"reason": told, "by": by, **fields}, "cancelled", reason, "cancelled", with_all)
 
 
-EFFECTS = {"free_slot": AttemptEnds._give_slot_back, "kill": AttemptEnds._kill}
-"""How the effects of the task's table are carried out."""
+def overdue(context: Context, turn: Turn, node: Node) -> CutOff:
+    """The deadline of a task has passed: it has FAILED, whether it runs or still waits."""
+    why = f"its deadline of {node.row['deadline']:g} s has passed"
+    fields = {"reason": OVERDUE, **context.graph.end_fields(turn), "error": why, "retry_at": None}
+    return CutOff(OVERDUE, fields, "timeout", why, OVERDUE)
+
+
+def cut_off(context: Context, turn: Turn, node: Node, start: Start | None, cut: CutOff) -> EndedAttempt:
+    """End a task before its time; its attempt `start`, if it runs, is fenced now and its body interrupted once that is durable.
+
+    The agents of a crew have ended before.
+    """
+    if start is not None and start.loop is None:
+        turn.transition(DEVICE_AGENT, "agent", start.agent, "cancel", reason=cut.agents_reason)
+    told = {"outcome": cut.outcome, "ended_at": turn.at, "error": cut.error}
+    ended = _end_task(context, turn, node, start, cut.event, told, **cut.fields)
+    if not cut.with_all:
+        context.graph.ended(turn, node)
+    return ended
+
+
+def _end_task(
+    context: Context, turn: Turn, node: Node, start: Start | None, event: str, told: Fields, **fields: Any
+) -> EndedAttempt:  # fmt: skip
+    """Record the end of an attempt, if one is under way, with the transition of its task; do what the table says follows."""
+    if start is None:
+        turn.transition(TASK, "task", node.row, event, also={}, **fields)
+        return EndedAttempt(node)
+    attempt = start.attempt
+    del context.attempts[attempt["id"]]
+    effects = turn.transition(TASK, "task", node.row, event, also={"attempt": {str(attempt["id"]): told}}, **fields)
+    if KILL in effects:  # a crew interrupts its own calls
+        context.interrupt(attempt["id"])
+    gives_back = FREE_SLOT in effects and attempt.get("holds_slot", True)  # one that waited gave it back before
+    return EndedAttempt(node, attempt["device_id"] if gives_back else None)
+
+
+def cancel_waiting(context: Context, turn: Turn, reason: str) -> None:
+    """Cancel whatever is open and has no attempt under way: the run is about to end."""
+    told = reason_that_fits(f"{WITH_THE_RUN}{reason}")
+    waiting = [node for node in context.graph.nodes.values() if node.row["state"] in OPEN]
+    steps = [turn.step(TASK, node.row, "cancel", reason=told, ended_at=turn.at) for node in waiting]
+    turn.record_steps("tasks_cancelled", "task", steps)

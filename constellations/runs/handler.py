@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from agents.engine.drive import Drive
-from agents.engine.work import register_handler
+from agents.engine.work import OwnedSession, register_handler
 from agents.errors import AgentsError
 from agents.models import Agent
 from agents.streams.tables import Fields
@@ -42,10 +41,10 @@ class ConstellationHandler:
         except AgentsError as error:
             return error
 
-    def open(self, drive: Drive, interaction: Fields) -> ConstellationWork:
+    def open(self, drive: OwnedSession, interaction: Fields) -> ConstellationWork:
         return ConstellationWork(drive, interaction)
 
-    def load(self, drive: Drive, interaction: Fields) -> ConstellationWork:
+    def load(self, drive: OwnedSession, interaction: Fields) -> ConstellationWork:
         work = ConstellationWork(drive, interaction)
         work.load()
         return work
@@ -67,7 +66,7 @@ def tools_of(written: Any) -> Iterator[str]:
 
 
 def _prepare(payload: Fields, by: str) -> Any:
-    return adopt.prepare(payload, by) if adopt.is_about(payload) else planner.prepare(payload)
+    return adopt.prepare_follow_up(payload, by) if adopt.is_about(payload) else planner.prepare(payload)
 
 
 register_handler(ConstellationHandler())

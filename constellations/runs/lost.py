@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agents.clock import from_iso
 from agents.gates import approvals
 from agents.streams.tables import Fields, fold_rows
 from agents.streams.turn import Turn
 from constellations.live.rows import Node
 from constellations.machines import TASK
-
-if TYPE_CHECKING:
-    from agents.engine.drive import Drive
-    from constellations.runs.run import ConstellationWork
+from constellations.runs.context import Context
 
 ASKS = "lost: waits for a person's word"
 """Reason of such a task, which is PENDING, or WAITING_DEPENDENCY after an edit."""
@@ -25,24 +20,24 @@ UNDECIDED = "session_id = %s AND kind = 'lost' AND used_at IS NULL AND state IN 
 
 
 class LostTasks:
-    """By the ids of the approvals that were asked for."""
+    """The approvals that such tasks wait for, by their ids."""
 
-    def __init__(self, work: ConstellationWork):
-        self._work = work
+    def __init__(self, context: Context):
+        self._context = context
         self._approvals: dict[int, Fields] = {}
 
     def load(self) -> None:
-        self._approvals = {row["id"]: row for row in fold_rows("approval", UNDECIDED, self._work.drive.stream)}
+        self._approvals = {row["id"]: row for row in fold_rows("approval", UNDECIDED, self._context.stream)}
 
     def ask(self, turn: Turn, node: Node) -> None:
         """Nobody knows how the attempt ended: may there be another?"""
         row = node.row
         title = f"{row['name'] or row['task_id']}: its runner was lost. May it be tried again?"
         action = {"tool": row["tool"], "arguments": row["arguments"]}
-        approval = approvals.new(turn, self._work.drive.stream, row["id"], "lost", title, approvals.APPROVAL_S, action=action)
+        approval = approvals.new(turn, self._context.stream, row["id"], "lost", title, approvals.APPROVAL_S, action=action)
         self._approvals[approval["id"]] = approval
 
-    def absorb(self, data: Fields) -> None:
+    def apply_foreign(self, data: Fields) -> None:
         for key, fields in data.get("set", {}).get("approval", {}).items():
             if int(key) in self._approvals:
                 self._approvals[int(key)].update(fields)
@@ -52,11 +47,14 @@ class LostTasks:
         waiting = [row for row in self._approvals.values() if row["state"] == "waiting" and row["expires_at"] is not None]
         return min((from_iso(row["expires_at"]) for row in waiting), default=None)
 
-    def decide(self, turn: Turn) -> None:
-        """What follows from the decisions that have come, or not in time; what nobody waits for any more is withdrawn."""
+    def decide(self, turn: Turn) -> list[Node]:
+        """What follows from the decisions that have come, or not in time; what nobody waits for any more is withdrawn.
+
+        Returns the tasks that may be tried again and are ready; others that may still wait for what they depend on.
+        """
+        released: list[Node] = []
         for key, approval in list(self._approvals.items()):
-            live = self._work.live
-            node = None if live is None else live.ids.get(approval["subject_id"])
+            node = self._context.graph.ids.get(approval["subject_id"])
             asks = node is not None and node.row["state"] in ("PENDING", "WAITING_DEPENDENCY") and node.row["reason"] == ASKS
             if asks and approvals.expired(approval, turn.ts):
                 approvals.expire(turn, approval)
@@ -65,8 +63,9 @@ class LostTasks:
             del self._approvals[key]
             if node is None or not asks:
                 approvals.withdraw(turn, approval, "the task does not wait any more")
-            else:
-                self._follow(turn, node, approval)
+            elif self._follow(turn, node, approval) and node.row["state"] == "PENDING":
+                released.append(node)
+        return released
 
     def withdraw(self, turn: Turn) -> None:
         """The work has ended."""
@@ -74,32 +73,27 @@ class LostTasks:
             approvals.withdraw(turn, approval, "the task does not wait any more")
         self._approvals.clear()
 
-    def _follow(self, turn: Turn, node: Node, approval: Fields) -> None:
-        """A task that may be tried again goes on, any other has FAILED: nobody knows how it ended."""
+    def _follow(self, turn: Turn, node: Node, approval: Fields) -> bool:
+        """Whether a task may be tried again; any other has FAILED, because nobody knows how it ended."""
         if approval["state"] != "expired":
             approvals.use(turn, approval)
         by = approval["decided_by"]
         if approval["state"] == "approved":
             turn.record("task_released", by=by, task_id=node.key, set={"task": {str(node.row["id"]): {"reason": ""}}})
             node.row["reason"] = ""
-            if node.row["state"] == "PENDING":
-                self._work.dispatch.ready(node)
-        else:
-            live = self._work.live
-            assert live is not None
-            error = f"{node.row['error']}; {REFUSED[approval['state']]}"
-            turn.transition(
-                TASK, "task", node.row, approval["state"], reason="lost", by=by, error=error, **live.end_fields(turn)
-            )
-            live.ended(turn, node)
+            return True
+        graph = self._context.graph
+        error = f"{node.row['error']}; {REFUSED[approval['state']]}"
+        turn.transition(TASK, "task", node.row, approval["state"], reason="lost", by=by, error=error, **graph.end_fields(turn))
+        graph.ended(turn, node)
+        return False
 
 
-def killed_too_often(drive: Drive, node: Node) -> bool:
-    """Whether a command that has just been ended from outside is not tried again: the attempts before it ended so, too.
+def killed_too_often(row: Fields) -> bool:
+    """Whether a command that was just ended from outside is not tried again: the attempts before it ended so, too.
 
     Those that were lost with their runner have no exit code; they are as many as runners die.
     """
-    row = node.row
     first = max(row["attempts_before"], row["attempt"] - KILLED_AT_MOST)
     before = fold_rows("attempt", "task_id = %s AND number > %s AND number < %s", row["id"], first, row["attempt"])
     killed = [attempt for attempt in before if attempt["outcome"] == "lost" and attempt["exit_code"] is not None]

@@ -5,30 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING
 
 from agents.crews.member import new_loop
 from agents.machines import DEVICE_AGENT
 from agents.streams.tables import Fields
-from agents.streams.turn import Batch, Draft, Turn, Want
+from agents.streams.turn import Batch, PendingEvent, SlotDemand, Turn
 from constellations.limits import SESSION_LIMIT
+from constellations.live.rows import Node
 from constellations.machines import TASK
 from constellations.plan.fitting import fits
 from constellations.plan.tasks import IN_WORDS
-
-if TYPE_CHECKING:
-    from constellations.live.rows import Node
-    from constellations.runs.run import ConstellationWork
-
-
-@dataclass(slots=True)
-class Start:
-    """An attempt: the task, its device agent's row, the attempt's row; the agent's tool loop, if a crew works on it."""
-
-    node: Node
-    agent: Fields
-    attempt: Fields
-    loop: Fields | None = None
+from constellations.runs.assignments import needs_crew
+from constellations.runs.context import Context, Start
 
 
 @dataclass(slots=True)
@@ -44,8 +32,8 @@ class Offer:
 class Dispatch:
     """Per device the ready tasks of one constellation, by priority, critical path, age."""
 
-    def __init__(self, work: ConstellationWork):
-        self._work = work
+    def __init__(self, context: Context):
+        self._context = context
         self._ready: dict[int, list[tuple]] = {}
         self._homeless: dict[int, Node] = {}
         self._returning: dict[int, Start] = {}
@@ -82,27 +70,26 @@ class Dispatch:
             heappush(self._ready.setdefault(row["device_id"], []), (-row["priority"], -inf, self._age, start.node))
 
     def forget(self, node: Node) -> None:
-        """The attempt has ended while it wanted its slot back."""
+        """The attempt has ended, perhaps while it wanted its slot back."""
         self._returning.pop(node.row["id"], None)
         self._places.pop(node.row["id"], None)
 
     def _device_for(self, task: Fields) -> int | None:
         """The named device if it takes work; else of those that fit the least loaded."""
-        rows = self._work.drive.devices.values()
+
+        def load(device: Fields) -> tuple[float, str]:
+            waiting = len(self._ready.get(device["id"], ()))
+            return (device["used"] + waiting) / device["max_concurrent"], device["name"]
+
+        rows = self._context.devices.values()
         fitting = [row for row in rows if row["state"] == "ONLINE" and fits(row["name"], row, task)]
-        if not fitting:
-            return None
-        return min(fitting, key=lambda row: (self._load(row), row["name"]))["id"]
+        return min(fitting, key=load)["id"] if fitting else None
 
-    def _load(self, device: Fields) -> float:
-        waiting = len(self._ready.get(device["id"], ()))
-        return (device["used"] + waiting) / device["max_concurrent"]
-
-    def house(self) -> None:
+    def _house(self, gone: list[int]) -> None:
         """Devices have changed: tasks without one may have one now, those of one that is gone have none."""
         homeless = [node for node in self._homeless.values() if self._is_ready(node)]
         self._homeless.clear()
-        for device in self._gone():
+        for device in gone:
             homeless += [place[-1] for place in self._ready[device] if self._may_move(place)]
             self._ready[device] = [place for place in self._ready[device] if place[-1].row["id"] in self._returning]
         for node in homeless:
@@ -110,7 +97,7 @@ class Dispatch:
 
     def _gone(self) -> list[int]:
         """Devices that tasks wait for and that take no work any more."""
-        devices = self._work.drive.devices
+        devices = self._context.devices
         gone = [device for device, heap in self._ready.items() if heap and devices[device]["state"] != "ONLINE"]
         return [device for device in gone if any(self._may_move(place) for place in self._ready[device])]
 
@@ -124,100 +111,94 @@ class Dispatch:
 
     # --- starting
 
-    def offer(self, turn: Turn, budget: int, *, draining: bool, paused: bool = False) -> bool:
+    def offer(self, turn: Turn, budget: int, *, draining: bool, paused: bool, woken: bool) -> bool:
         """Offer starts as far as budget and slots seem to go; True when more could start at once.
 
-        `paused`: only what has begun gets its slot back.
+        `paused`: only what has begun gets its slot back. `woken`: somebody asked for a look since the last turn.
         """
-        if self._homeless or self._gone():
-            self.house()
+        gone = self._gone()
+        if self._homeless or gone:
+            self._house(gone)
         if draining:
             return False
         if paused:
-            return self._offer_returns(turn, budget)
+            return self._offer_returns(turn, budget, woken)
         more = False
         for device, heap in self._ready.items():
-            self._drop_stale(heap)
-            if (heap and self._work.drive.devices[device]["state"] == "ONLINE") or device in self._queued:
-                more |= self._offer_on(turn, device, heap, budget)
+            while heap and not self._startable(heap[0]):  # an edit may have blocked, moved or removed what was ready
+                heappop(heap)
+            if (heap and self._context.devices[device]["state"] == "ONLINE") or device in self._queued:
+                more |= self._offer_on(turn, device, heap, budget, woken)
         return more
 
-    def _offer_returns(self, turn: Turn, budget: int) -> bool:
+    def _offer_returns(self, turn: Turn, budget: int, woken: bool) -> bool:
         more = False
         for device, heap in self._ready.items():
             back = sorted(place for place in heap if place[-1].row["id"] in self._returning and self._startable(place))
             if back or device in self._queued:
                 self._ready[device] = sorted(place for place in heap if place not in back)
-                more |= self._offer_on(turn, device, back, budget)
+                more |= self._offer_on(turn, device, back, budget, woken)
                 for place in back:
                     heappush(self._ready[device], place)
         return more
-
-    def _drop_stale(self, heap: list[tuple]) -> None:
-        """An edit may have blocked, moved or removed what was ready."""
-        while heap and not self._startable(heap[0]):
-            heappop(heap)
 
     def _startable(self, place: tuple) -> bool:
         return self._places.get(place[-1].row["id"]) == place[2] and self._is_ready(place[-1])
 
     def _is_ready(self, node: Node) -> bool:
-        live = self._work.live
+        live = self._context.live
         waits = node.row["state"] == "PENDING" and node.row["tool"] != IN_WORDS
         begins = waits or node.row["id"] in self._returning
         return begins and live is not None and live.nodes.get(node.key) is node
 
-    def _offer_on(self, turn: Turn, device: int, heap: list[tuple], budget: int) -> bool:
+    def _offer_on(self, turn: Turn, device: int, heap: list[tuple], budget: int, woken: bool) -> bool:
         """Starts for the slots that seem free; where others hold the rest, a place in the queue.
 
         With nothing free one start is tried when the session is new to the queue or was woken: slots may be granted.
         """
-        row, held, freed = self._work.drive.devices[device], self._held.get(device, 0), turn.frees.get(device, 0)
+        row, held, freed = self._context.devices[device], self._held.get(device, 0), turn.frees.get(device, 0)
         free, others = row["max_concurrent"] - row["used"] + freed, row["used"] - freed - held
-        knock = others > 0 and (device not in self._queued or self._work.drive.woken)
+        knock = others > 0 and (device not in self._queued or woken)
         room = min(budget, SESSION_LIMIT - sum(self._held.values()))
         count = min(len(heap), max(free, int(knock)), room)
         waiting = len(heap) - count if others > 0 else 0
-        self._start(turn, device, heap, count)
-        if (device in self._queued and (count or freed or not waiting or knock)) or (waiting and count >= free and knock):
-            turn.wants[device] = Want(waiting, -heap[0][0] if heap else 0, held)
-        return bool(heap) and count < free
-
-    def _start(self, turn: Turn, device: int, heap: list[tuple], count: int) -> None:
-        offers = self._offers.setdefault(device, [])
-        while count > 0 and heap:
+        offers, left = self._offers.setdefault(device, []), count
+        while left > 0 and heap:
             place = heappop(heap)
             if self._startable(place):
-                offers.append(self._offered(turn, device, place))
-                count -= 1
+                offers.append(self._offer_place(turn, device, place))
+                left -= 1
         if offers:
-            turn.starts[device] = [Draft(offer.type, offer.changes, turn.by, turn.at) for offer in offers]
+            turn.starts[device] = [PendingEvent(offer.type, offer.changes, turn.by, turn.at) for offer in offers]
+        if (device in self._queued and (count or freed or not waiting or knock)) or (waiting and count >= free and knock):
+            turn.wants[device] = SlotDemand(waiting, -heap[0][0] if heap else 0, held)
+        return bool(heap) and count < free
 
-    def _offered(self, turn: Turn, device: int, place: tuple) -> Offer:
+    def _offer_place(self, turn: Turn, device: int, place: tuple) -> Offer:
         """The record of a start: the task's transition, the new attempt, the new device agent, in one event."""
         node: Node = place[-1]
-        drive, row = self._work.drive, node.row
+        context, row = self._context, node.row
         if returning := self._returning.get(row["id"]):
             key = returning.attempt["id"]
             told = {"attempt_id": key, "task_id": node.key, "set": {"attempt": {str(key): {"holds_slot": True}}}}
             return Offer(place, returning, "attempt_resumed", told)
-        profile = drive.devices[device]
+        profile = context.devices[device]
         agent = {
-            "id": turn.take(), "session_id": drive.stream, "interaction_id": self._work.interaction["id"],
-            "parent_id": self._work.agent["id"], "machine": DEVICE_AGENT.name,
+            "id": turn.take(), "session_id": context.stream, "interaction_id": context.interaction["id"],
+            "parent_id": context.agent["id"], "machine": DEVICE_AGENT.name,
             "name": f"{row['task_id']} on {profile['name']}"[:200],
             "platform": profile["platform"], "device_id": device, "state": DEVICE_AGENT.initial,
             "created_at": turn.at, "entered_at": turn.at,
         }  # fmt: skip
         attempt = {
             "id": turn.take(), "task_id": row["id"], "number": row["attempt"] + 1, "agent_id": agent["id"],
-            "device_id": device, "fence": drive.token, "started_at": turn.at,
+            "device_id": device, "fence": context.token, "started_at": turn.at,
         }  # fmt: skip
         before = dict(row)
         told, changes = turn.step(TASK, before, "start", attempt=attempt["number"], device_id=device, started_at=turn.at)
         told["set"] = {"task": {str(row["id"]): changes}}
         told["add"] = {"agent": [agent], "attempt": [attempt]}
-        loop = new_loop(turn, agent["id"]) if self._work.crews.wanted(row, profile) else None
+        loop = new_loop(turn, agent["id"]) if needs_crew(context, row, profile) else None
         if loop is not None:
             told["add"]["loop"] = [loop]
         return Offer(place, Start(node, agent, attempt, loop), "state_changed", told)
@@ -230,26 +211,21 @@ class Dispatch:
         for device, offers in self._offers.items():
             admitted = batch.admitted.get(device, 0)
             for offer in offers[:admitted]:
-                self._admitted(offer)
-                begun.append(offer.start)
+                start, row = offer.start, offer.start.node.row
+                self._places.pop(row["id"], None)
+                if self._returning.pop(row["id"], None) is not None:
+                    start.attempt["holds_slot"] = True
+                else:
+                    row.update(offer.changes["set"]["task"][str(row["id"])])
+                    start.agent["reason"] = ""
+                begun.append(start)
             for offer in offers[admitted:]:
                 heappush(self._ready.setdefault(device, []), offer.place)
             self._held[device] = self._held.get(device, 0) + admitted
         self._offers.clear()
         for device in batch.admitted:
-            row = self._work.drive.devices[device]
-            row["used"] = row["max_concurrent"] - batch.free[device]
             (self._queued.add if device in batch.queued else self._queued.discard)(device)
         return begun
-
-    def _admitted(self, offer: Offer) -> None:
-        start, row = offer.start, offer.start.node.row
-        self._places.pop(row["id"], None)
-        if self._returning.pop(row["id"], None) is not None:
-            start.attempt["holds_slot"] = True
-        else:
-            row.update(offer.changes["set"]["task"][str(row["id"])])
-            start.agent["reason"] = ""
 
     def unsettled(self) -> None:
         for device, offers in self._offers.items():
@@ -266,10 +242,12 @@ class Dispatch:
         self._queued.add(device)
         self._ready.setdefault(device, [])
 
-    def freed(self, device: int) -> None:
+    def free(self, turn: Turn, device: int) -> None:
+        """An attempt gives its slot back, with the turn that records it."""
+        turn.frees[device] = turn.frees.get(device, 0) + 1
         self._held[device] = max(self._held.get(device, 0) - 1, 0)
 
     def leave_queues(self, turn: Turn) -> None:
         """The session wants nothing any more: its places, and what was granted to it, go to the next."""
         for device in self._queued:
-            turn.wants[device] = Want()
+            turn.wants[device] = SlotDemand()

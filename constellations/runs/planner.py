@@ -17,14 +17,12 @@ from agents.streams.tables import Fields
 from constellations.editor import editor
 from constellations.editor.draft import SKIPPED
 from constellations.editor.replacing import not_made_good, stands_for
-from constellations.graph import Graph
 from constellations.limits import IMPORTED_WORDS
 from constellations.live.live import LiveGraph
 from constellations.live.rows import RowsOf
 from constellations.machines.task import CANCELLED_BY, ENDED
 from constellations.plan import plan as plans
 from constellations.plan import text
-from constellations.plan.fitting import Devices
 from constellations.reads.devices import known_devices
 from constellations.runs import rules
 
@@ -37,7 +35,7 @@ SUMMED_UP = 3
 
 @dataclass(frozen=True)
 class Prepared:
-    """A validated plan, and the change that builds it in an empty constellation."""
+    """A plan that was read and checked, and the change that builds it in an empty constellation."""
 
     plan: plans.Plan
     changes: editor.Changes
@@ -45,22 +43,16 @@ class Prepared:
 
 def prepare(payload: Fields) -> Prepared:
     """Read a payload as far as the database's devices; raises AgentsError with the places of what is wrong."""
-    devices = known_devices()
-    plan = _plan(payload, devices)
-    operation = {
-        "op": "build_constellation",
-        "parameters": {"tasks": plan.tasks, "dependencies": plan.dependencies},
-    }
-    empty = editor.Snapshot(version=1, state="CREATED", tasks={}, dependencies={}, graph=Graph())
-    in_words = IMPORTED_WORDS in payload
-    with nothing_collected():
-        return Prepared(plan, editor.apply(empty, [operation], devices, in_words=in_words))
+    plan = _plan(payload)
+    # Its reader has refused all that the editor would refuse in an empty constellation; nothing is to be read again.
+    return Prepared(plan, editor.Changes(added_tasks=plan.tasks, added_dependencies=plan.dependencies))
 
 
-def _plan(payload: Fields, devices: Devices) -> plans.Plan:
+def _plan(payload: Fields) -> plans.Plan:
     plan, request = payload.get("plan"), payload.get("request")
     if isinstance(plan, str):
-        return plans.parse(plan, devices=devices, in_words=IMPORTED_WORDS in payload)
+        with nothing_collected():
+            return plans.parse(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload)
     if isinstance(request, str):
         return text.parse(request, dict(Device.objects.values_list("name", "recipes")))
     raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])

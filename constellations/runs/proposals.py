@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agents.clock import from_iso
 from agents.gates import approvals as asking
 from agents.streams.tables import Fields, fold_rows
 from agents.streams.turn import Turn
+from constellations.runs.context import Context
 from constellations.services.proposals import KIND
-
-if TYPE_CHECKING:
-    from constellations.runs.run import ConstellationWork
 
 UNDECIDED = "session_id = %s AND kind = 'edit' AND subject_id = %s AND state = 'waiting'"
 
@@ -19,19 +15,18 @@ UNDECIDED = "session_id = %s AND kind = 'edit' AND subject_id = %s AND state = '
 class Proposals:
     """The proposals that wait for one constellation at work, by their ids, in the memory of its runner."""
 
-    def __init__(self, work: ConstellationWork):
-        self._work = work
+    def __init__(self, context: Context):
+        self._context = context
         self._waiting: dict[int, Fields] = {}
 
     def load(self) -> None:
-        drive = self._work.drive
-        found = fold_rows("approval", UNDECIDED, drive.stream, self._work.constellation["id"])
+        found = fold_rows("approval", UNDECIDED, self._context.stream, self._context.constellation["id"])
         self._waiting = {row["id"]: row for row in found}
 
-    def absorb(self, data: Fields) -> None:
+    def apply_foreign(self, data: Fields) -> None:
         """Take up what was proposed and decided meanwhile."""
         for row in data.get("add", {}).get("approval", ()):
-            if row["kind"] == KIND and row["subject_id"] == self._work.constellation.get("id"):
+            if row["kind"] == KIND and row["subject_id"] == self._context.constellation.get("id"):
                 self._waiting[row["id"]] = dict(row)
         for key, fields in data.get("set", {}).get("approval", {}).items():
             if fields.get("state", "waiting") != "waiting":

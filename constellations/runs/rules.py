@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from constellations.conditions import evaluate
+from constellations.conditions import evaluate_condition
 from constellations.editor.draft import is_skipped
 from constellations.errors import ConditionUnknown
 from constellations.plan.error_kinds import ERROR, error_of
@@ -51,36 +51,34 @@ def match(
     count = dict(fired)
     for task in ended:
         for index, rule in enumerate(rules):
-            if count.get(rule["name"], 0) < rule.get("times", 1) and _concerns(rule["when"], task):
-                try:
-                    if _holds(rule["when"].get("condition", ""), task, results):
-                        count[rule["name"]] = count.get(rule["name"], 0) + 1
-                        firings.append(_firing(index, rule, task))
-                except ConditionUnknown as error:
-                    notes.append(f"rule {rule['name']} after {task['task_id']}: {error}")
+            name, when = rule["name"], rule["when"]
+            if count.get(name, 0) >= rule.get("times", 1) or not _concerns(when, task):
+                continue
+            condition = when.get("condition", "")
+            beside = {ERROR: error_of(task)} if ERROR in condition else {}
+            try:
+                if condition and not evaluate_condition(condition, task["result"], results, beside):
+                    continue
+            except ConditionUnknown as error:
+                notes.append(f"rule {name} after {task['task_id']}: {error}")
+                continue
+            count[name] = count.get(name, 0) + 1
+            firings.append(_fire(index, rule, task))
     return firings, notes
 
 
 def _concerns(when: Mapping[str, Any], task: Ended) -> bool:
+    """Whether a rule is about this task, or one that it replaces, and about an end of this kind."""
     wanted = when.get("task")
     names = (task["task_id"], *task.get("stands_for", ()))
-    named = not wanted or any(name == wanted if isinstance(wanted, str) else name in wanted for name in names)
-    return named and when["event"] in _events(task)
-
-
-def _events(task: Ended) -> tuple[str, ...]:
-    """What a rule may call the end of a task."""
+    if wanted and not any(name == wanted if isinstance(wanted, str) else name in wanted for name in names):
+        return False
     if not is_skipped(task):
-        return "task_ended", SINGLE_EVENTS.get(task["state"], "")
-    return "task_ended", "task_skipped", *(("condition_failed",) if task.get("condition_failed") else ())
+        return when["event"] in ("task_ended", SINGLE_EVENTS.get(task["state"], ""))
+    return when["event"] in ("task_ended", "task_skipped", *(("condition_failed",) if task.get("condition_failed") else ()))
 
 
-def _holds(condition: str, task: Ended, results: Mapping[str, Any]) -> bool:
-    beside = {ERROR: error_of(task)} if ERROR in condition else {}
-    return not condition or evaluate(condition, task["result"], results, beside)
-
-
-def _firing(index: int, rule: Mapping[str, Any], task: Ended) -> Firing:
+def _fire(index: int, rule: Mapping[str, Any], task: Ended) -> Firing:
     ended = task["task_id"], task.get("device", "")
     reason = filled(rule.get("fail", ""), *ended) or rule.get("reason") or f"{rule['name']}: {ended[0]} is {task['state']}"
     return Firing(rule["name"], index, ended[0], reason, filled(list(rule["edit"]), *ended), deed_of(rule))

@@ -1,37 +1,36 @@
-"""One interaction at work: its constellation agent, its graph, the attempts that run (docs/machines.md)."""
+"""One interaction at work: its constellation agent, its graph, the attempts that run (docs/machines.md).
+
+The parts (begin, placing, crews, timers, ends, lost, replanning, proposals, close) know the context and not each other's state.
+What they answer is passed on here, and nowhere else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from agents.clock import from_iso
 from agents.engine.environment import READ_S
 from agents.streams.garbage import made, nothing_collected
 from agents.streams.statements import cursor, store
 from agents.streams.tables import Fields, fold_rows
 from agents.streams.turn import Batch, Turn
 from agents.tools.calls import Call
-from constellations.editor.replacing import not_made_good
 from constellations.limits import REOPEN, RESTARTS
 from constellations.live.live import LiveGraph
-from constellations.live.rows import Node, RowsOf
-from constellations.live.verdict import verdict
+from constellations.live.rows import Node
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
-from constellations.machines.constellation import GIVEN_UP
-from constellations.reads.waited import waited_s
-from constellations.runs import planner
 from constellations.runs.begin import begin
+from constellations.runs.close import close
+from constellations.runs.context import Context, Start
 from constellations.runs.crews import Crews
-from constellations.runs.ends import AttemptEnds
+from constellations.runs.ends import CutOff, EndedAttempt, cancel_waiting, cancellation, cut_off, end_attempt, overdue
 from constellations.runs.lost import ASKS, LostTasks
-from constellations.runs.placing import Dispatch, Start
+from constellations.runs.placing import Dispatch
 from constellations.runs.proposals import Proposals
 from constellations.runs.replanning import Replanning
+from constellations.runs.timers import Timers
 
 if TYPE_CHECKING:
-    from agents.engine.drive import Drive
+    from agents.engine.work import OwnedSession
 
 RESTARTED = "restarted"
 ACCEPTED = 50
@@ -47,26 +46,23 @@ OPEN_ATTEMPTS = (
 )
 OPEN_LOOPS = f"agent_id IN (SELECT agent_id FROM constellations_attempt WHERE {OPEN_ATTEMPTS})"
 QUEUES = "SELECT device_id FROM agents_slotrequest WHERE session_id = %s"
-OUTCOME_OF = {"COMPLETED": "completed", "PARTIALLY_FAILED": "partially_failed", "FAILED": "failed", "CANCELLED": "cancelled"}
 
 
 class ConstellationWork:
     """Implements `agents.engine.work.Work` for one constellation."""
 
-    def __init__(self, drive: Drive, interaction: Fields):
+    def __init__(self, drive: OwnedSession, interaction: Fields):
         self.drive, self.interaction = drive, interaction
+        self.context = context = Context(
+            drive.stream, drive.token, interaction, drive.devices, drive.policies, drive.interrupt, self.wait_or_ready
+        )
         self.finished = False
-        self.agent: Fields = {}
-        self.constellation: Fields = {}
-        self.live: LiveGraph | None = None
-        self.dispatch = Dispatch(self)
-        self.crews = Crews(self)
-        self.lost = LostTasks(self)
-        self.proposals = Proposals(self)
-        self.replanning = Replanning(self)
-        self.ends = AttemptEnds(self)
-        self.attempts: dict[int, Start] = {}
-        self._timers: list[tuple[float, int, str]] = []
+        self.dispatch = Dispatch(context)
+        self.crews = Crews(context)
+        self.timers = Timers(context)
+        self.lost = LostTasks(context)
+        self.proposals = Proposals(context)
+        self.replanning = Replanning(context)
         self._look_at: float | None = None
         self._restarts = 0
         self._answer: tuple[str, Fields] | None = None
@@ -75,217 +71,191 @@ class ConstellationWork:
 
     @property
     def subject(self) -> int:
-        return self.constellation.get("id", 0)
-
-    @property
-    def scope(self) -> str:
-        """Whose files its calls share."""
-        return str(self.constellation["id"])
-
-    @property
-    def inherits(self) -> str:
-        """Where those files begin, in a fork."""
-        return str(self.constellation["forked_from_id"] or "")
+        return self.context.constellation.get("id", 0)
 
     def begin(self, turn: Turn, prepared: Any, took: float) -> None:
         with nothing_collected():
-            begin(self, turn, prepared, took)
+            error = begin(self.context, turn, prepared, took)
+            if error is None:
+                made(len(self.context.graph.nodes))
+                self.timers.set_deadlines(self.context.graph.nodes)
+            else:
+                self._conclude("failed", {"summary": str(error), "problems": error.problems})
 
     def begins(self) -> bool:
-        return self.live is None and not self.finished
-
-    def is_filled(self) -> None:
-        """The graph is there."""
-        assert self.live is not None
-        made(len(self.live.nodes))
-        self.set_deadlines(self.live.nodes)
+        return self.context.live is None and not self.finished
 
     def restart(self, turn: Turn, reason: str) -> bool:
         """The open constellation is CANCELLED; the next is made from the same request, once that is read again."""
-        if self.live is None or REOPEN in self.interaction["payload"] or self._restarts >= RESTARTS:
+        if self.context.live is None or REOPEN in self.interaction["payload"] or self._restarts >= RESTARTS:
             return False
         self._restarts += 1
         self._end_everything(turn, RESTARTED)
-        turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "restart", reason=reason or RESTARTED)
+        turn.transition(CONSTELLATION_AGENT, "agent", self.context.agent, "restart", reason=reason or RESTARTED)
         self._leave(turn)
-        self.live, self._timers, self._look_at = None, [], None
+        self.timers.clear()
+        self.context.live = self._look_at = None
         return True
 
     def load(self) -> None:
         """From the rows, after another runner began it."""
-        read, interaction = self.drive.read, self.interaction["id"]
-        constellations = read("constellation", "interaction_id = %s", interaction)
+        context, read = self.context, self.drive.read
+        constellations = read("constellation", "interaction_id = %s", self.interaction["id"])
         if not constellations:
             return
-        self.constellation, self._restarts = constellations[-1], len(constellations) - 1
-        self.agent = read("agent", "id = %s", self.constellation["agent_id"])[0]
+        context.constellation, self._restarts = constellations[-1], len(constellations) - 1
+        context.agent = read("agent", "id = %s", context.constellation["agent_id"])[0]
         self.replanning.load()
-        if self.agent["state"] == CONSTELLATION_AGENT.initial:  # it was about to begin once more
+        if context.agent["state"] == CONSTELLATION_AGENT.initial:  # it was about to begin once more
             return
-        self.live = LiveGraph(self.constellation, self.wait_or_ready)
-        key = self.constellation["id"]
+        context.live = live = LiveGraph(context.constellation, self.wait_or_ready)
+        key = context.constellation["id"]
         with nothing_collected():
-            self.live.load(read("task", "constellation_id = %s", key), read("dependency", "constellation_id = %s", key))
-            made(len(self.live.nodes))
-        self._load_attempts(read)
-        for node in self.live.waiting():
-            self.wait_or_ready(node)
-        self.set_deadlines(self.live.nodes)
-
-    def _load_attempts(self, read) -> None:
-        assert self.live is not None
-        loops = {row["agent_id"]: row for row in fold_rows("loop", OPEN_LOOPS, self.constellation["id"])}
-        for row in read("attempt", OPEN_ATTEMPTS, self.constellation["id"]):
+            live.load(read("task", "constellation_id = %s", key), read("dependency", "constellation_id = %s", key))
+            made(len(live.nodes))
+        loops = {row["agent_id"]: row for row in fold_rows("loop", OPEN_LOOPS, key)}
+        for row in read("attempt", OPEN_ATTEMPTS, key):
             agent = read("agent", "id = %s", row["agent_id"])[0]
-            start = Start(self.live.ids[row["task_id"]], agent, row, loops.get(row["agent_id"]))
-            self.attempts[row["id"]] = start
+            start = Start(live.ids[row["task_id"]], agent, row, loops.get(row["agent_id"]))
+            context.attempts[row["id"]] = start
             if row["holds_slot"]:
                 self.dispatch.holds(row["device_id"])
             if start.loop is not None:
                 self.crews.load(start)
         self.lost.load()
         self.proposals.load()
-        for (device,) in store().execute(cursor(), QUEUES, (self.drive.stream,)).fetchall():
+        for (device,) in store().execute(cursor(), QUEUES, (context.stream,)).fetchall():
             self.dispatch.queues(device)
+        for node in live.waiting():
+            self.wait_or_ready(node)
+        self.timers.set_deadlines(live.nodes)
 
     def wait_or_ready(self, node: Node) -> None:
+        """A task waits for nothing it depends on: it starts now, or at its time, or once a person has said so."""
         if node.row["retry_at"] is not None:
-            heappush(self._timers, (from_iso(node.row["retry_at"]), node.row["id"], "retry"))
+            self.timers.set_retry(node)
         elif node.row["reason"] != ASKS:
             self.dispatch.ready(node)
-
-    def wake_for_retry(self, at: float, node: Node) -> None:
-        heappush(self._timers, (at, node.row["id"], "retry"))
-
-    def set_deadlines(self, keys: Iterable[str]) -> None:
-        assert self.live is not None
-        start = from_iso(self.constellation["created_at"])
-        for node in (self.live.nodes[key] for key in keys):
-            if node.row["deadline"] is not None and not node.ended:
-                heappush(self._timers, (start + node.row["deadline"], node.row["id"], "deadline"))
 
     # --- deciding
 
     def decide(self, turn: Turn, now: float, budget: int) -> bool:
-        if self.live is None:
-            self._discard_outcomes()
+        context, drive, live = self.context, self.drive, self.context.live
+        if live is None:  # outcomes of calls that a restart has cut off
+            for key in list(drive.outcomes.unconsumed()):
+                drive.outcomes.discard(key)
             return False
-        turn.by = f"agent:{self.agent['id']}"
-        paused = self.constellation["state"] == "PAUSED"
-        self.live.settle_dirty(turn)
-        self.lost.decide(turn)
+        turn.by = f"agent:{context.agent['id']}"
+        paused = context.constellation["state"] == "PAUSED"
+        live.settle_dirty(turn)
+        for node in self.lost.decide(turn):
+            self.dispatch.ready(node)
         self.proposals.expire(turn)
         left = self._take_outcomes(turn, now, budget)
-        self._fire_timers(turn, now)
-        if self.drive.draining:
+        for node, is_over in self.timers.take_due(turn, now):
+            if is_over:
+                self._cut_off(turn, node, overdue(context, turn, node))
+            else:
+                self.dispatch.ready(node)
+        if drive.draining:
             self.crews.record_ends(turn)
         else:
-            self.crews.act(turn, now)
-        if self.live.news:
-            self.replanning.session(turn)
-        if self.replanning.failure:
-            self._give_up(turn, now)
+            self._move_crews(turn, now)
+        if live.news and self._replan(turn, now):
             return False
-        if self.replanning.ending:
-            self._follow_rule(turn, now, self.replanning.ending)
-            return False
-        more = self.dispatch.offer(turn, left, draining=self.drive.draining, paused=paused)
-        self._look_at = None if paused else self._next_look(now)
-        if not (self.live.open or self.live.news or paused) and self.drive.may_decide_of_all():
-            self._close(turn, now)
-        return more or (left <= 0 and bool(self.drive.outcomes))
-
-    def _discard_outcomes(self) -> None:
-        """Of calls that a restart has cut off."""
-        for key in list(self.drive.unconsumed()):
-            self.drive.discard(key)
-
-    def _next_look(self, now: float) -> float | None:
-        """Where only a look at the devices tells when there is something to decide."""
-        if self.dispatch.waits_for_a_device:
-            return now + DEVICE_LOOK_S
-        return now + READ_S if self.crews.are_short else None
+        more = self.dispatch.offer(turn, left, draining=drive.draining, paused=paused, woken=drive.woken)
+        self._look_at = None
+        if not paused:  # where only a look at the devices tells when there is something to decide
+            if self.dispatch.waits_for_a_device:
+                self._look_at = now + DEVICE_LOOK_S
+            elif self.crews.are_short:
+                self._look_at = now + READ_S
+        if not (live.open or live.news or paused) and drive.may_decide_of_all():
+            self._finish(turn, *close(context, turn, now))
+        return more or (left <= 0 and bool(drive.outcomes))
 
     def _take_outcomes(self, turn: Turn, now: float, budget: int) -> int:
         """Decide about bodies that have ended; returns what is left of the budget."""
-        for key in self.drive.unconsumed():
+        drive, attempts, crews = self.drive, self.context.attempts, self.crews
+        for key in drive.outcomes.unconsumed():
             if budget <= 0:
                 break
-            if self.crews.take(key, self.drive.outcomes[key]):
-                self.drive.consume(key)
-            elif key in self.attempts and key not in self.crews:
-                self.ends.body(turn, now, self.attempts[key], self.drive.consume(key))
+            start = attempts.get(key)
+            if start is not None and start.loop is None:
+                self._pass_on(turn, end_attempt(self.context, turn, now, start, drive.outcomes.consume(key)))
+            elif crews.take(key, drive.outcomes[key]):
+                drive.outcomes.consume(key)
             else:
-                self.drive.discard(key)
+                drive.outcomes.discard(key)
                 continue
             budget -= 1
         return budget
 
-    def _fire_timers(self, turn: Turn, now: float) -> None:
-        assert self.live is not None
-        while self._timers and self._timers[0][0] <= now:
-            _, key, kind = heappop(self._timers)
-            node = self.live.ids.get(key)
-            if node is None or node.ended:
-                continue
-            if kind == "deadline":
-                if self._deadline_is_over(node, now):
-                    self.ends.overdue(turn, node)
-            elif self._retry_is_due(node, now):
-                turn.record("retry_due", set={"task": {str(key): {"retry_at": None}}}, task_id=node.key)
-                node.row["retry_at"] = None
-                self.dispatch.ready(node)
+    def _pass_on(self, turn: Turn, ended: EndedAttempt) -> None:
+        """What the end of an attempt means elsewhere: its slot is free, and its task may begin again."""
+        node = ended.node
+        if ended.freed_device is not None:
+            self.dispatch.free(turn, ended.freed_device)
+        if node.row["state"] == "PENDING":
+            if node.row["reason"] == ASKS:
+                self.lost.ask(turn, node)
+            else:
+                self.wait_or_ready(node)
 
-    def _deadline_is_over(self, node: Node, now: float) -> bool:
-        """An edit may have given it more time, or all the time there is."""
-        deadline = node.row["deadline"]
-        return deadline is not None and from_iso(self.constellation["created_at"]) + deadline <= now
+    def _move_crews(self, turn: Turn, now: float) -> None:
+        for moved in self.crews.act(turn, now):
+            if moved.end is not None:
+                self.dispatch.forget(moved.start.node)
+                self._pass_on(turn, end_attempt(self.context, turn, now, moved.start, moved.end))
+            elif moved.wants_slot:
+                self.dispatch.returns(moved.start)
+            elif moved.freed_device is not None:
+                self.dispatch.free(turn, moved.freed_device)
 
-    def _retry_is_due(self, node: Node, now: float) -> bool:
-        at = node.row["retry_at"]
-        return node.row["state"] == "PENDING" and at is not None and from_iso(at) <= now
+    def _replan(self, turn: Turn, now: float) -> bool:
+        """Let the planner answer to the ends that wait; True when the run is over, or begins once more."""
+        replanned = self.replanning.session(turn)
+        self.timers.set_deadlines(replanned.timed)
+        if replanned.failure:
+            self._give_up(turn, now, replanned.failure)
+        elif (rule := replanned.ending) is not None:
+            if rule.does != "restart":
+                self._close_early(turn, now, rule.reason, given_up=rule.does == "fail")
+            elif not self.restart(turn, rule.reason):
+                self._give_up(turn, now, f"limit reached: {RESTARTS} restarts")
+        return bool(replanned.failure or replanned.ending)
 
     # --- ending
 
-    def _close(self, turn: Turn, now: float, reason: str = "", *, given_up: bool = False) -> None:
-        """Every task has ended and the planner has no more edits, or a rule (for a reason) says that this is the end."""
-        assert self.live is not None
-        counted = not_made_good(RowsOf(self.live.nodes))
-        judged = GIVEN_UP if given_up else verdict(counted)
-        waited = waited_s(self.constellation["id"], turn)
-        result = planner.summary(self.live, from_iso(self.constellation["created_at"]), now, waited)
-        if reason:
-            result["summary"] += f"; {reason}"
-        state = turn.transition(
-            CONSTELLATION, "constellation", self.constellation, "close", {"verdict": judged}, reason, result=result,
-            ended_at=turn.at,
-        )  # fmt: skip
-        turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "failed" if state == "FAILED" else "finished", reason=reason)
-        self._finish(turn, OUTCOME_OF[state], result)
+    def _cut_off(self, turn: Turn, node: Node, cut: CutOff) -> None:
+        """End a task before its time, the agents of its crew first."""
+        start = self.context.attempt_of(node)
+        if start is not None and start.attempt["id"] in self.crews:
+            self.crews.cancel(turn, start, cut.error, cut.agents_reason)
+            self.dispatch.forget(node)
+        self._pass_on(turn, cut_off(self.context, turn, node, start, cut))
 
-    def _follow_rule(self, turn: Turn, now: float, ending: planner.Proposal) -> None:
-        """A rule ends the run, or begins it once more."""
-        self.replanning.ending = None
-        if ending.does != "restart":
-            self._close_early(turn, now, ending.reason, given_up=ending.does == "fail")
-        elif not self.restart(turn, ending.reason):
-            self.replanning.failure = f"limit reached: {RESTARTS} restarts"
-            self._give_up(turn, now)
+    def _cancel_open(self, turn: Turn, reason: str) -> None:
+        """Whatever is open is cancelled, what runs is interrupted: the run is about to end."""
+        for start in list(self.context.attempts.values()):
+            self._cut_off(turn, start.node, cancellation(self.context, turn, reason, with_all=True))
+        cancel_waiting(self.context, turn, reason)
 
     def _close_early(self, turn: Turn, now: float, reason: str, *, given_up: bool) -> None:
         """The run ends whatever is open in it."""
-        if self.constellation["state"] == "PAUSED":  # nothing in it will start any more
-            turn.transition(CONSTELLATION, "constellation", self.constellation, "resume", reason=reason)
-        self.ends.cancel_open(turn, reason)
-        self._close(turn, now, reason, given_up=given_up)
+        constellation = self.context.constellation
+        if constellation["state"] == "PAUSED":  # nothing in it will start any more
+            turn.transition(CONSTELLATION, "constellation", constellation, "resume", reason=reason)
+        self._cancel_open(turn, reason)
+        self._finish(turn, *close(self.context, turn, now, reason, given_up=given_up))
 
-    def _give_up(self, turn: Turn, now: float) -> None:
+    def _give_up(self, turn: Turn, now: float, failure: str) -> None:
         """A limit has been reached. What became of the tasks stays, so that a person may mend them and go on."""
-        self._close_early(turn, now, self.replanning.failure, given_up=True)
+        self._close_early(turn, now, failure, given_up=True)
 
     def _finish(self, turn: Turn, outcome: str, result: Fields) -> None:
         self._leave(turn)
-        self.conclude(outcome, result)
+        self._conclude(outcome, result)
 
     def _leave(self, turn: Turn) -> None:
         """What the work has open elsewhere is given back; a retry or a proposal that comes first is part of it."""
@@ -294,7 +264,7 @@ class ConstellationWork:
         self.lost.withdraw(turn)
         self.proposals.withdraw(turn)
 
-    def conclude(self, outcome: str, result: Fields) -> None:
+    def _conclude(self, outcome: str, result: Fields) -> None:
         """How the interaction ends."""
         self._answer = outcome, result
         self.finished = True
@@ -304,32 +274,35 @@ class ConstellationWork:
         return self._answer
 
     def end(self, turn: Turn, reason: str) -> None:
-        if self.live is not None:
+        if self.context.live is not None:
             self._end_everything(turn, reason)
-        if self.agent:
-            turn.transition(CONSTELLATION_AGENT, "agent", self.agent, "cancel", reason="cancelled")
+        if self.context.agent:
+            turn.transition(CONSTELLATION_AGENT, "agent", self.context.agent, "cancel", reason="cancelled")
         self._finish(turn, "cancelled", {"summary": reason})
 
     def _end_everything(self, turn: Turn, reason: str) -> None:
         """Open tasks are cancelled, what runs is interrupted, the constellation is CANCELLED."""
-        self.ends.cancel_open(turn, reason)
-        turn.transition(CONSTELLATION, "constellation", self.constellation, "cancel", reason=reason, ended_at=turn.at)
+        self._cancel_open(turn, reason)
+        row = self.context.constellation
+        turn.transition(CONSTELLATION, "constellation", row, "cancel", reason=reason, ended_at=turn.at)
 
     # --- commands
 
     def pause(self, turn: Turn) -> bool:
-        if self.live is None or self.finished:
+        if self.context.live is None or self.finished:
             return True
-        turn.by = f"agent:{self.agent['id']}"
-        self.live.settle_dirty(turn)
+        turn.by = f"agent:{self.context.agent['id']}"
+        self.context.live.settle_dirty(turn)
         self._take_outcomes(turn, turn.ts, len(self.drive.outcomes))
-        self.crews.pause(turn)
+        for device in self.crews.pause(turn):
+            self.dispatch.free(turn, device)
         self.dispatch.leave_queues(turn)
         return not self.running()
 
     def partial_response(self) -> str:
         """Of several calls each with the task that it is for."""
-        told = [(self.attempts[attempt].node.key, self.drive.printed(attempt)) for attempt in set(self.running().values())]
+        attempts = self.context.attempts
+        told = [(attempts[attempt].node.key, self.drive.printed(attempt)) for attempt in set(self.running().values())]
         printed = sorted((task, text) for task, text in told if text)[:PARTS]
         if len(printed) < 2:
             return "".join(text for _, text in printed)
@@ -355,48 +328,55 @@ class ConstellationWork:
         return True
 
     def cancel_task(self, turn: Turn, item: Fields) -> bool:
-        if self.live is None:
+        """Somebody cancels one task, and what depends on it follows."""
+        context, asked = self.context, item["payload"]
+        if context.live is None:
             return False
-        turn.by = f"agent:{self.agent['id']}"
-        self.live.settle_dirty(turn)
-        return self.ends.cancel_asked(turn, item)
+        turn.by = f"agent:{context.agent['id']}"
+        context.live.settle_dirty(turn)
+        node = context.live.nodes.get(asked["task"])
+        if node is None or node.ended:
+            return False
+        self._cut_off(turn, node, cancellation(context, turn, asked["reason"], item["by"]))
+        return True
 
     # --- the engine's side
 
     def settled(self, batch: Batch) -> list[Call]:
+        context = self.context
         calls = self.crews.calls() if self.crews else []
         for start in self.dispatch.settled(batch):
-            self.attempts[start.attempt["id"]] = start
+            attempt, row = start.attempt, start.node.row
+            context.attempts[attempt["id"]] = start
             if start.loop is not None:
                 self.crews.begin(start)
-            else:
-                calls.append(self._call(start))
+                continue
+            calls.append(
+                Call(
+                    attempt=attempt["id"], session=context.stream, tool=row["tool"], arguments=row["arguments"],
+                    device=context.devices[attempt["device_id"]], timeout=row["timeout"], scope=context.scope,
+                    inherits=context.inherits,
+                )
+            )  # fmt: skip
         return calls
-
-    def _call(self, start: Start) -> Call:
-        row = start.node.row
-        return Call(
-            attempt=start.attempt["id"], session=self.drive.stream, tool=row["tool"], arguments=row["arguments"],
-            device=self.drive.devices[start.attempt["device_id"]], timeout=row["timeout"], scope=self.scope,
-            inherits=self.inherits,
-        )  # fmt: skip
 
     def unsettled(self, batch: Batch) -> None:
         self.dispatch.unsettled()
 
-    def absorb(self, data: Fields) -> None:
-        if self.live is not None:
-            self.set_deadlines(self.live.absorb(data))
-            self.crews.absorb(data)
-            self.lost.absorb(data)
-            self.proposals.absorb(data)
+    def apply_foreign(self, data: Fields) -> None:
+        if self.context.live is not None:
+            self.timers.set_deadlines(self.context.live.apply_foreign(data))
+            self.crews.apply_foreign(data)
+            self.lost.apply_foreign(data)
+            self.proposals.apply_foreign(data)
 
     def running(self) -> dict[int, int]:
         if not self.crews:
-            return {key: key for key in self.attempts}
-        return {key: key for key in self.attempts if key not in self.crews} | self.crews.bodies()
+            return {key: key for key in self.context.attempts}
+        return {key: key for key in self.context.attempts if key not in self.crews} | self.crews.bodies()
 
     def wake_at(self) -> float | None:
-        times = [self._look_at, self.crews.wake_at(), self.lost.wake_at(), self.proposals.wake_at()]
-        times += [self._timers[0][0]] if self._timers else []
+        times = [self._look_at, self.timers.wake_at(), self.lost.wake_at(), self.proposals.wake_at()]
+        if not self.drive.draining:  # while the runner ends, crews decide nothing
+            times.append(self.crews.wake_at())
         return min((time for time in times if time is not None), default=None)

@@ -43,7 +43,7 @@ Rows = dict[str, dict[int, Fields]]
 
 
 @dataclass(frozen=True)
-class Wishes:
+class FollowUp:
     """What is wanted of the graph: an edit, made on version `based_on`, and tasks that begin again.
 
     `changes` is what the edit does.
@@ -61,7 +61,7 @@ class Reopened:
     """A graph that has ended, as it is, and what is wanted of it."""
 
     live: LiveGraph
-    wishes: Wishes
+    follow_up: FollowUp
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Forked:
 
     fields: Fields
     built: editor.Changes
-    wishes: Wishes
+    follow_up: FollowUp
 
 
 def is_about(payload: Fields) -> bool:
@@ -78,32 +78,32 @@ def is_about(payload: Fields) -> bool:
     return REOPEN in payload or FORK in payload
 
 
-def prepare(payload: Fields, by: str) -> Reopened | Forked:
+def prepare_follow_up(payload: Fields, by: str) -> Reopened | Forked:
     """Read and check what `by` wants; raises NotReopened, NotForked, NotRetried, EditRefused, GateKept, NoSuchConstellation."""
-    return reopened(payload[REOPEN], by) if REOPEN in payload else _forked(payload[FORK], by)
+    return read_reopened(payload[REOPEN], by) if REOPEN in payload else _forked(payload[FORK], by)
 
 
 # Reopening
 
 
-def reopened(asked: Fields, by: str) -> Reopened:
-    """Raises as `prepare` does."""
+def read_reopened(asked: Fields, by: str) -> Reopened:
+    """Raises as `prepare_follow_up` does."""
     live = read_graph(asked["constellation"])
     state, name = live.constellation["state"], _name(live.constellation)
     if state not in CLOSED:
         other = "was cancelled, and stays so; fork it" if state == "CANCELLED" else "has not ended; edit it as it is"
         raise NotReopened(f"{name} {other}")
-    wishes = _wishes(live, asked, by)
-    if not wishes.changes and not wishes.retry:
+    follow_up = _read_follow_up(live, asked, by)
+    if not follow_up.changes and not follow_up.retry:
         raise NotReopened(f"{name}: nothing to do: name tasks to retry, or give operations that change something")
-    return Reopened(live, wishes)
+    return Reopened(live, follow_up)
 
 
-def _wishes(live: LiveGraph, asked: Fields, by: str) -> Wishes:
+def _read_follow_up(live: LiveGraph, asked: Fields, by: str) -> FollowUp:
     operations, retry = asked.get("operations", []), asked.get("retry", [])
     based_on = asked.get("based_on")
-    changes = mending.changes_of(live, operations, retry, watched_now(), by, based_on=based_on)
-    return Wishes(operations, retry, asked.get("reason", ""), based_on, changes)
+    changes = mending.decide_mending(live, operations, retry, watched_now(), by, based_on=based_on)
+    return FollowUp(operations, retry, asked.get("reason", ""), based_on, changes)
 
 
 def _name(constellation: Fields) -> str:
@@ -117,23 +117,28 @@ def _forked(asked: Fields, by: str) -> Forked:
     key, seq = asked["constellation"], asked["seq"]
     rows = graph_at(key, seq)
     source = rows["constellation"][key] | {"gates": Constellation.objects.values_list("gates", flat=True).get(pk=key)}
-    tasks, gated = rows["task"].values(), frozenset(source["gates"])
-    others = replaced(tasks)
-    built = editor.Changes(
-        added_tasks=[
-            with_gates(_task(row, row["task_id"] in others, f"taken over from {key} at {seq}"), gated) for row in tasks
-        ],
-        added_dependencies=list(_dependencies(rows)),
-    )
-    live = _rehearsed(source, built)
-    wishes = _wishes(live, asked, by)
-    if not (live.open or live.news or wishes.changes or wishes.retry):
+    tasks, gated = rows["task"], frozenset(source["gates"])
+    others = replaced(tasks.values())
+    built = editor.Changes()
+    for row in tasks.values():
+        begun = _fork_task(row, row["task_id"] in others, f"taken over from {key} at {seq}")
+        built.added_tasks.append(with_gates(begun, gated))
+    for row in rows["dependency"].values():
+        ends = {"from": tasks[row["upstream_id"]]["task_id"], "to": tasks[row["downstream_id"]]["task_id"]}
+        built.added_dependencies.append({name: row[name] for name in DEPENDENCY_DEFAULTS if name not in ends} | ends)
+    numbers = count(1)
+    turn = Turn(now_iso(), FORK, lambda: next(numbers))  # nobody records it: the fork in memory, as it will begin
+    begins = {**source, "state": "EXECUTING", "version": 1, "added": 0, "created_at": turn.at}
+    live = LiveGraph(begins, lambda node: None)
+    fill_fork(live, turn, built)
+    follow_up = _read_follow_up(live, asked, by)
+    if not (live.open or live.news or follow_up.changes or follow_up.retry):
         raise NotForked(f"{_name(source)} at {seq}: all its tasks had ended; name tasks to retry, or give operations")
     fields = {"name": source["name"], "rules": source["rules"], "fired": source["fired"], "gates": source["gates"]}
-    return Forked({**fields, "forked_from_id": key, "forked_at": seq}, built, wishes)
+    return Forked({**fields, "forked_from_id": key, "forked_at": seq}, built, follow_up)
 
 
-def _task(row: Fields, is_replaced: bool, reason: str) -> Fields:
+def _fork_task(row: Fields, is_replaced: bool, reason: str) -> Fields:
     """What a fork's task begins with. `reason` says of one that had ended where it comes from, unless it has another.
 
     One that another task replaces stays as it ended, however that was: the other one does its work.
@@ -145,23 +150,7 @@ def _task(row: Fields, is_replaced: bool, reason: str) -> Fields:
     return {**normal_task(row), **kept}
 
 
-def _dependencies(rows: Rows) -> Iterator[Fields]:
-    for row in rows["dependency"].values():
-        ends = {end: rows["task"][row[column]]["task_id"] for end, column in (("from", "upstream_id"), ("to", "downstream_id"))}
-        yield {**{name: row[name] for name in DEPENDENCY_DEFAULTS if name not in ends}, **ends}
-
-
-def _rehearsed(source: Fields, built: editor.Changes) -> LiveGraph:
-    """The fork in memory, as it will begin."""
-    numbers = count(1)
-    turn = Turn(now_iso(), FORK, lambda: next(numbers))
-    row = {**source, "state": "EXECUTING", "version": 1, "added": 0, "created_at": turn.at}
-    live = LiveGraph(row, lambda node: None)
-    fill(live, turn, built)
-    return live
-
-
-def fill(live: LiveGraph, turn: Turn, built: editor.Changes) -> None:
+def fill_fork(live: LiveGraph, turn: Turn, built: editor.Changes) -> None:
     """Build a fork: what can never start is skipped from the beginning."""
     live.build(turn, built)
     live.evaluate(turn, [key for key, node in live.nodes.items() if not node.ended])
@@ -169,15 +158,11 @@ def fill(live: LiveGraph, turn: Turn, built: editor.Changes) -> None:
 
 def hand_down_files(constellation_id: int) -> None:
     """Let a fork that has run nothing on this host have the files it inherits, before it is forked in turn."""
-    line = [constellation_id]
-    while (source := _forked_from(line[-1])) is not None:
+    line, source_of = [constellation_id], Constellation.objects.values_list("forked_from_id", flat=True)
+    while (source := source_of.get(pk=line[-1])) is not None:
         line.append(source)
     for heir, source in zip(line[-2::-1], line[:0:-1], strict=True):
         artifacts(str(heir), str(source))
-
-
-def _forked_from(constellation_id: int) -> int | None:
-    return Constellation.objects.values_list("forked_from_id", flat=True).get(pk=constellation_id)
 
 
 def graph_at(constellation_id: int, seq: int) -> Rows:
@@ -195,7 +180,7 @@ def graph_at(constellation_id: int, seq: int) -> Rows:
         raise NotForked(f"constellation {constellation_id} began at event {begun}; a fork reads at most {FORK_EVENTS:,} events")
     rows: Rows = {name: {} for name in GRAPH}
     for data in _between(stream, begun - 1, _edit_ends_at(stream, seq)):
-        _take_up(rows, data, constellation_id)
+        _apply_event(rows, data, constellation_id)
     if not rows["task"] or rows["constellation"][constellation_id]["state"] in ("CREATED", "READY"):
         raise NotForked(f"constellation {constellation_id} was only being built at {seq}")
     return rows
@@ -234,7 +219,7 @@ def _between(stream: int, after: int, last: int) -> Iterator[Fields]:
         after = page[-1]["seq"]
 
 
-def _take_up(rows: Rows, data: Fields, constellation_id: int) -> None:
+def _apply_event(rows: Rows, data: Fields, constellation_id: int) -> None:
     """One event's changes to the rows of this graph."""
     for name in GRAPH:
         known = rows[name]

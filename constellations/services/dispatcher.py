@@ -21,10 +21,10 @@ from constellations.models import Constellation, Edit
 from constellations.plan.operations import in_present_words, written
 from constellations.plan.schemas import TOOLS, EditorTool, naming_tools, unknown_tool
 from constellations.plan.values import SHOWN, key_text, kind_of
-from constellations.reads.overview import overview
+from constellations.reads.overview import read_overview
 from constellations.reads.watching import Watched
 from constellations.services import edits, standing
-from constellations.services.gate_keeping import weigh
+from constellations.services.gate_keeping import weigh_gates
 
 EXAMPLE = '{"op": "add_task", "parameters": {"task_id": "report", "command": ["make", "report"]}}'
 """What is told to somebody whose operation names no tool."""
@@ -77,16 +77,16 @@ def execute_commands(
     operations = operations_of(commands)
     if isinstance(target, InTurn):
         operations = in_present_words(operations)  # a rule may have been written long ago
-        return _in_turn(operations, target, edits.Wanted(lambda live: operations, author, reason, edit_id))
+        return _in_turn(operations, target, edits.EditRequest(lambda live: operations, author, reason, edit_id))
     before = standing.newest_version(target)
     made, changed = edits.edit_apply(
         target, operations, author=author, reason=reason, edit_id=edit_id, based_on=based_on, request_id=request_id,
         watch=watch,
     )  # fmt: skip
-    return executed(target, made, changed, edit_id=edit_id, based_on=based_on, before=before, full=full)
+    return describe_edit(target, made, changed, edit_id=edit_id, based_on=based_on, before=before, full=full)
 
 
-def executed(
+def describe_edit(
     constellation_id: int, made: Edit | None, changed: bool, *, edit_id: str = "", based_on: int | None = None, before: int,
     full: bool = False,
 ) -> Executed:  # fmt: skip
@@ -96,7 +96,7 @@ def executed(
     """
     with consistent_read():
         stands = standing.standing_of(constellation_id, made, changed, edit_id=edit_id, based_on=based_on, before=before)
-        shown = overview(Constellation.objects.get(pk=constellation_id)) if full else None
+        shown = read_overview(Constellation.objects.get(pk=constellation_id)) if full else None
     key, name, diff = (None, "", []) if made is None else (made.pk, made.edit_id, made.diff)
     return Executed(edit=key, edit_id=name, changed=changed, diff=diff, constellation=shown, **asdict(stands))
 
@@ -144,14 +144,14 @@ def _problem(number: int | None, op: str, field_name: str, message: str) -> Fiel
     return {"operation": None if number is None else number + 1, "op": op, "field": field_name, "message": message}
 
 
-def _in_turn(operations: list[Fields], target: InTurn, wanted: edits.Wanted) -> Executed:
+def _in_turn(operations: list[Fields], target: InTurn, wanted: edits.EditRequest) -> Executed:
     """On a live graph, recorded in its owner's turn."""
     live, turn = target.live, target.turn
     changes = editor.apply(live.snapshot(), operations, target.watched.devices)
     if not changes:
         return Executed(None, "", False, live.constellation["version"], live.constellation["version"])
     live.check_room(changes)
-    weigh(live, changes, wanted.author, target.watched)
+    weigh_gates(live, changes, wanted.author, target.watched)
     row = edits.edit_row(live, wanted, operations, changes, {"id": turn.take(), "at": turn.at})
     live.apply(turn, changes, row)
     return Executed(row["id"], row["edit_id"], True, row["version"], row["version"], changes.diff)

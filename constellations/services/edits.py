@@ -13,7 +13,8 @@ from typing import Any, Protocol
 
 from agents import ids
 from agents.access import ancestry
-from agents.services.sessions import wake_a_runner
+from agents.engine.summon import wake_a_runner
+from agents.services.same_request import is_same_request
 from agents.streams.door import Door
 from agents.streams.tables import Fields
 from constellations.editor import commuting, editor
@@ -26,7 +27,7 @@ from constellations.plan.fitting import Devices
 from constellations.plan.hidden_texts import refuse_hidden
 from constellations.plan.operations import in_full
 from constellations.reads.watching import Watched
-from constellations.services.gate_keeping import watched_now, weigh
+from constellations.services.gate_keeping import watched_now, weigh_gates
 from constellations.services.standing import edits_between
 
 REASON_LENGTH = 2_000
@@ -50,7 +51,7 @@ class Watch(Protocol):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class EditRequest:
     """An edit before it is made. `compose` makes its operations on the newest graph; `watch` sees what follows from it.
 
     `rebased_over`: edits since `based_on` that it is compared with, REBASED_OVER where it is None; `too_old` says what its
@@ -81,47 +82,39 @@ def edit_apply(
     they are rebased on newer ones where they commute with what was done since. Raises EditRefused, EditRejected, EditIdTaken,
     StaleEdit, NoSuchConstellation, NotYourSession, GateKept.
     """
-    wanted = Wanted(lambda live: operations, author, reason, edit_id, based_on, watch=watch)
-    return carry_out(constellation_id, wanted, request_id)
+    wanted = EditRequest(lambda live: operations, author, reason, edit_id, based_on, watch=watch)
+    return carry_out_edit(constellation_id, wanted, request_id)
 
 
-def carry_out(constellation_id: int, wanted: Wanted, request_id: str = "") -> tuple[Edit | None, bool]:
+def carry_out_edit(constellation_id: int, wanted: EditRequest, request_id: str = "") -> tuple[Edit | None, bool]:
     """Make an edit under the lock of its session; see `edit_apply`."""
-    check(wanted)
+    check_request(wanted)
     ancestry.refuse_outside(ids.stream_of(constellation_id), wanted.author)
     watched = watched_now()  # they have streams of their own: under this one's lock they could change as well
     with graph_opened(constellation_id, wanted.author, request_id) as (opened, live):
-        known = find(constellation_id, wanted.edit_id) if wanted.edit_id else None
+        known = find_edit(constellation_id, wanted.edit_id) if wanted.edit_id else None
         if known is not None:
-            check_same(known, wanted, () if wanted.undoes else wanted.compose(live))
-        made = None if known else make(opened, live, wanted, watched)
+            refuse_another_edit(known, wanted, () if wanted.undoes else wanted.compose(live))
+        made = None if known else make_edit(opened, live, wanted, watched)
     if made is None:
         return known, False
     wake_a_runner()
     return Edit.objects.get(pk=made), True
 
 
-def find(constellation_id: int, edit_id: str) -> Edit | None:
+def find_edit(constellation_id: int, edit_id: str) -> Edit | None:
     """The edit of that id."""
     return Edit.objects.filter(constellation_id=constellation_id, edit_id=edit_id).first()
 
 
-def check_same(known: Edit, wanted: Wanted, operations: Sequence[Any]) -> None:
-    """Raise EditIdTaken where an edit has the id of what is wanted and is another one, whatever it was based on and why.
-
-    The operations of an undo follow from what it takes back.
-    """
-    same = (known.author, known.undoes_id) == (wanted.author, wanted.undoes)
-    if not (same and (wanted.undoes or in_full(known.operations) == in_full(operations))):
-        raise EditIdTaken(taken(known.edit_id, f"by {known.author}, version {known.version}"))
+def refuse_another_edit(known: Edit, wanted: EditRequest, operations: Sequence[Any]) -> None:
+    """Raise EditIdTaken unless `known`, which has the id of what is wanted, is the same edit, whatever its reason."""
+    before = {"undoes": known.undoes_id, "operations": in_full(known.operations)}
+    if not is_same_request(known.author, before, wanted.author, {"undoes": wanted.undoes, "operations": in_full(operations)}):
+        raise EditIdTaken(known.edit_id, f"by {known.author}, version {known.version}")
 
 
-def taken(edit_id: str, told: str) -> str:
-    """What is said of an id that another edit has."""
-    return f"edit {edit_id} was another one ({told}): give this one an edit_id of its own"
-
-
-def check(wanted: Wanted) -> None:
+def check_request(wanted: EditRequest) -> None:
     """Raise EditRejected where what an edit says of itself makes no sense."""
     edit_id, reason = wanted.edit_id, wanted.reason
     if edit_id and not EDIT_ID.fullmatch(edit_id):
@@ -134,12 +127,12 @@ def check(wanted: Wanted) -> None:
         raise EditRejected(f"author: 1 to {AUTHOR_LENGTH} characters")
 
 
-def make(opened: Door, live: LiveGraph, wanted: Wanted, watched: Watched) -> int | None:
-    """The edit, recorded; the id of its row, or None where it changes nothing. Raises as `judge` does, and GateKept."""
-    operations, changes = judge(live, wanted, watched.devices)
+def make_edit(opened: Door, live: LiveGraph, wanted: EditRequest, watched: Watched) -> int | None:
+    """The edit, recorded; the id of its row, or None where it changes nothing. Raises as `decide_edit` does, and GateKept."""
+    operations, changes = decide_edit(live, wanted, watched.devices)
     if not changes:
         return None
-    weigh(live, changes, wanted.author, watched, approved=wanted.approved)
+    weigh_gates(live, changes, wanted.author, watched, approved=wanted.approved)
     row = edit_row(live, wanted, operations, changes, {"id": opened.take(), "at": opened.turn.at})
     if wanted.watch is not None:
         wanted.watch.before(live, changes)
@@ -149,7 +142,7 @@ def make(opened: Door, live: LiveGraph, wanted: Wanted, watched: Watched) -> int
     return row["id"]
 
 
-def judge(live: LiveGraph, wanted: Wanted, devices: Devices) -> tuple[Sequence[Any], editor.Changes]:
+def decide_edit(live: LiveGraph, wanted: EditRequest, devices: Devices) -> tuple[Sequence[Any], editor.Changes]:
     """The operations of an edit on this graph, and what they change; raises EditRefused, EditRejected, StaleEdit."""
     check_open(live)
     operations = wanted.compose(live)
@@ -157,7 +150,7 @@ def judge(live: LiveGraph, wanted: Wanted, devices: Devices) -> tuple[Sequence[A
         return operations, editor.Changes()
     refuse_hidden(operations)
     undoes = bool(wanted.undoes)
-    changes = rebased(
+    changes = rebase_edit(
         live, wanted, operations,
         lambda: editor.apply(live.snapshot(), operations, devices, limited=not undoes, in_words=undoes or wanted.in_words),
     )  # fmt: skip
@@ -166,15 +159,17 @@ def judge(live: LiveGraph, wanted: Wanted, devices: Devices) -> tuple[Sequence[A
     return operations, changes
 
 
-def rebased(
-    live: LiveGraph, wanted: Wanted, operations: Sequence[Any], apply: Callable[[], editor.Changes]
+def rebase_edit(
+    live: LiveGraph, wanted: EditRequest, operations: Sequence[Any], apply: Callable[[], editor.Changes]
 ) -> editor.Changes:  # fmt: skip
     """What `apply` gives on the newest version; raises StaleEdit where edits since `based_on` stand against it."""
     missed = _missed(live, operations, wanted)
     try:
         changes = apply()
     except EditRefused as error:
-        if missed or _could_have_been(live, operations, wanted.based_on):
+        # on the version that its author has seen it may have been one that nobody refuses
+        is_stale = wanted.based_on is not None and wanted.based_on < live.constellation["version"]
+        if missed or (is_stale and commuting.are_readable(operations)):
             raise _stale(live, wanted, missed or error.problems) from error
         raise
     if changes and missed:
@@ -182,7 +177,7 @@ def rebased(
     return changes
 
 
-def _stale(live: LiveGraph, wanted: Wanted, problems: Sequence[Fields]) -> StaleEdit:
+def _stale(live: LiveGraph, wanted: EditRequest, problems: Sequence[Fields]) -> StaleEdit:
     """With all that came since, also what does not clash: the author's next edit may be about just that."""
     key, version, based_on = live.constellation["id"], live.constellation["version"], wanted.based_on or 0
     return StaleEdit(based_on, version, problems, edits_between(key, based_on, version))
@@ -196,7 +191,9 @@ def check_open(live: LiveGraph) -> None:
         raise EditRefused([{"operation": None, "op": "", "field": "", "message": message}], conflict=True)
 
 
-def edit_row(live: LiveGraph, wanted: Wanted, operations: Sequence[Any], changes: editor.Changes, identity: Fields) -> Fields:
+def edit_row(
+    live: LiveGraph, wanted: EditRequest, operations: Sequence[Any], changes: editor.Changes, identity: Fields
+) -> Fields:
     """The row of an edit about to be applied to `live`; `identity` has its id and its time."""
     version = live.constellation["version"]
     return {
@@ -210,7 +207,7 @@ def edit_row(live: LiveGraph, wanted: Wanted, operations: Sequence[Any], changes
 # Edits made on an older version
 
 
-def _missed(live: LiveGraph, operations: Sequence[Any], wanted: Wanted) -> list[Fields]:
+def _missed(live: LiveGraph, operations: Sequence[Any], wanted: EditRequest) -> list[Fields]:
     """The edits since `based_on` with which the operations do not commute, as problems; empty: they may be applied."""
     version, based_on = live.constellation["version"], wanted.based_on
     if based_on is None or based_on == version:
@@ -225,11 +222,6 @@ def _missed(live: LiveGraph, operations: Sequence[Any], wanted: Wanted) -> list[
     pages = since.defer("operations", "diff").iterator(REBASED_OVER)
     told = ((edit, commuting.clashes(ours, commuting.of_applied(edit.before, edit.after))) for edit in pages)
     return [_told(edit, names) for edit, names in told if names]
-
-
-def _could_have_been(live: LiveGraph, operations: Sequence[Any], based_on: int | None) -> bool:
-    """Whether a refused edit may have been none to refuse on the version that its author has seen."""
-    return based_on is not None and based_on < live.constellation["version"] and commuting.are_readable(operations)
 
 
 def _told(edit: Edit, names: list[str]) -> Fields:

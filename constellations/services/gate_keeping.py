@@ -43,7 +43,7 @@ def watched_now() -> Watched:
     return Watched(known_devices(), known_rules())
 
 
-def weigh(live: LiveGraph, changes: Changes, author: str, watched: Watched, *, approved: bool = False) -> None:
+def weigh_gates(live: LiveGraph, changes: Changes, author: str, watched: Watched, *, approved: bool = False) -> None:
     """Raise GateKept where a change set lets something be done unasked, and its author may not decide that.
 
     Where it goes through, `changes.gates` is what the constellation has to remember from then on, None for nothing new.
@@ -63,14 +63,16 @@ def weigh(live: LiveGraph, changes: Changes, author: str, watched: Watched, *, a
         changes.gates = sorted(kept)
 
 
-def taken_away(live: LiveGraph, changes: Changes, watched: Watched) -> list[str]:
+def gates_taken_away(live: LiveGraph, changes: Changes, watched: Watched) -> list[str]:
     """What a change set would let be done unasked, in words."""
     return [message for _, message in _found(live, changes, watched).problems] if changes else []
 
 
 def _found(live: LiveGraph, changes: Changes, watched: Watched) -> gates.Findings:
     graph = live.snapshot()
-    return gates.find(graph.tasks, graph.dependencies, changes.before, changes.after, live.constellation["gates"], watched)
+    return gates.find_gate_changes(
+        graph.tasks, graph.dependencies, changes.before, changes.after, live.constellation["gates"], watched
+    )
 
 
 def may_open(author: str, live: LiveGraph, task_ids: Iterable[str]) -> bool:

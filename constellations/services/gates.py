@@ -47,7 +47,7 @@ class Findings:
         self.problems.append((task_id, message))
 
 
-def find(
+def find_gate_changes(
     rows: Mapping[str, Row], edges: Mapping[str, Row], before: Mapping[str, Any], after: Mapping[str, Any],
     remembered: Iterable[str], watched: Watched,
 ) -> Findings:  # fmt: skip
@@ -79,7 +79,7 @@ def _compare(found: Findings, key: str, old: Row, new: Row, were: Levels, levels
     milder = [each for each, level in levels.items() if level < were.get(each, 0)]
     fresh = [each for each, level in levels.items() if each not in were and level < ASKED]
     gone = [each for each, level in were.items() if level >= ASKED and each not in levels]
-    if old["confirm"] and not new["confirm"] and (milder or fresh or not levels or _is_harmless(levels)):
+    if old["confirm"] and not new["confirm"] and (milder or fresh or all(tool in HARMLESS for tool, _ in levels)):
         found.add(key, f"takes the gate of {key} away")
     elif milder:
         where = " by running elsewhere" if any(old[name] != new[name] for name in DEVICE_FIELDS) else ""
@@ -90,10 +90,6 @@ def _compare(found: Findings, key: str, old: Row, new: Row, were: Levels, levels
         found.add(key, f"weakens the policies of {key}")
     if old["on_lost"] == "ask" and new["on_lost"] == "retry":
         found.add(key, f"lets {key} be repeated unasked when it is lost")
-
-
-def _is_harmless(levels: Levels) -> bool:
-    return all(tool in HARMLESS for tool, _ in levels)
 
 
 def is_tightened(old: Sequence[Row], new: Sequence[Row]) -> bool:

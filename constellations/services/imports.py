@@ -19,7 +19,7 @@ from constellations.plan.plan import copied_by
 from constellations.plan.tasks import IN_WORDS, says_what_to_do
 from constellations.plan.values import Finding, key_text
 from constellations.reads.devices import known_devices
-from constellations.services.edits import REASON_LENGTH, Wanted, carry_out
+from constellations.services.edits import REASON_LENGTH, EditRequest, carry_out_edit
 
 WARNINGS = 100
 """That one answer lists."""
@@ -35,7 +35,7 @@ def payload_of(document: Any, dialect: str = "") -> tuple[dict[str, Any], list[d
 
     Raises PlanRejected with every problem, and where in the document it is.
     """
-    imported = dialects.read(document, dialect, recipes(), known_devices())
+    imported = dialects.read(document, dialect, known_recipes(), known_devices())
     return _checked(imported, plan_of(imported)), _warnings(imported)
 
 
@@ -47,31 +47,29 @@ def apply_edit(
 
     Raises PlanRejected where it is none, and what `edits.edit_apply` raises, with the lines of what was written.
     """
-    given = dialects.read_edit(document, dialect, recipes())
+    given = dialects.read_edit(document, dialect, known_recipes())
     reason = reason or given.thought[:REASON_LENGTH]
-    wanted = Wanted(lambda live: given.operations, author, reason, edit_id, based_on, in_words=True)
+    wanted = EditRequest(lambda live: given.operations, author, reason, edit_id, based_on, in_words=True)
     try:
-        return carry_out(constellation_id, wanted, request_id)
+        return carry_out_edit(constellation_id, wanted, request_id)
     except EditRefused as error:
-        error.problems = [_located(given, each) for each in error.problems]
+        error.problems = [  # with where each stands in the document
+            each if each["operation"] is None
+            else {**each, **given.problem(each["operation"] - 1, each["field"], each["message"])}
+            for each in error.problems
+        ]  # fmt: skip
         raise
 
 
-def _located(given: dialects.ImportedEdit, problem: dict[str, Any]) -> dict[str, Any]:
-    if problem["operation"] is None:
-        return problem
-    return {**problem, **given.problem(problem["operation"] - 1, problem["field"], problem["message"])}
-
-
-def recipes() -> dict[str, dict[str, Any]]:
+def known_recipes() -> dict[str, dict[str, Any]]:
     """The recipes that actions may name, by device; where a tool is called so, the tool is meant."""
     rows = Device.objects.values_list("name", "recipes")
     return {name: {key: each for key, each in held.items() if key not in TOOLS} for name, held in rows}
 
 
-def check(document: Any, dialect: str = "") -> dict[str, Any]:
+def check_document(document: Any, dialect: str = "") -> dict[str, Any]:
     """What a document would become: {dialect, name, tasks, dependencies, plan, warnings}. Raises what an import would."""
-    imported = dialects.read(document, dialect, recipes(), known_devices())
+    imported = dialects.read(document, dialect, known_recipes(), known_devices())
     plan = plan_of(imported)
     _checked(imported, plan)
     return {

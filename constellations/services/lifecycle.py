@@ -14,9 +14,11 @@ from typing import Any
 
 from agents import ids
 from agents.access import ancestry
+from agents.engine.summon import wake_a_runner
 from agents.errors import Conflict, NoSuchSession
 from agents.models import InboxItem, Session
 from agents.services import sessions
+from agents.services.same_request import refuse_another_request, request_known_as
 from agents.streams import fold
 from agents.streams.door import Door, door
 from agents.streams.tables import fold_rows
@@ -44,7 +46,7 @@ RETRY = "retry"
 BEGINS = "begins"
 """Key of all the tasks that begin again, in a payload that reopens a constellation for a retry."""
 BASED_ON = "based_on"
-"""Key of the version that operations were made on; another one does not make them another request."""
+"""Key of the version that operations were made on."""
 NAMED = 5
 """Tasks that a request names in words."""
 
@@ -92,7 +94,7 @@ def _move(
         if changed:
             opened.turn.transition(CONSTELLATION, "constellation", found[0], event, reason=reason)
     if changed:
-        sessions.wake_a_runner()
+        wake_a_runner()
     return Constellation.objects.get(pk=constellation_id), changed
 
 
@@ -108,13 +110,13 @@ def constellation_retry(
     NotRetried, EditRefused, ConstellationEnded where everything was cancelled, Conflict where the client_id is that of another
     request.
     """
-    row = asked_about(constellation_id, by)
+    row = constellation_for(constellation_id, by)
     if based_on is not None and not operations:
         raise EditRejected("based_on: is for operations, and this retry has none; what begins again is what is there")
     asked = _asked(row, operations, () if task_ids is None else task_ids, reason) | {"every_failed": task_ids is None}
     if based_on is not None:
         asked[BASED_ON] = based_on
-    if (known := sessions.asked_as(row.session_id, client_id)) is not None:
+    if (known := request_known_as(row.session_id, client_id)) is not None:
         return _retried_before(known, asked, by)
     if row.state == "CANCELLED":
         raise ConstellationEnded(f"{row} was cancelled, and stays so; fork it to go on from there")
@@ -123,7 +125,7 @@ def constellation_retry(
     told: Retried | None = None
     watched = watched_now() if operations else NOTHING
     with graph_opened(constellation_id, by, request_id) as (opened, live):
-        known = sessions.asked_as(row.session_id, client_id)
+        known = request_known_as(row.session_id, client_id)
         if known is not None:
             told = _retried_before(known, asked, by)
         elif live.constellation["state"] not in (*CLOSED, "CANCELLED"):
@@ -134,24 +136,19 @@ def constellation_retry(
             request_id=request_id, based_on=based_on,
         )  # fmt: skip
     if told.changed:
-        sessions.wake_a_runner()
+        wake_a_runner()
     return told
 
 
 def _retried_before(known: InboxItem, asked: dict[str, Any], by: str) -> Retried:
     """What came of it; which tasks had FAILED then is what it says."""
-    at_once = known.kind == RETRY
-    before = known.payload if at_once else known.payload.get(REOPEN, {})
-    same = {key: value for key, value in asked.items() if key != BASED_ON}
-    same |= {"retry": before.get("retry")} if asked["every_failed"] else {}
-    same |= {BASED_ON: before[BASED_ON]} if BASED_ON in before else {}
-    begins = {BEGINS: before[BEGINS]} if BEGINS in before else {}
-    payload = same if at_once else {**known.payload, REOPEN: same | begins}
-    sessions.check_same(known, RETRY if at_once else "interaction", by, payload)
-    if at_once:
+    if known.kind == RETRY:
+        refuse_another_request(known, RETRY, by, asked)
         came = known.result or {}
         edit = Edit.objects.filter(pk=came["edit"]).first() if "edit" in came else None
         return Retried(came["tasks"], changed=False, edit=edit)
+    refuse_another_request(known, "interaction", by, asked, REOPEN)
+    before = known.payload[REOPEN]
     return Retried(before.get(BEGINS, before["retry"]), known, changed=False)
 
 
@@ -159,9 +156,9 @@ def _retry_at_once(
     opened: Door, live: LiveGraph, asked: dict[str, Any], watched: Watched, by: str, client_id: str
 ) -> Retried:  # fmt: skip
     """In an open constellation, under its session's lock."""
-    wanted = retrying.failed(live) if asked["every_failed"] else asked["retry"]
+    wanted = retrying.failed_tasks(live) if asked["every_failed"] else asked["retry"]
     operations, based_on = asked["operations"], asked.get(BASED_ON)
-    changes = mending.changes_of(live, operations, wanted, watched, by, based_on=based_on, needs_retry=True)
+    changes = mending.decide_mending(live, operations, wanted, watched, by, based_on=based_on, needs_retry=True)
     begun, edit = mending.mend_and_retry(live, opened.turn, changes, operations, wanted, by, asked["reason"], based_on)
     if begun and client_id:
         came = {"tasks": begun} | ({"edit": edit["id"]} if edit else {})
@@ -183,8 +180,8 @@ def _retry_by_reopening(row: Constellation, asked: dict[str, Any], by: str, clie
     if not wanted:
         return Retried([], changed=False)
     asked = {**asked, "retry": wanted}
-    found = adopt.reopened(asked, by)
-    begins = mending.all_that_begin(found.live, found.wishes.changes, wanted)
+    found = adopt.read_reopened(asked, by)
+    begins = mending.list_all_that_begin(found.live, found.follow_up.changes, wanted)
     item, created = _reopen(row, {**asked, BEGINS: begins}, by, client_id, request_id, checked=True)
     return Retried(begins, item, created)
 
@@ -199,8 +196,8 @@ def constellation_cancel(
 
     (None, False) where it has ended already.
     """
-    row = asked_about(constellation_id, by)
-    if row.state in (*CLOSED, "CANCELLED") and sessions.asked_as(row.session_id, client_id) is None:
+    row = constellation_for(constellation_id, by)
+    if row.state in (*CLOSED, "CANCELLED") and request_known_as(row.session_id, client_id) is None:
         return None, False
     return _command(row, "stop", by, reason, client_id, request_id)
 
@@ -212,8 +209,8 @@ def constellation_restart(
 
     Raises ConstellationEnded, and Conflict where there is no request to plan anew or the limit is reached.
     """
-    row = asked_about(constellation_id, by)
-    if sessions.asked_as(row.session_id, client_id) is None:
+    row = constellation_for(constellation_id, by)
+    if request_known_as(row.session_id, client_id) is None:
         _refuse_ended(row.name, row.pk, row.state)
         if REOPEN in row.interaction.payload:
             raise Conflict(f"{row} was reopened, so there is no request to plan anew; fork it from its beginning")
@@ -231,7 +228,7 @@ def constellation_reopen(
     `operations` are an edit of it, `retry` names tasks that begin again; they are checked here, and done when the session
     comes to it. Raises NotReopened, NotRetried, EditRefused.
     """
-    row = asked_about(constellation_id, by)
+    row = constellation_for(constellation_id, by)
     return _reopen(row, _asked(row, operations, retry, reason), by, client_id, request_id)
 
 
@@ -248,8 +245,8 @@ def _reopen(
     row: Constellation, asked: dict[str, Any], by: str, client_id: str, request_id: str, *, checked: bool = False
 ) -> tuple[InboxItem, bool]:  # fmt: skip
     payload = {"request": f"Reopen {row}{_in_words(asked)}", REOPEN: asked}
-    if not checked and sessions.asked_as(row.session_id, client_id) is None:
-        adopt.prepare(payload, by)
+    if not checked and request_known_as(row.session_id, client_id) is None:
+        adopt.prepare_follow_up(payload, by)
     return sessions.command_submit(
         row.session_id, "interaction", client_id, payload, by=by, request_id=request_id, checked=True
     )
@@ -266,13 +263,13 @@ def constellation_fork(
     nothing is made; Conflict where the client_id is that of another fork. A fork by a token has an ancestry, as every session
     that it starts (`services.session_create`, which says what `parent` is and what is raised).
     """
-    row = asked_about(constellation_id, by)
+    row = constellation_for(constellation_id, by)
     at = fold.head(row.session_id) if seq is None else seq
     asked = _asked(row, operations, retry, reason) | {"seq": at, "newest": seq is None, "title": title}
     if (known := _forked_as(row, owner, client_id)) is not None:
         return _forked_before(known, asked, by)
     payload = {"request": f"Fork {row} at {at}{_in_words(asked)}", FORK: asked}
-    adopt.prepare(payload, by)
+    adopt.prepare_follow_up(payload, by)
     with (
         ancestry.beginning(by, parent, beside=[row.session_id]),
         _door(constellation_id, by, request_id),  # so that of two alike the second finds the first
@@ -295,10 +292,7 @@ def _forked_as(row: Constellation, owner: Any, client_id: str) -> InboxItem | No
 
 
 def _forked_before(known: InboxItem, asked: dict[str, Any], by: str) -> tuple[Session, InboxItem, bool]:
-    """Where no event was named, any is the one that was the newest then."""
-    before = known.payload[FORK]
-    same = {**asked, "seq": before["seq"]} if asked["newest"] else asked
-    sessions.check_same(known, known.kind, by, {**known.payload, FORK: same})
+    refuse_another_request(known, "interaction", by, asked, FORK)
     return known.session, known, False
 
 
@@ -318,7 +312,7 @@ def _command(
     return sessions.command_submit(row.session_id, kind, client_id, payload, by=by, request_id=request_id)
 
 
-def asked_about(constellation_id: int, by: str) -> Constellation:
+def constellation_for(constellation_id: int, by: str) -> Constellation:
     """Raises NoSuchConstellation, and NotYourSession where `by` is a token that has no business there."""
     ancestry.refuse_outside(ids.stream_of(constellation_id), by)
     found = Constellation.objects.select_related("interaction").filter(pk=constellation_id).first()

@@ -18,13 +18,13 @@ from constellations.errors import NotRetried
 from constellations.live import retry as retrying
 from constellations.live.live import LiveGraph
 from constellations.reads.watching import Watched
-from constellations.services.edits import Wanted, edit_row, rebased
-from constellations.services.gate_keeping import weigh
+from constellations.services.edits import EditRequest, edit_row, rebase_edit
+from constellations.services.gate_keeping import weigh_gates
 
 NOTHING_FAILED = "nothing has FAILED, so nothing begins again; name tasks to retry, or send the operations as an edit"
 
 
-def changes_of(
+def decide_mending(
     live: LiveGraph, operations: Sequence[Any], retry: Sequence[str], watched: Watched, author: str, *,
     based_on: int | None = None, needs_retry: bool = False,
 ) -> editor.Changes | None:  # fmt: skip
@@ -33,7 +33,7 @@ def changes_of(
     With `based_on` they are rebased, as those of an edit are. Raises NotRetried, EditRefused, EditRejected, StaleEdit,
     LimitReached, GateKept where `author` may not take a gate away. `needs_retry`: operations alone are refused, too.
     """
-    retrying.check(live, retry)
+    retrying.check_retry(live, retry)
     if not operations:
         return None
     if needs_retry and not retry:
@@ -41,13 +41,13 @@ def changes_of(
     snapshot = live.snapshot()
     begun = {key: {**live.nodes[key].row, "state": "WAITING_DEPENDENCY"} for key in retry}
     mended = replace(snapshot, tasks=Overlay(begun, snapshot.tasks))
-    wanted = Wanted(lambda graph: operations, "", "", "", based_on)
-    changes = rebased(live, wanted, operations, lambda: editor.apply(mended, operations, watched.devices))
+    wanted = EditRequest(lambda graph: operations, "", "", "", based_on)
+    changes = rebase_edit(live, wanted, operations, lambda: editor.apply(mended, operations, watched.devices))
     if gone := sorted(begun.keys() & set(changes.removed_tasks)):
         message = f"{gone[0]} is to begin again, and the operations remove it; do one of the two"
         raise NotRetried(message, [{"key": "tasks", "message": message}])
     live.check_room(changes)
-    weigh(live, changes, author, watched)
+    weigh_gates(live, changes, author, watched)
     return changes
 
 
@@ -55,7 +55,7 @@ def mend_and_retry(
     live: LiveGraph, turn: Turn, changes: editor.Changes | None, operations: Sequence[Any], retry: Sequence[str], by: str,
     reason: str = "", based_on: int | None = None,
 ) -> tuple[list[str], Fields | None]:  # fmt: skip
-    """Do what `changes_of` has checked: the tasks that begin again, in the order of the graph, and the edit's row.
+    """Do what `decide_mending` has checked: the tasks that begin again, in the order of the graph, and the edit's row.
 
     They begin again before they are changed: what hangs on them would else be skipped and revived in the same commit. What the
     edit replaces stays as it ended.
@@ -63,13 +63,13 @@ def mend_and_retry(
     begun = retrying.begin_again(live, turn, retry, by, reason, replaced_now=_replaced_by(changes))
     if not changes:
         return begun, None
-    wanted = Wanted(lambda graph: operations, by, reason, "", based_on)
+    wanted = EditRequest(lambda graph: operations, by, reason, "", based_on)
     row = edit_row(live, wanted, operations, changes, {"id": turn.take(), "at": turn.at})
     live.apply(turn, changes, row)
     return begun, row
 
 
-def all_that_begin(live: LiveGraph, changes: editor.Changes | None, retry: Sequence[str]) -> list[str]:
+def list_all_that_begin(live: LiveGraph, changes: editor.Changes | None, retry: Sequence[str]) -> list[str]:
     """The tasks that `mend_and_retry` would let begin again, in the order of the graph."""
     return retrying.all_that_begin(live, retry, replaced_now=_replaced_by(changes))
 

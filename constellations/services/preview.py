@@ -9,7 +9,7 @@ from typing import Any
 
 from agents.clock import now_iso
 from agents.crews.script import call_of
-from agents.gates.policies import Act, Rule, Site, judge
+from agents.gates.policies import Act, Rule, judge
 from agents.streams.fold import consistent_read
 from agents.streams.garbage import nothing_collected
 from agents.streams.tables import Fields
@@ -19,11 +19,11 @@ from constellations.editor import editor
 from constellations.live.kept import graph_copied
 from constellations.live.live import LiveGraph
 from constellations.machines.task import ENDED
-from constellations.plan.fitting import fits
 from constellations.plan.script import calls_of, rule_of, script_of
 from constellations.reads.devices import known_devices
+from constellations.reads.watching import sites_of
 from constellations.services import edits, standing
-from constellations.services.edits import Wanted, edit_row
+from constellations.services.edits import EditRequest, edit_row
 from constellations.services.gate_keeping import known_rules
 
 PREVIEW = "preview"
@@ -44,15 +44,15 @@ def edit_preview(constellation_id: int, operations: Sequence[Any], based_on: int
             newest = live.constellation["version"]
             stands = asdict(standing.standing_on(constellation_id, newest if based_on is None else based_on, newest))
         try:
-            return {**stands, **preview(live, operations, devices, rules, based_on)}
+            return {**stands, **preview_on_graph(live, operations, devices, rules, based_on)}
         finally:
-            live.take_apart()
+            live.release()
 
 
 class Watch:
     """Sees what follows from an edit: `before` it is applied to a graph, and `after`; then `consequences` has it.
 
-    Whoever makes an edit may have it watched (`edits.Wanted`): what it answers is then what a preview would have said. Both
+    Whoever makes an edit may have it watched (`edits.EditRequest`). The answer then says what a preview would have said. Both
     looks are taken under the session's lock, so they only note what they see; the longest paths are sought afterwards.
     """
 
@@ -70,7 +70,13 @@ class Watch:
 
     def after(self, live: LiveGraph) -> None:
         self._found = _moved(live, self._were)
-        self._found["approvals_needed"] = _approvals(live, self._were, self._touched, self._devices, self._rules)
+        # of the tasks that the edit adds, changes or revives those that would ask a person before something is done
+        nodes = live.nodes
+        revived = [key for key, (_, skipped) in self._were.items() if skipped and key in nodes and not nodes[key].skipped]
+        rows = [nodes[key].row for key in dict.fromkeys([*self._touched, *revived])]
+        self._found["approvals_needed"] = [
+            row["task_id"] for row in rows if row["state"] not in ENDED and asks_a_person(row, self._devices, self._rules)
+        ]
         self._shapes.append(_shape(live))
 
     @property
@@ -102,27 +108,22 @@ def critical_path(live: LiveGraph) -> list[str]:
     return _longest_path(_shape(live))
 
 
-def preview(
+def preview_on_graph(
     live: LiveGraph, operations: Sequence[Any], devices: Mapping[str, Fields], rules: Sequence[Rule],
     based_on: int | None = None,
 ) -> Fields:  # fmt: skip
     """The diff and what follows, as `edit_preview` has them. `live` is afterwards as if the edit had been made."""
-    _, changes = edits.judge(live, Wanted(lambda live: operations, PREVIEW, "", PREVIEW, based_on), devices)
+    _, changes = edits.decide_edit(live, EditRequest(lambda live: operations, PREVIEW, "", PREVIEW, based_on), devices)
     told = {"diff": changes.diff, "before": changes.before, "after": changes.after}
     watch = Watch(devices, rules)
     watch.before(live, changes)
-    if changes:
-        _apply(live, operations, changes)
+    if changes:  # made in memory, in a turn that nobody records
+        numbers = count(max(live.ids, default=0) + 1)
+        turn = Turn(now_iso(), PREVIEW, lambda: next(numbers))
+        request = EditRequest(lambda live: operations, PREVIEW, "", PREVIEW)
+        live.apply(turn, changes, edit_row(live, request, operations, changes, {"id": next(numbers), "at": turn.at}))
     watch.after(live)
     return {**told, "consequences": watch.consequences}
-
-
-def _apply(live: LiveGraph, operations: Sequence[Any], changes: editor.Changes) -> None:
-    """In memory, in a turn that nobody records."""
-    numbers = count(max(live.ids, default=0) + 1)
-    turn = Turn(now_iso(), PREVIEW, lambda: next(numbers))
-    wanted = Wanted(lambda live: operations, PREVIEW, "", PREVIEW)
-    live.apply(turn, changes, edit_row(live, wanted, operations, changes, {"id": next(numbers), "at": turn.at}))
 
 
 def _moved(live: LiveGraph, were: Mapping[str, tuple[str, bool]]) -> Fields:
@@ -141,22 +142,12 @@ def _moved(live: LiveGraph, were: Mapping[str, tuple[str, bool]]) -> Fields:
     return found
 
 
-def _approvals(
-    live: LiveGraph, were: Mapping[str, tuple[str, bool]], touched: Sequence[str], devices: Mapping[str, Fields],
-    rules: Sequence[Rule],
-) -> list[str]:  # fmt: skip
-    """Of the tasks that the edit adds, changes or revives those that would ask a person before something is done."""
-    revived = [key for key, (_, skipped) in were.items() if skipped and key in live.nodes and not live.nodes[key].skipped]
-    open_ones = [key for key in dict.fromkeys([*touched, *revived]) if live.nodes[key].row["state"] not in ENDED]
-    return [key for key in open_ones if asks(live.nodes[key].row, devices, rules)]
-
-
-def asks(task: Fields, devices: Mapping[str, Fields], rules: Sequence[Rule]) -> bool:
+def asks_a_person(task: Fields, devices: Mapping[str, Fields], rules: Sequence[Rule]) -> bool:
     """Whether a task waits for a person: by its gate, a step's, or a policy about one of its calls on a device it may get."""
     calls = calls_of(script_of(task))
     if task["confirm"] or any(call.get("confirm") for call in calls):
         return True
     own = [rule_of(row) for row in task["policies"]]
-    sites = [Site.of(row) for name, row in devices.items() if fits(name, row, task)]
+    sites = sites_of(task, devices)
     acts = [Act(*call_of(call), writes=call.get("writes", "")) for call in calls]
     return any(judge(rules, own, act, site).decision == "ask" for act in acts for site in sites)

@@ -18,17 +18,26 @@ from agents.errors import NoSuchSession
 from agents.gates import approvals as asking
 from agents.models import Approval
 from agents.services import approvals
+from agents.services.same_request import is_same_request
 from agents.streams.door import Door, door
 from agents.streams.tables import Fields
 from constellations.errors import ConstellationsError, EditIdTaken, EditRejected, NoSuchConstellation
-from constellations.live.kept import Ahead, newest, read_ahead
+from constellations.live.kept import Ahead, newest_graph, read_ahead
 from constellations.live.live import LiveGraph
 from constellations.models import Edit
 from constellations.plan.operations import in_full, in_present_words
-from constellations.reads.overview import within
+from constellations.reads.overview import take_within
 from constellations.reads.progress import same_stream
-from constellations.services.edits import Wanted, check, check_open, check_same, find, judge, make, taken
-from constellations.services.gate_keeping import taken_away, watched_now
+from constellations.services.edits import (
+    EditRequest,
+    check_open,
+    check_request,
+    decide_edit,
+    find_edit,
+    make_edit,
+    refuse_another_edit,
+)
+from constellations.services.gate_keeping import gates_taken_away, watched_now
 from constellations.services.preview import edit_preview
 
 KIND = "edit"
@@ -80,9 +89,9 @@ def edit_propose(
     words. The same `edit_id` again is the same proposal, whatever has become of it, another one under it raises EditIdTaken.
     It is made on `based_on`, else on the version that was judged; operations that change nothing are no proposal.
     """
-    wanted = Wanted(lambda live: operations, author, reason, edit_id, based_on)
-    check(wanted)
-    if edit_id and (known := known_as(constellation_id, wanted, operations)) is not None:
+    wanted = EditRequest(lambda live: operations, author, reason, edit_id, based_on)
+    check_request(wanted)
+    if edit_id and (known := find_known(constellation_id, wanted, operations)) is not None:
         return known
     ahead = _read(constellation_id)
     observed = _judged(ahead.live, wanted)
@@ -98,10 +107,15 @@ def edit_propose(
         raise EditRejected(f"the edit has {size:,} bytes; a proposal has at most {ACTION_BYTES:,}")
     title = title_of(who, observed.pop("name"), operations, reason, observed["gates"])
     with door(ids.stream_of(constellation_id), author, request_id) as opened:
-        known, asked = known_as(constellation_id, replace(wanted, edit_id=edit_id), operations), 0
+        known, asked = find_known(constellation_id, replace(wanted, edit_id=edit_id), operations), 0
         if known is None:
-            check_open(newest(opened, ahead))
-            asked = _ask(opened, constellation_id, title, action, observed)
+            check_open(newest_graph(opened, ahead))
+            if proposals_of(constellation_id).filter(state="waiting").count() >= WAITING:
+                raise TooManyProposals(f"{WAITING} proposals wait for constellation {constellation_id} already")
+            row = asking.new(
+                opened.turn, opened.stream, constellation_id, KIND, title, PROPOSAL_S, action=action, observed=observed
+            )  # fmt: skip
+            asked = row["id"]
     return known or Proposed(Approval.objects.get(pk=asked), None, True)
 
 
@@ -110,18 +124,21 @@ def proposals_of(constellation_id: int) -> QuerySet[Approval]:
     return same_stream(Approval.objects.filter(kind=KIND, subject_id=constellation_id), constellation_id)
 
 
-def known_as(constellation_id: int, wanted: Wanted, operations: Sequence[Fields]) -> Proposed | None:
+def find_known(constellation_id: int, wanted: EditRequest, operations: Sequence[Fields]) -> Proposed | None:
     """What there is under the edit_id already: the edit, else the proposal. Raises EditIdTaken where it is another one."""
     edit_id = wanted.edit_id
-    edit = find(constellation_id, edit_id)
+    edit = find_edit(constellation_id, edit_id)
     if edit is not None:
-        check_same(edit, wanted, operations)
+        refuse_another_edit(edit, wanted, operations)
         return Proposed(None, edit, False)
     row = proposals_of(constellation_id).filter(action__edit_id=edit_id).order_by("id").last()
     if row is None:
         return None
-    if row.action["author"] != wanted.author or row.action["operations"] != in_full(operations):
-        raise EditIdTaken(taken(edit_id, f"proposed by {row.action['author']}, approval {row.pk}"))
+    proposer = row.action["author"]
+    if not is_same_request(
+        proposer, {"operations": row.action["operations"]}, wanted.author, {"operations": in_full(operations)}
+    ):
+        raise EditIdTaken(edit_id, f"proposed by {proposer}, approval {row.pk}")
     return Proposed(row, None, False)
 
 
@@ -132,19 +149,19 @@ def _read(constellation_id: int) -> Ahead:
         raise NoSuchConstellation(f"there is no constellation {constellation_id}") from error
 
 
-def _judged(live: LiveGraph, wanted: Wanted) -> Fields:
+def _judged(live: LiveGraph, wanted: EditRequest) -> Fields:
     """What the edit would do, in as many words as a proposal keeps, nothing for nothing; raises as `edit_apply` does."""
     watched = watched_now()
-    operations, changes = judge(live, wanted, watched.devices)
+    operations, changes = decide_edit(live, wanted, watched.devices)
     if not changes:
         return {}
     name = live.constellation["name"] or f"constellation {live.constellation['id']}"
     found = edit_preview(live.constellation["id"], operations)
     consequences = {key: value[:TASKS_SHOWN] for key, value in found["consequences"].items()}
-    shown, _, _ = within(found["diff"], DIFF_SHOWN, DIFF_BYTES)
+    shown, _, _ = take_within(found["diff"], DIFF_SHOWN, DIFF_BYTES)
     return {
         "name": name, "version": found["version"], "diff": shown, "diff_total": len(found["diff"]),
-        "gates": taken_away(live, changes, watched)[:GATES_SHOWN],
+        "gates": gates_taken_away(live, changes, watched)[:GATES_SHOWN],
         "consequences": consequences,
         "consequences_total": {key: len(value) for key, value in found["consequences"].items()},
     }  # fmt: skip
@@ -167,39 +184,29 @@ def _named(operation: Fields) -> str:
     return op.replace("_", " ") + (f" {about}" if about else "")
 
 
-def _ask(opened: Door, constellation_id: int, title: str, action: Fields, observed: Fields) -> int:
-    """The proposal, recorded; the id of its row."""
-    if proposals_of(constellation_id).filter(state="waiting").count() >= WAITING:
-        raise TooManyProposals(f"{WAITING} proposals wait for constellation {constellation_id} already")
-    row = asking.new(
-        opened.turn, opened.stream, constellation_id, KIND, title, PROPOSAL_S, action=action, observed=observed
-    )  # fmt: skip
-    return row["id"]
-
-
 # What approving does
 
 
-def prepare(row: Approval) -> approvals.Effect:
+def prepare_proposed_edit(row: Approval) -> approvals.Effect:
     """The proposed edit, to be made under the lock as its author's."""
     action = row.action
     operations = in_present_words(action["operations"])
-    wanted = Wanted(
+    wanted = EditRequest(
         lambda live: operations, action["author"], action["reason"], action["edit_id"], action["based_on"],
         rebased_over=REBASED_OVER, too_old=TOO_OLD, approved=True,
     )  # fmt: skip
     ahead = _read(action["constellation_id"])
 
     def carry_out(opened: Door) -> None:
-        made_before = find(action["constellation_id"], action["edit_id"])
+        made_before = find_edit(action["constellation_id"], action["edit_id"])
         if made_before is not None:  # by whomever
-            check_same(made_before, replace(wanted, author=made_before.author), action["operations"])
+            refuse_another_edit(made_before, replace(wanted, author=made_before.author), action["operations"])
             return
         decider, opened.turn.by = opened.turn.by, action["author"]
-        make(opened, newest(opened, ahead), wanted, watched_now())
+        make_edit(opened, newest_graph(opened, ahead), wanted, watched_now())
         opened.turn.by = decider
 
     return carry_out
 
 
-approvals.register_effect(KIND, prepare)
+approvals.register_effect(KIND, prepare_proposed_edit)

@@ -8,19 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from agents.engine.summon import wake_a_runner
 from agents.errors import PayloadRejected
 from agents.models import InboxItem
 from agents.reads.authors import names_of
 from agents.services import sessions
+from agents.services.same_request import refuse_another_request, request_known_as
 from agents.streams.door import Door
 from constellations.errors import NoSuchTask, TaskNotCancelled
 from constellations.live.kept import graph_opened
 from constellations.live.live import REASON_LENGTH, LiveGraph
 from constellations.machines import TASK
 from constellations.machines.task import CANCELLED_BY
-from constellations.models import Constellation, Task
+from constellations.models import Task
 from constellations.plan.values import MAX_COMPARED, did_you_mean
-from constellations.services.lifecycle import asked_about
+from constellations.services.lifecycle import constellation_for
 
 CANCEL_TASK = "cancel_task"
 """Kind of the request that ends one task, whether it is done at once or by the runner that has the task."""
@@ -68,23 +70,26 @@ def _cancel_task(
     if not reason.strip():
         said = f"{'a cancel' if may_run else 'a skip'} needs a reason"
         raise PayloadRejected(said, [{"key": "reason", "message": said}])
-    row = asked_about(constellation_id, by)
+    row = constellation_for(constellation_id, by)
     told = f"{CANCELLED_BY} {names_of([by])[by]}: {reason}"
     if (beyond := len(told) - REASON_LENGTH) > 0:
         allowed = f"at most {len(reason) - beyond:,} characters, not {len(reason):,}: the task keeps who asked beside it"
         raise PayloadRejected(f"reason: {allowed}", [{"key": "reason", "message": allowed}])
     payload = {"subject": row.pk, "task": task_id, "may_run": may_run, "reason": told}
-    if (known := sessions.asked_as(row.session_id, client_id)) is not None:
+    if (known := request_known_as(row.session_id, client_id)) is not None:
         return _cancelled_before(known, payload, by)
-    task = _task(row, task_id)
+    task = row.tasks.filter(task_id=task_id).first()
+    if task is None:
+        hint = did_you_mean(task_id, row.tasks.order_by("id").values_list("task_id", flat=True)[:MAX_COMPARED])
+        raise NoSuchTask(f"{row} has no task {task_id}{hint}")
     if task.state in WAITING:
         with graph_opened(constellation_id, by, request_id) as (opened, live):
-            if (known := sessions.asked_as(row.session_id, client_id)) is not None:
+            if (known := request_known_as(row.session_id, client_id)) is not None:
                 return _cancelled_before(known, payload, by)
             changed = _cancel_at_once(opened, live, payload, by, client_id)
         task.refresh_from_db()
         if changed:
-            sessions.wake_a_runner()
+            wake_a_runner()
             return Cancelled(task)
     if task.state == "CANCELLED":
         return Cancelled(task, changed=False)
@@ -113,14 +118,6 @@ def _cancel_at_once(opened: Door, live: LiveGraph, payload: dict[str, Any], by: 
 
 
 def _cancelled_before(known: InboxItem, payload: dict[str, Any], by: str) -> Cancelled:
-    sessions.check_same(known, CANCEL_TASK, by, payload)
+    refuse_another_request(known, CANCEL_TASK, by, payload)
     task = Task.objects.get(constellation=payload["subject"], task_id=payload["task"])
     return Cancelled(task, None if (known.result or {}).get(AT_ONCE) else known, changed=False)
-
-
-def _task(row: Constellation, task_id: str) -> Task:
-    found = row.tasks.filter(task_id=task_id).first()
-    if found is None:
-        hint = did_you_mean(task_id, row.tasks.order_by("id").values_list("task_id", flat=True)[:MAX_COMPARED])
-        raise NoSuchTask(f"{row} has no task {task_id}{hint}")
-    return found

@@ -9,7 +9,7 @@ from constellations.editor.inverse import inverse
 from constellations.errors import EditRefused, NoSuchEdit, UndoRefused
 from constellations.live.live import LiveGraph, reason_that_fits
 from constellations.models import Edit
-from constellations.services.edits import Wanted, Watch, carry_out, find
+from constellations.services.edits import EditRequest, Watch, carry_out_edit, find_edit
 
 
 def edit_undo(
@@ -27,9 +27,9 @@ def edit_undo(
     def compose(live: LiveGraph) -> Sequence[Any]:
         return inverse(undone.before, undone.after, live.snapshot())
 
-    wanted = Wanted(compose, author, reason or default_reason(undone), undo_id, based_on, undone.pk, watch=watch)
+    wanted = EditRequest(compose, author, reason or default_reason(undone), undo_id, based_on, undone.pk, watch=watch)
     try:
-        made, changed = carry_out(constellation_id, wanted, request_id)
+        made, changed = carry_out_edit(constellation_id, wanted, request_id)
     except EditRefused as error:
         said = "; ".join(dict.fromkeys(problem["message"] for problem in error.problems))
         raise UndoRefused(f"cannot undo: {said}", error.problems) from error
@@ -38,7 +38,7 @@ def edit_undo(
 
 def edit_named(constellation_id: int, edit_id: str) -> Edit:
     """By its edit_id, else by its row's id in digits; raises NoSuchEdit."""
-    found = find(constellation_id, edit_id)
+    found = find_edit(constellation_id, edit_id)
     if found is None and edit_id.isascii() and edit_id.isdigit() and len(edit_id) < 19:
         found = Edit.objects.filter(constellation_id=constellation_id, pk=int(edit_id)).first()
     if found is None:

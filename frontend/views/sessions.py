@@ -18,7 +18,7 @@ from agents.machines import ACTOR
 from agents.models import Device, InboxItem, Session
 from agents.models.sessions import SessionQuerySet
 from agents.reads.confinement import confinement_shown
-from agents.reads.heartbeats import heartbeat, is_stale
+from agents.reads.heartbeats import heartbeat_of, is_stale
 from agents.streams.tables import TABLES
 from frontend.examples import examples
 from frontend.logins.links import redeem
@@ -38,7 +38,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
         _listed(Session.objects.visible_to(request.user), request.GET.get("before", ""))[: SESSIONS_PAGE + 1]
     )
     for each in found:
-        each.heartbeat_at = heartbeat(each.active_at, each.renewed_at)
+        each.heartbeat_at = heartbeat_of(each.active_at, each.renewed_at)
         each.is_stale = is_stale(each.actor_state, each.heartbeat_at)
     older = found[SESSIONS_PAGE - 1].pk if len(found) > SESSIONS_PAGE else None
     may_operate = _may_operate(request.user)

@@ -10,7 +10,8 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 
 from agents.models import Device
-from agents.services.sessions import command_submit, device_change, device_create, session_create
+from agents.services.devices import device_change, device_create
+from agents.services.sessions import command_submit, session_create
 from frontend.logins.links import login_link
 from project.demo.following import Following, Row
 from project.demo.progress import Progress

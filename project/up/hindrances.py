@@ -12,7 +12,8 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from agents.clock import to_iso
 from agents.devices.host import storage_flaw
-from agents.streams.outages import NO_ROOM, record_outage
+from agents.faults import NO_ROOM
+from agents.streams.outages import record_outage
 
 DATABASE, STORAGE = "the database", "the state folder"
 DATABASE_ERRORS = (DatabaseError, InterfaceError)

@@ -12,6 +12,7 @@ from django_q.scheduler import scheduler
 
 from agents import jobs
 from agents.devices import host
+from agents.engine import summon
 from agents.engine.leases import Locked
 from agents.models import Runner
 from agents.services import sessions
@@ -45,7 +46,7 @@ def test_a_request_asks_for_nothing_while_a_runner_lives(operator):
 def test_a_runner_too_many_acknowledges_its_job_and_returns_at_once(settings):
     settings.RUNNERS = 1
     lock = living_runner()
-    jobs.ask_for_runner()
+    summon.ask_for_runner()
     nonce = OrmQ.objects.get().task["args"][0]
     jobs.run_runner(nonce)
     jobs.run_runner(nonce)
@@ -81,14 +82,14 @@ def test_a_runner_that_has_outlived_its_cluster_does_not_count():
 def test_the_safety_net_asks_for_as_many_as_are_missing(settings):
     settings.RUNNERS = 2
     jobs.ensure_runners()
-    assert jobs.runners_asked_for() == 2
+    assert summon.runners_asked_for() == 2
 
 
 def test_the_safety_net_does_not_ask_again_while_nobody_has_taken_up_what_it_asked_for(settings):
     settings.RUNNERS = 2
     for _ in range(5):
         jobs.ensure_runners()
-    assert jobs.runners_asked_for() == 2
+    assert summon.runners_asked_for() == 2
 
 
 def test_the_schedule_of_the_safety_net_is_carried_out_by_the_cluster_of_short_jobs():

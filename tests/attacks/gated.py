@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from agents.models import Session
-from agents.services import sessions
+from agents.services.devices import device_create
 from agents.services.policies import policy_create
-from agents.services.sessions import session_create, token_create
+from agents.services.sessions import session_create
+from agents.services.tokens import token_create
 from constellations.models import Constellation
 from tests.agents.conftest import Rest
 from tests.constellations.planting import noop, plant
@@ -65,7 +66,7 @@ PLAN: list[dict] = [
 @pytest.fixture
 def session(operator) -> Session:
     for name in ("laptop", "prod"):
-        sessions.device_create(name, by="system")
+        device_create(name, by="system")
     policy_create(by="system", tool="command", pattern="PROD", device="prod", decision="ask")
     return session_create(operator, "mine", by=f"user:{operator.pk}")
 

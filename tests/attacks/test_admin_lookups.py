@@ -8,7 +8,7 @@ from django.db import models
 
 from agents.admin.readonly import ReadOnlyAdmin
 from agents.models import Device
-from agents.services import sessions
+from agents.services.devices import device_create
 from tests.conftest import person
 from tests.constellations.admin.admin_client import Staff
 
@@ -33,7 +33,7 @@ def listed(staff: Staff, model: type[models.Model], **query: str):
 )
 def test_what_a_device_holds_is_not_asked_for_by_the_address(staff, guess):
     """A viewer read a value of a device's limits so, one comparison after the other."""
-    sessions.device_create("laptop", limits={"seconds": 7}, by="system")
+    device_create("laptop", limits={"seconds": 7}, by="system")
     assert Device.objects.filter(limits__seconds=7).exists()
     assert listed(staff, Device, **{guess: "7"}).status_code == 400
 

@@ -12,6 +12,7 @@ from websockets.sync.client import connect
 
 from agents.models import Token
 from agents.services import sessions
+from agents.services.tokens import token_revoke
 from tests.agents.conftest import make_token
 from tests.attacks.web_server import WAIT_S, problem_in, read_answer, web_server
 from tests.project.installation import until
@@ -218,7 +219,7 @@ def test_whoever_may_no_longer_see_a_session_is_cut_off_at_once(live_address, se
     with connect(address, additional_headers=headers, open_timeout=WAIT_S) as client:
         client.recv(WAIT_S)
         if end == "revoked":
-            sessions.token_revoke(Token.objects.get(), by="system")
+            token_revoke(Token.objects.get(), by="system")
         else:
             operator.is_active = False
             operator.save()

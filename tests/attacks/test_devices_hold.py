@@ -13,7 +13,7 @@ from agents.devices.ceilings import CEILINGS
 from agents.devices.names import name_fault
 from agents.devices.profiles import BeyondCeiling, DeviceRejected
 from agents.models import Device, Event
-from agents.services import sessions
+from agents.services.devices import DeviceExists, device_change, device_create
 from agents.tools.command import NoWorkspace, artifacts, workspace
 from constellations.models import Task
 from project.environment import ceilings_of
@@ -41,7 +41,7 @@ def test_a_name_that_leads_elsewhere_is_none(admin_user, name):
     assert answer.status_code == 400
     assert {each["key"] for each in answer.json()["problems"]} <= {"name"}  # a body with NUL is refused as a whole
     with pytest.raises(DeviceRejected):
-        sessions.device_create(name, by="system")
+        device_create(name, by="system")
     with pytest.raises(NoWorkspace, match="has no workspace"):
         workspace(name)
     assert not Device.objects.exists()
@@ -50,7 +50,7 @@ def test_a_name_that_leads_elsewhere_is_none(admin_user, name):
 @pytest.mark.parametrize("name", GOOD)
 def test_other_names_are_good(name, settings):
     assert name_fault(name) == ""
-    assert workspace(sessions.device_create(name, by="system").name).parent == settings.STATE_DIR / "workspaces"
+    assert workspace(device_create(name, by="system").name).parent == settings.STATE_DIR / "workspaces"
 
 
 @pytest.mark.parametrize("name", [7, None, True, ["x"], {"a": 1}])
@@ -59,7 +59,7 @@ def test_a_name_is_text(admin_user, name):
 
 
 def test_a_name_is_taken_in_whatever_case(admin_user):
-    sessions.device_create("Laptop", by="system")
+    device_create("Laptop", by="system")
     answer = Rest(admin_user).post("/api/devices/", {"name": "lAPTOP"})
     assert (answer.status_code, answer.json()["detail"]) == (409, "there is a device called Laptop already")
 
@@ -71,9 +71,9 @@ def test_of_many_who_want_one_name_at_once_one_gets_it():
     def make(name: str) -> None:
         begin.wait(20)
         try:
-            sessions.device_create(name, by="system")
+            device_create(name, by="system")
             ends.append("made")
-        except sessions.DeviceExists:
+        except DeviceExists:
             ends.append("taken")
         finally:
             connections.close_all()
@@ -127,7 +127,7 @@ def test_whoever_submits_work_makes_no_device(operator, viewer, user):
     _, work = make_token(operator, "read", "operate", "edit", "approve", "devices", "admin")
     for client in (Rest(operator), Rest(viewer), Rest(user), Rest(token=work)):
         assert client.post("/api/devices/", {"name": "mine"}).status_code == 403
-    device = sessions.device_create("laptop", by="system")
+    device = device_create("laptop", by="system")
     for client in (Rest(operator), Rest(viewer), Rest(user), Rest(token=work)):
         assert client.patch(f"/api/devices/{device.pk}/", {"labels": ["prod"]}).status_code == 403
         assert client.delete(f"/api/devices/{device.pk}/").status_code in (403, 405)
@@ -189,15 +189,15 @@ def test_a_limit_that_makes_no_sense_is_nobodys(admin_user, limits):
 def test_a_ceiling_below_what_counts_unsaid_has_to_be_kept(keeper, settings):
     settings.DEVICE_CEILINGS = {**CEILINGS, "seconds": 60}
     with pytest.raises(BeyondCeiling, match="is 3,600 unless it is given"):
-        sessions.device_create("mine", by="user:1", may_exceed=False)
+        device_create("mine", by="user:1", may_exceed=False)
     assert Rest(keeper).post("/api/devices/", {"name": "mine", "limits": {"seconds": 60}}).status_code == 201
 
 
 @pytest.mark.parametrize("fields", [{"name": ".."}, {"used": 0}, {"state": "GONE"}, {"max_concurrent": 0}, {"labels": [".."]}])
 def test_no_change_is_made_of_what_is_none(fields):
-    device = sessions.device_create("laptop", by="system")
+    device = device_create("laptop", by="system")
     with pytest.raises(DeviceRejected):
-        sessions.device_change(device.pk, by="system", **fields)
+        device_change(device.pk, by="system", **fields)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_ceilings_that_make_no_sense_are_told(monkeypatch, text, says):
 
 
 def test_a_network_that_was_taken_away_is_given_back_by_an_admin_only(keeper, admin_user):
-    device = sessions.device_create("lab", by="system", limits={"network": False, "processes": 5})
+    device = device_create("lab", by="system", limits={"network": False, "processes": 5})
     for limits in ({}, {"network": True}, {"processes": 5}):
         answer = Rest(keeper).patch(f"/api/devices/{device.pk}/", {"limits": limits})
         assert (answer.status_code, answer.json()["problems"][0]["key"]) == (403, "limits.network")

@@ -9,7 +9,8 @@ import pytest
 from agents.models import Approval, Event
 from agents.services.approvals import approval_decide
 from agents.services.policies import policy_delete
-from agents.services.sessions import session_create, token_create
+from agents.services.sessions import session_create
+from agents.services.tokens import token_create
 from agents.streams.verify import verify
 from constellations.errors import GateKept
 from constellations.models import Constellation, Task

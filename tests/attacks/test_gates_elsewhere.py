@@ -6,9 +6,9 @@ import pytest
 from django.contrib.auth.models import Group
 
 from agents.models import Approval, Event, Session
-from agents.services import sessions
 from agents.services.approvals import ApprovalDecided, DigestDiffers, approval_decide
-from agents.services.sessions import token_create
+from agents.services.devices import device_create
+from agents.services.tokens import token_create
 from constellations.errors import GateKept
 from constellations.models import Constellation, Edit, Task
 from constellations.services.edits import edit_apply
@@ -39,7 +39,7 @@ def test_a_retry_and_a_fork_with_operations_keep_gates(operator, found):
 
 
 def test_a_fork_of_what_was_before_the_gate_has_the_gate(engine, operator):
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     engine.submit({"tasks": [noop("hold", confirm=True), command("free", "echo", "free", after=["hold"])]})
     engine.run(waiting(1))
     found = Constellation.objects.get()
@@ -59,7 +59,7 @@ def test_a_fork_of_what_was_before_the_gate_has_the_gate(engine, operator):
 
 
 def test_a_fork_of_what_was_before_a_task_came_behind_a_gate_has_a_gate(engine, operator):
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     rest = [command(name, "echo", name, after=["hold"]) for name in ("free", "tied")]
     late = [noop("early", after=["hold"]), command("later", "echo", "later", after=["early"])]
     engine.submit({"tasks": [noop("hold", confirm=True), *rest, *late]})
@@ -79,7 +79,7 @@ def test_a_fork_of_what_was_before_a_task_came_behind_a_gate_has_a_gate(engine, 
 
 
 def test_a_rejected_task_is_not_replaced_mended_or_reopened_without_its_gate(engine, operator):
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     engine.submit({"tasks": [command("danger", "echo", "DANGER", confirm=True), command("next", "ls", after=["danger"])]})
     engine.run(waiting(1))
     found, text = Constellation.objects.get(), token(operator, *EDITOR)[1]
@@ -103,7 +103,7 @@ def test_a_rejected_task_is_not_replaced_mended_or_reopened_without_its_gate(eng
 
 
 def test_leave_for_one_action_is_no_leave_for_another_in_its_place(engine, operator):
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     engine.submit({"tasks": [command("danger", "false", confirm=True), noop("hold", confirm=True)]})
     engine.run(waiting(2))
     found, (by, text), person_ = Constellation.objects.get(), token(operator, *EDITOR), f"user:{operator.pk}"
@@ -155,7 +155,7 @@ def test_a_proposal_is_sent_again_decided_and_then_the_same_edit(operator, found
 
 
 def test_rules_of_the_planner_take_no_gate_away(engine, operator):
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     rules = [
         {"name": name, "when": {"event": "task_completed", "task": "first"}, "edit": operations}
         for name, operations in {

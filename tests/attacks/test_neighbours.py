@@ -24,9 +24,9 @@ class Gathered(Sessions):
     def _turns(self) -> list[Batch]:
         if not self._open:
             for drive in self.drives.values():
-                if not drive.stale and drive not in self.reading:
+                if not drive.known.stale and drive not in self.readings.under_way:
                     self._prepared(drive)
-            self._open = len(self.drives) == CROWD + 1 and all(drive.prepared for drive in self.drives.values())
+            self._open = len(self.drives) == CROWD + 1 and all(drive.hand.prepared for drive in self.drives.values())
         return super()._turns() if self._open else []
 
     async def _commit(self, batches: list[Batch]) -> None:

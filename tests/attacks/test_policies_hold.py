@@ -6,8 +6,9 @@ import pytest
 
 from agents.devices import files as file_access
 from agents.models import Approval, Evidence
-from agents.services import policies, sessions
+from agents.services import policies
 from agents.services.approvals import approval_decide
+from agents.services.devices import device_change
 from agents.streams import statements
 from agents.tools.command import workspace
 from constellations.models import Task
@@ -172,7 +173,7 @@ def test_app_agents_are_judged_like_their_host(engine, files, decision):
 def test_a_label_counts_and_a_name_does_not(engine, device):
     deny(label="prod", tool="command")
     assert carried_out(engine, command=["true"]).state == "COMPLETED"
-    sessions.device_change(device.pk, labels=["prod"], by="system")
+    device_change(device.pk, labels=["prod"], by="system")
     engine.submit({"tasks": [{"task_id": "work", "device": "laptop", "command": ["true"]}]})
     engine.run()
     assert Task.objects.latest("id").reason == "denied"

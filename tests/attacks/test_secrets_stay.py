@@ -25,6 +25,7 @@ from agents.masks.doors import MaskedCommand, MaskedLogs
 from agents.masks.masking import MARK, is_hidden
 from agents.models import Device, Event, InboxItem, Output, Session
 from agents.services import sessions
+from agents.services.devices import device_create
 from agents.services.policies import policy_create
 from constellations.mcp.pieces import PLACES
 from constellations.mcp.tools import TOOLS
@@ -137,7 +138,7 @@ def plant_everywhere() -> int:
 def rows(operator, admin_user):
     """Something in every table that has texts, and the secrets in it."""
     session = sessions.session_create(operator, "mine", by=f"user:{operator.pk}")
-    device = sessions.device_create("laptop", by="system")
+    device = device_create("laptop", by="system")
     add_actor(session)
     made = plant(session, noop("a"), noop("b", after=["a"]))
     edit_apply(made.pk, [{"op": "add_task", "parameters": {"task_id": "c", "tool": "noop"}}], author=f"user:{operator.pk}")

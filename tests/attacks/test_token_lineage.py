@@ -16,9 +16,10 @@ from agents.access import lineage
 from agents.access.lineage import TokenEnded
 from agents.access.logins import Login
 from agents.models import Approval, Event, Token
-from agents.services import sessions
 from agents.services.approvals import approval_decide
-from agents.services.sessions import ScopeMissing, TokenRejected, session_create, token_create, token_revoke
+from agents.services.devices import device_create
+from agents.services.sessions import session_create
+from agents.services.tokens import ScopeMissing, TokenRejected, token_create, token_revoke
 from constellations.models import Constellation
 from constellations.services.proposals import edit_propose
 from tests.agents.conftest import Rest, add_approvals
@@ -227,7 +228,7 @@ def something_waits() -> bool:
 @pytest.fixture
 def proposal(operator) -> tuple[Constellation, Approval, dict[str, str]]:
     """An edit that a token of the operator proposes, and the texts of others that are of the same user."""
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     found = plant(session_create(operator, by=f"user:{operator.pk}"), noop("fetch"))
     (above, above_text), (_, second) = first_of(operator), first_of(operator)
     proposer, proposer_text = token_create(operator, "proposer", ALL, DAY, by=author(above))
@@ -267,7 +268,7 @@ def test_a_token_that_may_make_tokens_cannot_launder_a_proposal_by_revoking_its_
 
 
 def test_a_person_who_began_the_run_at_a_login_approves_its_dangerous_action(engine, operator):
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     rest = Rest(operator)
     made = rest.post("/api/sessions/", {"plan": "name: one\ntasks:\n  - {task_id: only, tool: noop, confirm: true}\n"})
     engine.run(something_waits)
@@ -278,7 +279,7 @@ def test_a_person_who_began_the_run_at_a_login_approves_its_dangerous_action(eng
 
 
 def test_no_token_approves_in_the_run_that_another_of_the_same_user_began(engine, operator):
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     plan = "name: one\ntasks:\n  - {task_id: only, tool: noop, confirm: true}\n"
     assert Rest(token=first_of(operator)[1]).post("/api/sessions/", {"plan": plan}).status_code == 201
     engine.run(something_waits)

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from agents.devices.profiles import DeviceRejected
 from agents.models import Runner
-from agents.services import sessions
+from agents.services.devices import device_change
 from agents.tools import confining
 from agents.tools.confining import NotConfined
 from constellations.models import Task
@@ -91,14 +91,14 @@ def test_walls_that_are_asked_for_and_missing_run_nothing(engine, settings, monk
 
 def test_a_command_without_walls_is_not_said_to_have_no_network(engine, settings, device):
     settings.UNCONFINED_COMMANDS = True
-    sessions.device_change(device.pk, by="system", limits={"network": False})
+    device_change(device.pk, by="system", limits={"network": False})
     engine.carry_out(COMMAND)
     assert "are to have no network, and that cannot be" in Task.objects.get(task_id="a").error
 
 
 def test_a_limit_of_the_network_is_true_or_false(device):
     with pytest.raises(DeviceRejected, match="network: must be true or false"):
-        sessions.device_change(device.pk, by="system", limits={"network": "no"})
+        device_change(device.pk, by="system", limits={"network": "no"})
 
 
 def test_a_device_says_that_it_is_not_confined(engine, seen_by_a_runner, viewer):

@@ -15,6 +15,7 @@ from django.test import Client
 from agents.models import Device, Event, Output, Policy, Token
 from agents.models.access import SCOPES
 from agents.services import sessions
+from agents.services.devices import device_create
 from agents.services.policies import policy_create
 from agents.streams.door import door
 from constellations.machines import CONSTELLATION, TASK
@@ -165,7 +166,7 @@ def _device() -> int:
     if not Policy.objects.exists():
         policy_create(decision="ask", tool="write_file", by="system")
     found = Device.objects.filter(name="everyones").first()
-    return found.pk if found else sessions.device_create("everyones", by="system").pk
+    return found.pk if found else device_create("everyones", by="system").pk
 
 
 def _advance(graph: Constellation, **events: tuple[str, ...]) -> None:

@@ -23,7 +23,7 @@ STOP_S = 60.0
 """Far above what it takes: what is bounded is that it happens at all, on a busy machine too."""
 PEOPLE = """
 from django.contrib.auth.models import Group, User
-from agents.services.sessions import device_create
+from agents.services.devices import device_create
 ann = User.objects.create_user("ann", password="ann-secret")
 ann.groups.add(Group.objects.get(name="operator"))
 vic = User.objects.create_user("vic", password="vic-secret")

@@ -76,7 +76,7 @@ def test_the_programs_of_the_phases_do_what_their_steps_expect(tmp_path):
             ended = subprocess.run([sys.executable, "-B", *rest], cwd=tmp_path, check=False, capture_output=True, text=True)
             assert (ended.returncode != 0) == call["expect"].get("fails", False), ended.stderr
             if "result" in call["expect"]:
-                assert conditions.evaluate(call["expect"]["result"], json.loads(ended.stdout), {})
+                assert conditions.evaluate_condition(call["expect"]["result"], json.loads(ended.stdout), {})
     assert ended.stdout == '{"longest": "planets"}\n'
 
 

@@ -9,6 +9,7 @@ from agents import ids
 from agents.admin.readonly import COUNTED, BoundedPaginator, ReadOnlyAdmin
 from agents.models import Event, Output, Policy, Session, Token
 from agents.services import sessions as services
+from agents.services.devices import device_create
 from agents.services.policies import policy_create
 from tests.agents.conftest import add_actor, add_agents, add_approvals, add_evidence, add_loop, make_token
 from tests.constellations.api.test_api import add_attempts, add_constellation, printed
@@ -35,7 +36,7 @@ def staff(admin_user):
 def rows(operator):
     """Something of most tables."""
     session = services.session_create(operator, "mine", by="system")
-    device = services.device_create("laptop", by="system")
+    device = device_create("laptop", by="system")
     add_actor(session)
     _, nodes = add_constellation(session, 30)
     attempts = add_attempts(session, nodes[0], device, 20)

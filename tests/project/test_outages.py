@@ -15,6 +15,7 @@ from django.utils import timezone
 from agents.errors import DatabaseBusy, DatabaseGone, StorageFull
 from agents.models import Session, Token
 from agents.services import sessions
+from agents.services.devices import device_create
 from agents.streams import statements
 from agents.streams.outages import refusal_of
 from constellations.mcp import http
@@ -33,7 +34,7 @@ OPERATIONS = [{"op": "add_task", "parameters": noop("extra")}]
 
 @pytest.fixture
 def found(operator) -> Constellation:
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     return plant(sessions.session_create(operator, "mine", by="system"), noop("a"))
 
 

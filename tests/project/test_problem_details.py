@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group
 from jsonschema import Draft202012Validator
 
 from agents.services import sessions
+from agents.services.devices import device_create
 from tests.agents.conftest import Rest
 from tests.constellations.planting import advance, noop, plant
 
@@ -23,7 +24,7 @@ class Scene:
 
     def __init__(self, operator):
         operator.groups.add(Group.objects.get_or_create(name="devices")[0])
-        sessions.device_create("laptop", by="system")
+        device_create("laptop", by="system")
         self.rest = Rest(operator)
         self.session = sessions.session_create(operator, "mine", by="system")
         self.made = plant(self.session, noop("fetch"), noop("train", after=["fetch"]))

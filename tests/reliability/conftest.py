@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agents.services import sessions
+from agents.services.devices import device_create
 from tests.reliability.cluster import Cluster, Marks, marked, until
 
 
@@ -31,4 +31,4 @@ def marks(state_dir) -> Marks:
 @pytest.fixture
 def wide(transactional_db) -> list[str]:
     """Two devices with eight slots each."""
-    return [sessions.device_create(name, max_concurrent=8, by="system").name for name in ("east", "west")]
+    return [device_create(name, max_concurrent=8, by="system").name for name in ("east", "west")]

@@ -7,7 +7,8 @@ import pytest
 from agents.devices import host
 from agents.devices.processes import attempts_at_work
 from agents.models import Actor, InboxItem, Session
-from agents.services.sessions import command_submit, session_create, token_create
+from agents.services.sessions import command_submit, session_create
+from agents.services.tokens import token_create
 from agents.streams.verify import verify
 from constellations.models import Attempt, Constellation
 from constellations.services.lifecycle import constellation_cancel

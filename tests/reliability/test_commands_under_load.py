@@ -17,6 +17,7 @@ from agents import ids
 from agents.devices.processes import mark
 from agents.models import Actor, Device, InboxItem, Runner
 from agents.services import sessions as services
+from agents.services.devices import device_create
 from agents.streams.fold import consistent_read
 from agents.streams.verify import verify, verify_stream
 from constellations.models import Attempt
@@ -56,7 +57,7 @@ def busy(devices: list[str], argv: list[str]) -> dict:
 
 @pytest.fixture
 def devices(transactional_db) -> list[str]:
-    return [services.device_create(name, max_concurrent=SLOTS, by="system").name for name in ("east", "west")]
+    return [device_create(name, max_concurrent=SLOTS, by="system").name for name in ("east", "west")]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from agents.models import Device, SlotRequest
-from agents.services import sessions as services
+from agents.services.devices import device_create
 from agents.streams.verify import verify
 from agents.tools.calls import TOOLS, Call, Outcome
 from constellations.machines.constellation import CLOSED
@@ -40,7 +40,7 @@ def _nap(monkeypatch):
 
 @pytest.fixture
 def devices(device):
-    return [device, services.device_create("gpu", max_concurrent=2, by="system")]
+    return [device, device_create("gpu", max_concurrent=2, by="system")]
 
 
 def carry_out(engine, random: Random, commands: tuple[str, ...], sessions: int = 2) -> Outsider:

@@ -16,6 +16,7 @@ from agents.engine.journal import Journal
 from agents.engine.sessions import Sessions
 from agents.models import Actor, Lease, Runner, Stream
 from agents.services import sessions as services
+from agents.services.devices import device_change
 from agents.streams import fold, statements
 from agents.streams.door import WAKE
 from agents.tools.calls import TOOLS, Call, Outcome
@@ -37,7 +38,7 @@ def broken(monkeypatch) -> Callable[[Callable], None]:
 
     def install(bug: Callable) -> None:
         def broken_decide(work, turn, now, budget):
-            if work.live is not None and "boom" in work.live.nodes:
+            if work.context.live is not None and "boom" in work.context.live.nodes:
                 bug(work, turn)
             return decide(work, turn, now, budget)
 
@@ -55,7 +56,7 @@ def record_nonsense(work, turn) -> None:
 
 
 def record_what_is_there(work, turn) -> None:
-    turn.record("nonsense", add={"session": list(work.drive.rows["session"].values())})
+    turn.record("nonsense", add={"session": list(work.drive.known.rows["session"].values())})
 
 
 BUGS = {
@@ -307,14 +308,14 @@ def test_a_runner_that_breaks_leaves_its_sessions_to_the_next(engine, device, mo
 
 
 def test_a_task_waits_for_its_device_and_starts_when_that_comes_online(engine, device):
-    services.device_change(device.pk, by="system", state="OFFLINE")
+    device_change(device.pk, by="system", state="OFFLINE")
     _, item = engine.submit({"tasks": [noop("a"), noop("b", after=["a"])]})
     waited: list[int] = []
 
     def come_online() -> bool:
         if not waited and count("SELECT count(*) FROM constellations_task WHERE state = 'PENDING'"):
             waited.append(1)
-            in_another_process(lambda: services.device_change(device.pk, by="system", state="ONLINE") and None)
+            in_another_process(lambda: device_change(device.pk, by="system", state="ONLINE") and None)
         return bool(waited) and count("SELECT count(*) FROM agents_inboxitem WHERE state IN ('queued', 'running')") == 0
 
     engine.run(until=come_online)
@@ -350,7 +351,7 @@ def test_a_paused_session_keeps_no_time_for_its_work(engine, device, settings):
 def test_a_paused_actor_that_nobody_resumes_ends_with_its_work(engine, device, settings):
     settings.PAUSED_S = 0.2
     session, item = engine.submit({"tasks": [noop("a"), noop("b", after=["a"])]})
-    services.device_change(device.pk, by="system", state="OFFLINE")
+    device_change(device.pk, by="system", state="OFFLINE")
     sent: list[int] = []
 
     def ended() -> bool:
@@ -363,5 +364,5 @@ def test_a_paused_actor_that_nobody_resumes_ends_with_its_work(engine, device, s
     item.refresh_from_db()
     assert (item.state, item.outcome) == ("done", "cancelled")
     assert Constellation.objects.get().state == "CANCELLED"
-    services.device_change(device.pk, by="system", state="ONLINE")
+    device_change(device.pk, by="system", state="ONLINE")
     assert engine.carry_out({"tasks": [noop("c")]}, session).state == "COMPLETED"

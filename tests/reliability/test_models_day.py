@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agents.services import sessions
+from agents.services.devices import device_create
 from agents.streams.verify import verify
 from tests.agents.conftest import make_token
 from tests.constellations.mcp.test_http import Web
@@ -62,7 +62,7 @@ class Model:
 
 @pytest.fixture
 def model(clusters, state_dir, operator):
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     clusters(runners=1).start()
     token = make_token(operator, "read", "operate", "edit", "approve", name="claude")[1]
     web = Web(state_dir)

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from agents.api.token_serializers import TOKEN_DAYS
 from agents.errors import NoSuchSession
 from agents.models.access import SCOPES
-from agents.services import sessions
+from agents.services.tokens import token_create
 
 
 class Command(BaseCommand):
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         scopes = sorted(set(options["scope"] or ["read"]))
         lifetime = timedelta(days=options["days"])
         try:
-            _, text = sessions.token_create(
+            _, text = token_create(
                 user, options["name"], scopes, lifetime, by="system", session=options["session"]
             )  # fmt: skip
         except NoSuchSession as error:

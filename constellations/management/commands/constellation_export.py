@@ -7,7 +7,7 @@ from agents.masks.doors import MaskedCommand
 from agents.streams.fold import consistent_read
 from constellations.models import Constellation
 from constellations.plan.dialects import NAMES, ORRERY
-from constellations.reads.exports import export
+from constellations.reads.exports import export_document
 
 
 class Command(MaskedCommand):
@@ -24,6 +24,6 @@ class Command(MaskedCommand):
             if constellation is None:
                 raise CommandError(f"there is no constellation {options['id']}")
             try:
-                return export(constellation, options["dialect"], options["states"])
+                return export_document(constellation, options["dialect"], options["states"])
             except AgentsError as error:
                 raise CommandError(str(error)) from error

@@ -185,7 +185,7 @@ def _named_dependency(to: Translation, dialect: Dialect, given: Row, place: Path
 
 def _is_condition(text: str) -> bool:
     try:
-        conditions.check(text)
+        conditions.check_condition(text)
     except ConditionRejected:
         return False
     return True

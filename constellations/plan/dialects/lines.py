@@ -56,7 +56,7 @@ def _fault(text: Any) -> str:
     if not text or not isinstance(text, str):
         return "there is none"
     try:
-        conditions.check(text)
+        conditions.check_condition(text)
     except ConditionRejected as error:
         return str(error)
     return ""

@@ -16,7 +16,8 @@ from agents.errors import NoSuchSession
 from agents.models import Actor, Event, InboxItem, Session, Token
 from agents.services import sessions
 from agents.services.approvals import OwnProposal, approval_decide
-from agents.services.sessions import TokenRejected, command_submit, session_create, token_create, token_revoke
+from agents.services.sessions import command_submit, session_create
+from agents.services.tokens import TokenRejected, token_create, token_revoke
 from agents.streams.door import door
 from tests.agents.conftest import PLAN, Rest, add_agents, add_approvals, add_rows, make_token
 from tests.conftest import person

@@ -9,6 +9,7 @@ from asgiref.testing import ApplicationCommunicator
 
 from agents.api import sse
 from agents.services import sessions
+from agents.services.tokens import token_create
 from project.asgi import application
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,7 +24,7 @@ def session(operator):
 def token(operator):
     from datetime import timedelta
 
-    return sessions.token_create(operator, "t", ["read"], timedelta(days=1), by="user:1")[1]
+    return token_create(operator, "t", ["read"], timedelta(days=1), by="user:1")[1]
 
 
 class Client:
@@ -152,7 +153,7 @@ async def test_who_may_not_is_told_by_a_problem(session, token, which, with_toke
 async def test_a_session_of_somebody_else_is_not_there(session, user):
     from datetime import timedelta
 
-    _, other = await sync_to_async(sessions.token_create)(user, "t", ["read"], timedelta(days=1), by="x")
+    _, other = await sync_to_async(token_create)(user, "t", ["read"], timedelta(days=1), by="x")
     client = Client(session.pk, other)
     assert (await client.start())["status"] == 404
     await client.wire.wait(5)

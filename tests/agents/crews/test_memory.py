@@ -71,7 +71,7 @@ def live(deeds, accepted=()) -> Life:
         if isinstance(deed, tuple):
             tool, target, wrong, kind, said = deed
             arguments = {"argv": ["sh", target]} if tool == "command" else {"path": target}
-            outcome = Outcome("failed" if wrong else "completed", error=wrong, error_kind=kind if wrong else "", said=said)
+            outcome = Outcome("failed" if wrong else "completed", error=wrong, error_kind=kind if wrong else "", digest=said)
             life.call(tool, arguments, outcome, wrong, accepting=known if kind == "missing" else "")
         elif deed == "go on":
             life.note(kind="accept", target=known, success=True)

@@ -1,12 +1,10 @@
 """Records of phases: begun once, completed once, and how they end."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from agents.clock import from_iso
 from agents.crews.phases import BLOCKERS, FILES, TESTS, Phases
-from agents.crews.script import Position, Script
+from agents.crews.script import Script
 from agents.ids import row_id
 from agents.streams.tables import TABLES
 from agents.streams.turn import Turn
@@ -23,8 +21,8 @@ class Stage:
         script = Script(steps, lambda condition, value: True)
         self.taken = 0
         self.turn = Turn(BEGIN, "system", self.take)
-        self.phases = Phases(SimpleNamespace(agent={"id": 1}, script=script, at=Position(phase=phase)))
-        self.phases.start(self.turn)
+        self.phases = Phases(1)
+        self.phases.start(self.turn, script, phase)
 
     def take(self) -> int:
         self.taken += 1
@@ -47,7 +45,7 @@ class Stage:
         return [draft.type for draft in self.turn.drafts]
 
     def read_back(self) -> Phases:
-        phases = Phases(self.phases._member)
+        phases = Phases(1)
         phases.load(self.rows())
         return phases
 
@@ -80,14 +78,14 @@ def test_a_phase_is_completed_once():
 def test_the_last_run_of_a_test_counts(last, outcome):
     stage = Stage(None)
     for passed in (not last, last):
-        stage.phases.changed(stage.turn, call("pytest", "test", passed))
+        stage.phases.note_call(stage.turn, call("pytest", "test", passed))
     stage.phases.complete(stage.turn)
     assert (stage.row()["tests"], stage.row()["outcome"]) == ([{"name": "pytest", "passed": last}], outcome)
 
 
 def test_a_blocker_and_an_agent_that_failed_are_issues():
     blocked, failed = Stage(None), Stage(None)
-    blocked.phases.blocked(blocked.turn, "no network")
+    blocked.phases.block(blocked.turn, "no network")
     blocked.phases.complete(blocked.turn)
     failed.phases.complete(failed.turn, ended_well=False)
     assert [stage.row()["outcome"] for stage in (blocked, failed)] == ["completed_with_issues"] * 2
@@ -99,16 +97,16 @@ def test_a_file_counts_as_changed_once_and_only_when_it_was_changed():
         call("same", before="1", outcome="1"), call("read", outcome="1"), call("new", before="absent", outcome="1"),
         call("new", before="1", outcome="2"),
     ):  # fmt: skip
-        stage.phases.changed(stage.turn, row)
+        stage.phases.note_call(stage.turn, row)
     assert stage.row()["files_changed"] == ["new"]
 
 
 def test_a_record_keeps_no_more_than_its_limits():
     stage = Stage(None)
     for number in range(FILES + 10):
-        stage.phases.changed(stage.turn, call(f"f{number}", before="1", outcome="2"))
-        stage.phases.changed(stage.turn, call(f"t{number}", "test"))
-        stage.phases.blocked(stage.turn, "x" * 1000)
+        stage.phases.note_call(stage.turn, call(f"f{number}", before="1", outcome="2"))
+        stage.phases.note_call(stage.turn, call(f"t{number}", "test"))
+        stage.phases.block(stage.turn, "x" * 1000)
     row = stage.row()
     assert (len(row["files_changed"]), len(row["tests"]), len(row["blockers"])) == (FILES, TESTS, BLOCKERS)
     assert row["tests"][-1]["name"] == f"t{FILES + 9}"
@@ -143,7 +141,7 @@ def test_whoever_reads_a_phase_back_does_not_block_it_twice():
 
 def test_another_blocker_that_speaks_of_expectations_does_not_hide_that_a_phase_takes_long():
     stage = Stage(10.0)
-    stage.phases.blocked(stage.turn, "its result is not as expected: n > 3")
+    stage.phases.block(stage.turn, "its result is not as expected: n > 3")
     assert stage.read_back().wake_at() == START_S + 10
 
 
@@ -151,7 +149,7 @@ def test_phases_that_have_ended_are_not_gone_on_with():
     stage = Stage(10.0)
     stage.phases.complete(stage.turn)
     back = stage.read_back()
-    back.changed(stage.turn, call("t", "test"))
-    back.blocked(stage.turn, "too late")
+    back.note_call(stage.turn, call("t", "test"))
+    back.block(stage.turn, "too late")
     back.complete(stage.turn)
     assert stage.events() == ["phase_started", "phase_ended"]

@@ -72,14 +72,14 @@ def test_steps_without_a_description_are_no_phase():
 
 def test_a_step_that_went_well_is_followed_by_the_next_and_the_last_by_the_end():
     steps = script([call(), call()], described=False)
-    course, at = steps.course(ended(Position(), True))
+    course, at = steps.choose_course(ended(Position(), True))
     assert (course, at) == ("next", Position(step=1))
-    assert steps.course(ended(at, True)) == ("done", Position(step=2, done=True))
+    assert steps.choose_course(ended(at, True)) == ("done", Position(step=2, done=True))
 
 
 def test_the_last_step_of_a_phase_ends_the_phase():
     steps = script([call()], [call()])
-    course, at = steps.course(ended(Position(), True))
+    course, at = steps.choose_course(ended(Position(), True))
     assert course == "phase_done"
     assert steps.next_phase(at) == Position(phase=1)
     assert steps.next_phase(Position(phase=1, step=1)) is None
@@ -88,14 +88,14 @@ def test_the_last_step_of_a_phase_ends_the_phase():
 def test_a_step_is_tried_as_often_as_it_says_and_then_it_has_failed():
     steps, at, courses = script([call(tries=3)]), Position(), []
     while not at.done:
-        course, at = steps.course(ended(at, False))
+        course, at = steps.choose_course(ended(at, False))
         courses.append(course)
     assert courses == ["again", "again", "failed"]
     assert at.met is False
 
 
 def test_a_failure_that_may_be_passed_over_is_followed_by_the_next_step():
-    assert script([call(on_failure="continue"), call()]).course(ended(Position(), False)) == ("next", Position(step=1))
+    assert script([call(on_failure="continue"), call()]).choose_course(ended(Position(), False)) == ("next", Position(step=1))
 
 
 @pytest.mark.parametrize(
@@ -108,22 +108,22 @@ def test_a_failure_that_may_be_passed_over_is_followed_by_the_next_step():
     ],
 )
 def test_what_is_no_call_has_failed_when_it_did_not_go_well_once(step):
-    assert script([step, call()]).course(ended(Position(), False))[0] == "failed"
+    assert script([step, call()]).choose_course(ended(Position(), False))[0] == "failed"
 
 
 def test_a_detour_is_walked_to_its_end_however_its_calls_end_and_leads_back_to_the_step():
     steps = script([call(recover=[call(), call()], tries=9)])
-    at = steps.steered(Position(tries=3, met=False))
+    at = steps.steer(Position(tries=3, met=False))
     assert (at.detour, at.met) == (0, None)
-    course, at = steps.course(ended(at, False))
+    course, at = steps.choose_course(ended(at, False))
     assert (course, at.detour) == ("again", 1)
-    course, at = steps.course(ended(at, True))
+    course, at = steps.choose_course(ended(at, True))
     assert (course, at) == ("again", Position())
 
 
 def test_whoever_is_stuck_in_a_detour_goes_back_to_the_step():
     steps = script([call(recover=[call(), call()])])
-    assert steps.steered(Position(detour=1)).detour == -1
+    assert steps.steer(Position(detour=1)).detour == -1
 
 
 def test_steps_whose_condition_is_false_are_passed_over():
@@ -143,12 +143,12 @@ def test_a_step_has_failed_when_nobody_can_say_whether_it_is_wanted(step):
     at = steps.pass_over(Position(), {"no": False})
     assert (at.step, at.met) == (1, False)
     assert at.error == "whether the step is wanted cannot be said: there is no nowhere"
-    assert steps.course(at)[0] == "failed"
+    assert steps.choose_course(at)[0] == "failed"
 
 
 def test_such_a_step_may_be_passed_over_like_any_failure():
     steps = script([call(**{"if": "nowhere"}, on_failure="continue"), call()])
-    assert steps.course(steps.pass_over(Position(), {})) == ("next", Position(step=1))
+    assert steps.choose_course(steps.pass_over(Position(), {})) == ("next", Position(step=1))
 
 
 def test_there_is_no_step_beyond_the_last():
@@ -178,12 +178,12 @@ def test_there_is_no_step_beyond_the_last():
     ],
 )
 def test_what_is_missing_from_an_outcome_is_said(expect, outcome, wrong):
-    assert script([]).shortfall(call(expect=expect), outcome) == wrong
+    assert script([]).find_shortfall(call(expect=expect), outcome) == wrong
 
 
 def test_a_condition_on_a_result_that_cannot_be_decided_is_an_error():
     with pytest.raises(AgentsError, match="there is no good"):
-        script([]).shortfall(call(expect={"result": "good"}), Outcome("completed", result={}))
+        script([]).find_shortfall(call(expect={"result": "good"}), Outcome("completed", result={}))
 
 
 def test_a_plain_task_is_a_script_of_its_one_call():
@@ -191,4 +191,4 @@ def test_a_plain_task_is_a_script_of_its_one_call():
     steps = Script(phases, holds, plain=True)
     step = steps.step(Position())
     assert (step["tool"], step["arguments"], step["timeout"], steps.total) == ("noop", {"result": 1}, 5.0, 0)
-    assert steps.course(ended(Position(), False))[0] == "failed"
+    assert steps.choose_course(ended(Position(), False))[0] == "failed"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agents.devices.profiles import DeviceRejected
 from agents.devices.recipes import problems, read
 from agents.models import Device, Event
-from agents.services import sessions
+from agents.services.devices import device_change, device_create
 from tests.agents.conftest import Rest
 
 TRAIN = {
@@ -160,14 +160,14 @@ def test_anything_is_a_recipe_or_has_problems(name, written):
 def test_a_device_with_a_broken_recipe_is_not_made_and_not_changed():
     broken = {"train": {"command": ["python", "{model}"]}}
     with pytest.raises(DeviceRejected, match=r"recipes\.train\.command\[1\]: there is no parameter model") as refused:
-        sessions.device_create("laptop", recipes=broken, by="system")
+        device_create("laptop", recipes=broken, by="system")
     assert refused.value.problems[0]["key"] == "recipes.train.command[1]"
     assert not Device.objects.exists()
 
-    device = sessions.device_create("laptop", recipes={"train": TRAIN}, by="system")
+    device = device_create("laptop", recipes={"train": TRAIN}, by="system")
     events = Event.objects.count()
     with pytest.raises(DeviceRejected):
-        sessions.device_change(device.pk, recipes=broken, by="system")
+        device_change(device.pk, recipes=broken, by="system")
     assert Event.objects.count() == events
     assert Device.objects.get().recipes == {"train": TRAIN}
 

@@ -10,7 +10,7 @@ from agents.masks import values
 from agents.masks.masking import MARK
 from agents.masks.values import SecretMissing, environment_flaw, kept_literally, mask, resolved, secret_value
 from agents.models import Device, Output
-from agents.services import sessions
+from agents.services.devices import device_change, device_create
 from constellations.models import Task
 from tests.agents.conftest import Rest
 
@@ -140,13 +140,13 @@ def test_what_an_environment_may_hold(env, flaw):
 @pytest.mark.django_db
 def test_a_literal_secret_is_refused_with_the_way_out_and_not_repeated():
     with pytest.raises(DeviceRejected) as refused:
-        sessions.device_create("d", by="system", limits={"env": {"API_KEY": "hunter2-hunter2"}})
+        device_create("d", by="system", limits={"env": {"API_KEY": "hunter2-hunter2"}})
     assert 'write {"secret": "API_KEY"}' in str(refused.value)
     assert "ORRERY_SECRET_API_KEY" in str(refused.value)
     assert "hunter2" not in str(refused.value)
-    made = sessions.device_create("d", by="system")
+    made = device_create("d", by="system")
     with pytest.raises(DeviceRejected):
-        sessions.device_change(made.pk, by="system", limits={"env": {"API_KEY": "hunter2-hunter2"}})
+        device_change(made.pk, by="system", limits={"env": {"API_KEY": "hunter2-hunter2"}})
 
 
 @pytest.mark.django_db
@@ -174,7 +174,7 @@ def test_what_older_rows_keep_as_text_is_named():
 
 
 def run(engine, argv=None, **limits) -> Task:
-    sessions.device_create("d", by="system", limits=limits)
+    device_create("d", by="system", limits=limits)
     engine.carry_out({"tasks": [{"task_id": "a", "command": argv or ["python", "-c", PRINT]}]})
     return Task.objects.get()
 
@@ -206,7 +206,7 @@ def test_a_task_whose_secret_is_missing_fails_and_names_it(engine, operator):
 
 
 def test_conditions_dependents_and_artifacts_read_the_value_itself(engine):
-    sessions.device_create("d", by="system", limits={"env": {"API_TOKEN": {"secret": "DEPLOY"}}})
+    device_create("d", by="system", limits={"env": {"API_TOKEN": {"secret": "DEPLOY"}}})
     keep = f'{PRINT}; open(os.environ["ORRERY_ARTIFACTS"] + "/token", "w").write(os.environ["API_TOKEN"])'
     read = (
         'import json, os; print(json.dumps(open(os.environ["ORRERY_ARTIFACTS"] + "/token").read() == os.environ["API_TOKEN"]))'

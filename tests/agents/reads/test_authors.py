@@ -4,7 +4,7 @@ import pytest
 
 from agents.models import Device
 from agents.reads.authors import names_of
-from agents.services import sessions
+from agents.services.devices import device_create
 from tests.agents.conftest import Rest, add_agents, add_approvals, make_token
 from tests.conftest import person
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 def test_users_tokens_and_agents_have_names(operator, viewer, session):
     named, nameless = (make_token(operator, "read", name=name)[0].token_key for name in ("claude", ""))
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     of_task = add_agents(session, name="a on laptop", device_id=Device.objects.get().pk)[0]
     of_all = add_agents(session, name="constellation agent", machine="constellation_agent")[0]
     expected = {

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agents.engine import summon
 from agents.models import Event, InboxItem, Session
 from agents.services import sessions
 from tests.agents.conftest import PLAN, Rest, make_token
@@ -69,11 +70,9 @@ def test_without_a_request_there_is_a_session_and_no_interaction(rest):
 
 
 def test_a_runner_is_asked_for_with_the_first_request(rest):
-    from agents import jobs
-
-    assert jobs.runners_asked_for() == 0
+    assert summon.runners_asked_for() == 0
     ask(rest, plan=PLAN)
-    assert jobs.runners_asked_for() == 1
+    assert summon.runners_asked_for() == 1
 
 
 @pytest.mark.parametrize(

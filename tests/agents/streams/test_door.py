@@ -7,12 +7,13 @@ from django.db import IntegrityError, connections, transaction
 
 from agents import ids
 from agents.errors import NoSuchSession, StreamFull
+from agents.machines.machine import Machine, Row
 from agents.models import Device, Event, InboxItem, Session, Stream, Transition
 from agents.services import sessions
 from agents.streams import statements, tables
 from agents.streams.door import door, write
 from agents.streams.fold import FoldError, apply, changes_between, condensed, events_since, fold, read_rows, snapshot
-from agents.streams.turn import Batch, Draft, Turn
+from agents.streams.turn import Batch, PendingEvent, Turn
 from agents.streams.verify import verify
 from tests.constellations.runs.test_run import noop
 
@@ -169,7 +170,7 @@ def test_many_writers_leave_a_gapless_stream(session):
 
 
 def batch(session, head: int, token: int | None = None, rows: int = 0) -> Batch:
-    draft = Draft(
+    draft = PendingEvent(
         "renamed", {"set": {"session": {str(session.pk): {"title": "batch"}}}}, "system", "2026-01-01T00:00:00.000000Z"
     )
     return Batch(session.pk, head, token, rows, [draft])
@@ -262,6 +263,16 @@ def records_machine():
     from agents.machines import ACTOR
 
     return ACTOR
+
+
+def test_a_transition_returns_what_its_row_of_the_table_has_carried_out():
+    rows = (Row("closed", "push", "open", effects=("ring", "light")), Row("open", "pull", "closed"))
+    table = Machine("gate", "closed", frozenset(), rows)
+    row = {"id": 1, "state": "closed", "entered_at": "2026-01-01T00:00:00.000000Z", "reason": ""}
+    turn = Turn("2026-01-01T00:00:02.500000Z", "system", lambda: 1)
+    assert turn.transition(table, "gate", row, "push") == ("ring", "light")
+    assert turn.transition(table, "gate", row, "pull") == ()
+    assert [event.data["to_state"] for event in turn.drafts] == ["open", "closed"]
 
 
 def test_register_table_knows_the_kinds_of_columns():

@@ -7,7 +7,7 @@ from agents.models import Device, SlotRequest
 from agents.services import sessions as services
 from agents.streams import door, fold, statements
 from agents.streams.slots import Place, share
-from agents.streams.turn import Batch, Draft, Want
+from agents.streams.turn import Batch, PendingEvent, SlotDemand
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,7 +19,7 @@ def sessions(operator):
 
 def settle(session, device, starts=0, frees=0, want=None) -> Batch:
     """One commit of a session that starts and ends attempts on the device."""
-    drafts = [Draft("started", {}, "system", "2026-01-01T00:00:00.000000Z") for _ in range(starts)]
+    drafts = [PendingEvent("started", {}, "system", "2026-01-01T00:00:00.000000Z") for _ in range(starts)]
     head = fold.head(session.pk)
     batch = Batch(session.pk, head, frees={device.pk: frees} if frees else {}, starts={device.pk: drafts} if starts else {})
     if want is not None:
@@ -52,35 +52,35 @@ def test_only_as_many_start_as_there_are_slots_and_the_rest_queues(sessions, dev
 
 def test_a_freed_slot_is_granted_to_the_first_in_the_queue_and_stays_counted(sessions, device):
     settle(sessions[0], device, starts=4)
-    settle(sessions[1], device, starts=1, want=Want(0, 1, 0))
+    settle(sessions[1], device, starts=1, want=SlotDemand(0, 1, 0))
     batch = settle(sessions[0], device, frees=1)
     assert batch.woken == {sessions[1].pk}
     assert used(device) == (4, 1)
-    taken = settle(sessions[1], device, starts=1, want=Want(0, 1, 0))
+    taken = settle(sessions[1], device, starts=1, want=SlotDemand(0, 1, 0))
     assert taken.admitted == {device.pk: 1}
     assert used(device) == (4, 0)
 
 
 def test_priority_goes_before_age(sessions, device):
     settle(sessions[0], device, starts=4)
-    settle(sessions[1], device, starts=1, want=Want(0, 1, 0))
-    settle(sessions[2], device, starts=1, want=Want(0, 3, 0))
+    settle(sessions[1], device, starts=1, want=SlotDemand(0, 1, 0))
+    settle(sessions[2], device, starts=1, want=SlotDemand(0, 3, 0))
     assert settle(sessions[0], device, frees=1).woken == {sessions[2].pk}
 
 
 def test_who_holds_fewer_slots_goes_first_among_equals(sessions, device):
     settle(sessions[0], device, starts=4)
-    settle(sessions[1], device, starts=1, want=Want(0, 1, 3))
-    settle(sessions[2], device, starts=1, want=Want(0, 1, 0))
+    settle(sessions[1], device, starts=1, want=SlotDemand(0, 1, 3))
+    settle(sessions[2], device, starts=1, want=SlotDemand(0, 1, 0))
     assert settle(sessions[0], device, frees=1).woken == {sessions[2].pk}
 
 
 def test_a_session_that_wants_nothing_any_more_passes_its_grant_on(sessions, device):
     settle(sessions[0], device, starts=4)
-    settle(sessions[1], device, starts=1, want=Want(0, 3, 0))
-    settle(sessions[2], device, starts=1, want=Want(0, 1, 0))
+    settle(sessions[1], device, starts=1, want=SlotDemand(0, 3, 0))
+    settle(sessions[2], device, starts=1, want=SlotDemand(0, 1, 0))
     settle(sessions[0], device, frees=1)
-    assert settle(sessions[1], device, want=Want()).woken == {sessions[2].pk}
+    assert settle(sessions[1], device, want=SlotDemand()).woken == {sessions[2].pk}
     assert used(device) == (4, 1)
 
 
@@ -88,7 +88,7 @@ def test_a_device_that_drains_gets_nothing_new(sessions, device):
     Device.objects.filter(pk=device.pk).update(state="DRAINING")
     batch = settle(sessions[0], device, starts=1)
     assert batch.admitted == {device.pk: 0}
-    settle(sessions[0], device, want=Want())
+    settle(sessions[0], device, want=SlotDemand())
     assert used(device) == (0, 0)
 
 

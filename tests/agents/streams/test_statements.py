@@ -7,7 +7,7 @@ import threading
 import pytest
 from django.db import OperationalError, connection, connections
 
-from agents import jobs
+from agents.engine import summon
 from agents.models import InboxItem, Session
 from agents.services import sessions
 from agents.streams import statements
@@ -162,8 +162,8 @@ def test_who_asks_for_a_runner_waits_as_everybody(other_writer, monkeypatch):
     monkeypatch.setattr(statements, "BUSY_S", 0.02)
     if connection.vendor == "sqlite":  # its own patience would be 20 s, and its connection in use as long
         with pytest.raises(OperationalError, match="locked"):
-            jobs.ask_for_runner()
+            summon.ask_for_runner()
     other_writer.set()
     monkeypatch.setattr(statements, "BUSY_S", 5.0)
-    jobs.ask_for_runner()
-    assert jobs.runners_asked_for() >= 1
+    summon.ask_for_runner()
+    assert summon.runners_asked_for() >= 1

@@ -11,7 +11,7 @@ from django.db import OperationalError, connection
 from agents.services import sessions
 from agents.streams import nudges
 from agents.streams import tail as tails
-from agents.streams.fold import head
+from agents.streams.fold import events_since, head
 from agents.streams.tail import Encoded, Memory, Tail, read_events, tail
 from tests.agents.conftest import record
 
@@ -113,6 +113,14 @@ def test_a_read_is_bounded_by_bytes_and_by_events_but_never_empty(stream):
     assert seqs(read_events(stream, 1, size=2500)) == [2, 3]
     assert seqs(read_events(stream, 1, size=10)) == [2]
     assert orjson.loads(read_events(stream, 1)[0].json)["data"]["text"] == "x" * 1000
+
+
+def test_what_is_sent_is_what_is_read(stream):
+    record(stream, text='Zürich "\\" \u2028', nothing=None, rows=[{"b": 1.5, "a": [True, {}]}])
+    sent = read_events(stream, 0)
+    assert [orjson.loads(event.json) for event in sent] == events_since(stream, 0)
+    assert [event.type for event in sent] == [event["type"] for event in events_since(stream, 0)]
+    assert all(event.json == orjson.dumps(orjson.loads(event.json)) for event in sent)
 
 
 async def test_a_follower_gets_events_as_they_are_committed(stream):

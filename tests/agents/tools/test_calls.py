@@ -238,7 +238,7 @@ def test_a_tool_without_a_schema_takes_anything():
 @pytest.mark.parametrize("arguments", [{}, {"argv": []}, {"argv": "make test"}, {"argv": ["echo", 3]}, {"argv": ["a\0"]}])
 async def test_a_command_that_is_no_list_of_texts_has_bad_arguments(calls, arguments, workspace):
     outcome = await calls("command", arguments)
-    assert (outcome.outcome, outcome.error_kind, outcome.said) == ("failed", "bad_arguments", None)
+    assert (outcome.outcome, outcome.error_kind, outcome.digest) == ("failed", "bad_arguments", None)
     assert not workspace.exists()
 
 
@@ -254,13 +254,13 @@ async def test_a_commands_output_and_its_end_are_told(calls):
 async def test_equal_output_says_the_same_whatever_its_pieces_and_mixture(calls):
     first = await calls.python("import sys; print('ab'); print('error', file=sys.stderr)")
     second = await calls.python("import sys; print('error', file=sys.stderr); print('a', end='', flush=True); print('b')")
-    assert first.said == second.said
-    assert len(first.said) == 16
+    assert first.digest == second.digest
+    assert len(first.digest) == 16
 
 
 @pytest.mark.parametrize("program", ["print('other')", "print('ab'); exit(1)", "import sys; print('ab', file=sys.stderr)", ""])
 async def test_other_output_or_another_end_says_something_else(calls, program):
-    assert (await calls.python("print('ab')")).said != (await calls.python(program)).said
+    assert (await calls.python("print('ab')")).digest != (await calls.python(program)).digest
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ async def test_the_file_a_command_writes_is_looked_at_before_and_after(calls):
     second = await calls.command("sh", "-c", "printf two > out.txt", writes="out.txt")
     third = await calls.command("rm", "out.txt", writes="out.txt")
     states = [ABSENT, digest("one"), digest("two"), ABSENT]
-    assert [(outcome.before, outcome.said) for outcome in (first, second, third)] == list(itertools.pairwise(states))
+    assert [(outcome.before, outcome.digest) for outcome in (first, second, third)] == list(itertools.pairwise(states))
 
 
 async def test_a_command_whose_file_is_outside_does_not_run(calls, workspace):
@@ -304,7 +304,7 @@ async def test_a_command_whose_file_is_outside_does_not_run(calls, workspace):
 @pytest.mark.parametrize("then", ["mkdir out", "ln -s /etc/passwd out"])
 async def test_something_else_in_the_files_place_is_not_looked_at(calls, then):
     outcome = await calls.command("sh", "-c", then, writes="out")
-    assert (outcome.outcome, outcome.before, outcome.said) == ("completed", ABSENT, None)
+    assert (outcome.outcome, outcome.before, outcome.digest) == ("completed", ABSENT, None)
 
 
 async def test_a_command_sees_the_blackboard(calls):
@@ -328,7 +328,7 @@ async def test_the_largest_blackboard_can_be_given_to_a_process(calls):
 
 def test_an_outcome_is_the_same_after_its_way_through_a_file():
     outcome = Outcome(
-        "failed", result=0, error="e", exit_code=1, error_kind="timeout", said="a", before="b", reason="r", text="t"
+        "failed", result=0, error="e", exit_code=1, error_kind="timeout", digest="a", before="b", reason="r", text="t"
     )
     assert Outcome(**json.loads(json.dumps(outcome.as_json()))) == outcome
     assert Outcome("completed").as_json() == {"outcome": "completed"}
@@ -341,20 +341,20 @@ async def test_a_file_is_written_edited_and_read(calls):
     written = await calls("write_file", {"path": "src/main.py", "content": "a = 1\n"})
     edited = await calls("edit_file", {"path": "src/main.py", "old": "1", "new": "22"})
     read = await calls("read_file", {"path": "src/main.py"})
-    assert (written.outcome, written.before, written.said) == ("completed", ABSENT, digest("a = 1\n"))
-    assert (edited.outcome, edited.before, edited.said) == ("completed", digest("a = 1\n"), digest("a = 22\n"))
+    assert (written.outcome, written.before, written.digest) == ("completed", ABSENT, digest("a = 1\n"))
+    assert (edited.outcome, edited.before, edited.digest) == ("completed", digest("a = 1\n"), digest("a = 22\n"))
     assert (written.result, edited.result) == (
         {"path": "src/main.py", "size": 6}, {"path": "src/main.py", "size": 7, "replaced": 1},
     )  # fmt: skip
     assert read.result == {"path": "src/main.py", "content": "a = 22\n", "offset": 0, "size": 7}
-    assert (read.said, read.before, read.text) == (digest("a = 22\n"), None, "a = 22\n")
+    assert (read.digest, read.before, read.text) == (digest("a = 22\n"), None, "a = 22\n")
 
 
 async def test_a_part_of_a_file_says_only_that(calls):
     await calls("write_file", {"path": "a", "content": "0123456789"})
     read = await calls("read_file", {"path": "a", "offset": 2.0, "limit": 3})
     assert read.result == {"path": "a", "content": "234", "offset": 2, "size": 10}
-    assert read.said == digest("234")
+    assert read.digest == digest("234")
 
 
 async def test_a_text_that_is_not_there_is_an_ordinary_failure_that_names_the_file(calls):
@@ -378,7 +378,7 @@ async def test_a_text_that_is_not_there_is_an_ordinary_failure_that_names_the_fi
 )
 async def test_what_a_file_tool_refuses_has_a_kind_and_names_the_place(calls, tool, arguments, kind, named):
     outcome = await calls(tool, arguments)
-    assert (outcome.outcome, outcome.error_kind, outcome.said) == ("failed", kind, None)
+    assert (outcome.outcome, outcome.error_kind, outcome.digest) == ("failed", kind, None)
     assert named in outcome.error
     assert len(outcome.error) < 2000
 
@@ -387,7 +387,7 @@ async def test_the_workspace_is_observed(calls):
     await calls("write_file", {"path": "a", "content": "x"})
     first, second = await calls("observe"), await calls("observe")
     assert [file["path"] for file in first.result["files"]] == ["a"]
-    assert first.said == second.said
+    assert first.digest == second.digest
     json.dumps(first.as_json())
 
 

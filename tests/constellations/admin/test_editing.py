@@ -4,6 +4,7 @@ import pytest
 
 from agents.models import Event, Session
 from agents.services import sessions
+from agents.services.devices import device_create
 from agents.streams.verify import verify
 from constellations.models import Constellation, Dependency, Edit, Task
 from constellations.services.edits import edit_apply
@@ -23,7 +24,7 @@ def session(operator) -> Session:
 
 @pytest.fixture
 def laptop():
-    return sessions.device_create("laptop", by="system")
+    return device_create("laptop", by="system")
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from agents.services import sessions
+from agents.services.devices import device_create
 from constellations.models import Constellation, Edit, Task
 from tests.conftest import person
 from tests.constellations.admin.admin_client import Staff, added, address, row_of
@@ -42,7 +43,7 @@ def planted(django_db_setup, django_db_blocker):
 
         Group.objects.get_or_create(name="operator")
         owner = person("planter", "operator")
-        sessions.device_create("laptop", by="system")
+        device_create("laptop", by="system")
         session = sessions.session_create(owner, "large", by="system")
         names = [f"task_{number:05}" for number in range(TASKS)]
         above = [[names[other] for other in (number - 50, number - 57) if other >= 0] for number in range(TASKS)]

@@ -6,6 +6,7 @@ import pytest
 
 from agents.models import Output
 from agents.services import sessions
+from agents.services.devices import device_create
 from constellations.plan.tasks import TASK_DEFAULTS
 from constellations.reads.output import OUTPUT_CHARACTERS
 from tests.agents.conftest import NOW, Rest, add_agents, add_interaction, add_rows
@@ -26,7 +27,7 @@ def session(operator):
 
 @pytest.fixture
 def device():
-    return sessions.device_create("laptop", by="system")
+    return device_create("laptop", by="system")
 
 
 def add_constellation(session, tasks=3, **fields):

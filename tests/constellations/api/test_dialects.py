@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 
 from agents.models import InboxItem
 from agents.services import sessions
+from agents.services.devices import device_create
 from constellations.models import Constellation, Edit
 from constellations.plan.dialects import NAMES, read
 from constellations.plan.documents import MAX_JSON_BYTES
@@ -210,7 +211,7 @@ def test_a_client_id_of_a_command_is_not_an_imports(rest, session):
 def test_a_token_needs_the_scope_to_operate(operator, session):
     _, text = make_token(operator, "read")
     assert Rest(token=text).post(f"/api/sessions/{session.pk}/import/", {"document": GALAXY}).status_code == 403
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     assert Rest(token=text).post("/api/import/check", {"document": GALAXY}).status_code == 200
 
 
@@ -421,7 +422,7 @@ def test_a_number_that_cannot_be_stored_is_refused_with_its_place(rest, session,
 
 def test_an_action_that_names_a_recipe_becomes_its_command(rest, session):
     recipes = {name: {"command": ["make", "{target}"], "parameters": {"target": {}}} for name in ("build", "noop")}
-    sessions.device_create("laptop", recipes=recipes, by="system")
+    device_create("laptop", recipes=recipes, by="system")
     actions = [{"tool": "build", "parameters": {"target": "docs"}}, {"tool": "noop"}]
     document = {"constellation": {"tasks": [{"task_id": "a", "device": "laptop", "actions": actions}]}}
     answer = rest.post("/api/import/check", {"document": document, "dialect": "seed"})

@@ -9,6 +9,7 @@ import pytest
 from agents.models import Approval
 from agents.services import sessions
 from agents.services.approvals import approval_decide
+from agents.services.devices import device_create
 from agents.streams.verify import verify
 from constellations.errors import StaleEdit
 from constellations.models import Constellation, Edit
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def digits(operator) -> Constellation:
     """fetch > train > deploy, of which nothing has started."""
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     session = sessions.session_create(operator, "mine", by="system")
     return plant(session, noop("fetch"), noop("train", after=["fetch"]), noop("deploy", after=["train"]))
 
@@ -95,14 +96,14 @@ def test_an_edit_that_was_rebased_says_over_what(rest, colleague, digits):
 
 def test_of_two_edits_at_once_each_answers_its_own_version(operator, digits, monkeypatch):
     """The second is made after the first and before that one is answered."""
-    answered = dispatcher.executed
+    answered = dispatcher.describe_edit
 
     def late(*arguments, **named):
         if Edit.objects.count() == 1:
             edit_apply(digits.pk, [update("train", timeout=60)], author="user:2")
         return answered(*arguments, **named)
 
-    monkeypatch.setattr(dispatcher, "executed", late)
+    monkeypatch.setattr(dispatcher, "describe_edit", late)
     program = Program(make_token(operator, "read", "edit", name="claude"))
     made = program("update_task", constellation_id=digits.pk, task_id="fetch", timeout=3, based_on=1, edit_id="e1")
     assert (made["version"], made["newest"], came(made)) == (2, 3, [(3, "updated task train (timeout)")])

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from agents.models import Actor, Device, Runner
 from agents.services import sessions
+from agents.services.devices import device_create
 from constellations.models import Attempt, Constellation, Edit, Task
 from tests.agents.conftest import Rest, add_actor, add_approvals, make_token, record
 from tests.constellations.api.test_api import add_attempts
@@ -28,7 +29,7 @@ def session(operator):
 
 @pytest.fixture
 def laptop():
-    return sessions.device_create("laptop", by="system")
+    return device_create("laptop", by="system")
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import pytest
 
 from agents.models import InboxItem, Session
 from agents.services import sessions
+from agents.services.devices import device_create
 from constellations.models import Edit
 from tests.agents.conftest import Rest
 from tests.constellations.planting import noop, plant
@@ -28,8 +29,8 @@ TOOLS = "there are command, edit_file, noop, observe, read_file, write_file"
 
 @pytest.fixture
 def rest(operator):
-    sessions.device_create("laptop", by="system")
-    sessions.device_create("server", capabilities=["gpu"], by="system")
+    device_create("laptop", by="system")
+    device_create("server", capabilities=["gpu"], by="system")
     return Rest(operator)
 
 

@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from agents.services import sessions
+from agents.services.devices import device_create
 from constellations.models import Attempt, Constellation
 from tests.agents.conftest import Rest
 from tests.constellations.admin.admin_client import Staff, row_of
@@ -42,7 +43,7 @@ class Scene:
 
     def __init__(self, engine):
         for name in DEVICES:
-            sessions.device_create(name, by="system")
+            device_create(name, by="system")
         self.engine, self.rest = engine, Rest(engine.owner)
         self.session = sessions.session_create(engine.owner, "mnist", by="system")
 

@@ -9,6 +9,7 @@ from django.db import connections
 
 from agents.models import InboxItem, Session
 from agents.services import sessions
+from agents.services.devices import device_create
 from agents.streams.door import door
 from agents.streams.verify import verify
 from constellations.models import Constellation, Edit
@@ -30,7 +31,7 @@ def rest(operator) -> Rest:
 
 @pytest.fixture
 def found(operator) -> Constellation:
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     return plant(sessions.session_create(operator, "mine", by="system"), noop("a"), noop("b", after=["a"]), noop("c"))
 
 

@@ -260,10 +260,10 @@ def test_a_plan_replaces_nothing(device, operator, old):
 
 def test_a_condition_reads_the_replacement_wherever_it_read_the_old_task():
     written = "results['a']['n'] > 1 and (results.a.n < \n 2 or results['b'] == 'a')"
-    renamed = conditions.renamed(written, {"a": "it's", "c": "d"})
+    renamed = conditions.rename_read_tasks(written, {"a": "it's", "c": "d"})
     assert renamed == "results[\"it's\"]['n'] > 1 and (results[\"it's\"].n < \n 2 or results['b'] == 'a')"
-    assert conditions.renamed("results['ä']", {"ä": "ö"}) == "results['ö']"
-    assert conditions.renamed("a > 1", {"a": "b"}) == "a > 1"
+    assert conditions.rename_read_tasks("results['ä']", {"ä": "ö"}) == "results['ö']"
+    assert conditions.rename_read_tasks("a > 1", {"a": "b"}) == "a > 1"
 
 
 @pytest.mark.parametrize(

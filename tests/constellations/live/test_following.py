@@ -135,7 +135,7 @@ def follow(random: Random, events: list[dict], key: int) -> None:
     live = graph_from(events[:at], key)
     while at < len(events):
         until_then = min(at + random.randint(1, STRETCH), len(events))
-        live.take_up(deepcopy([event["data"] for event in events[at:until_then]]))
+        live.catch_up(deepcopy([event["data"] for event in events[at:until_then]]))
         at = until_then
         assert shape(live) == shape(graph_from(events[:at], key))
         check_order(live)

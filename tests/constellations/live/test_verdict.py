@@ -2,7 +2,7 @@
 
 import pytest
 
-from constellations.live.verdict import unwanted, verdict
+from constellations.live.verdict import unwanted_ends, verdict_of
 from constellations.machines.constellation import VERDICTS
 
 ENDS = {
@@ -42,10 +42,10 @@ def tasks(*ends: str) -> list[dict]:
     ],
 )
 def test_a_run_has_ended_as_well_as_its_tasks(ends, expected):
-    assert verdict(tasks(*ends)) == expected
+    assert verdict_of(tasks(*ends)) == expected
     assert expected in VERDICTS
 
 
 def test_what_nobody_wanted_is_named():
     rows = tasks(*ENDS)
-    assert [row["task_id"] for row in unwanted(rows)] == ["t1", "t2", "t3", "t6", "t7"]
+    assert [row["task_id"] for row in unwanted_ends(rows)] == ["t1", "t2", "t3", "t6", "t7"]

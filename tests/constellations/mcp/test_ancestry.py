@@ -8,7 +8,9 @@ from datetime import timedelta
 import pytest
 
 from agents.models import Session
-from agents.services.sessions import command_submit, device_create, session_create, token_create
+from agents.services.devices import device_create
+from agents.services.sessions import command_submit, session_create
+from agents.services.tokens import token_create
 from constellations.services.lifecycle import constellation_fork
 from tests.agents.conftest import Rest, add_approvals
 from tests.conftest import person

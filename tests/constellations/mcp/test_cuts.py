@@ -8,6 +8,7 @@ import pytest
 
 from agents.models import Approval
 from agents.services import sessions
+from agents.services.devices import device_create
 from agents.streams.verify import verify
 from constellations.models import Constellation, Task
 from constellations.reads.addresses import of_task
@@ -30,7 +31,7 @@ def session(operator):
 
 @pytest.fixture
 def digits(session) -> Constellation:
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     return plant(session, noop("fetch"), noop("train", after=["fetch"]), noop("deploy", after=["train"]))
 
 
@@ -93,7 +94,7 @@ def test_arguments_errors_and_reasons_are_cut_in_the_same_words(program, digits)
 
 
 def test_a_task_whose_id_has_slashes_and_letters_of_any_script_has_an_address(program, session):
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     graph = plant(session, noop("größe/β:1"))
     told(graph, "größe/β:1", result=LONG)
     task = program("get_constellation", constellation_id=graph.pk)["tasks"][0]
@@ -139,7 +140,7 @@ def test_what_a_stranger_may_not_see_has_no_address(roles, program, digits):
 
 
 def test_tasks_are_found_by_state_and_name_and_read_page_by_page(program, session):
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     graph = plant(session, *(noop(f"step-{number:04}") for number in range(1_200)))
     told(graph, "step-0777", state="FAILED", error="no space left")
     found = program("get_constellation", constellation_id=graph.pk, state="FAILED")
@@ -159,7 +160,7 @@ def test_tasks_are_found_by_state_and_name_and_read_page_by_page(program, sessio
 
 def test_more_dependencies_of_one_task_than_an_answer_shows_can_be_read(program, session, monkeypatch):
     monkeypatch.setattr("constellations.reads.overview.DEPENDENCIES", 30)
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     names = [f"t{number}" for number in range(40)]
     graph = plant(session, *map(noop, names), noop("last", after=names), noop("after", after=["last"]))
     seen: list[str] = []
@@ -314,9 +315,9 @@ def test_an_approval_is_a_resource_with_all_of_its_action(program, session):
 def test_devices_come_with_tools_recipes_and_limits_in_pages(program, monkeypatch):
     monkeypatch.setattr("constellations.mcp.reading.DEVICES_SHOWN", 2)
     recipes = {f"check-{number}": {"command": ["df", "-h", "/" + "x" * 50]} for number in range(100)}
-    sessions.device_create("pi", by="system", recipes=recipes, limits={"seconds": 60})
+    device_create("pi", by="system", recipes=recipes, limits={"seconds": 60})
     for name in ("laptop", "tablet"):
-        sessions.device_create(name, by="system")
+        device_create(name, by="system")
     found = program("list_devices")
     assert ([row["name"] for row in found["devices"]], found["next"]) == (["laptop", "pi"], "pi")
     assert [row["name"] for row in program("list_devices", after="pi")["devices"]] == ["tablet"]
@@ -329,7 +330,7 @@ def test_devices_come_with_tools_recipes_and_limits_in_pages(program, monkeypatc
 
 def test_resources_are_listed_page_by_page(program, session, monkeypatch):
     monkeypatch.setattr("constellations.mcp.resources.LISTED", 2)
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     made = [plant(session, noop("a")).pk for _ in range(3)]
     first = program.ask(lambda client: client.list_resources())
     rest = program.ask(lambda client: client.list_resources(cursor=first.next_cursor))

@@ -22,6 +22,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from agents.services import sessions
+from agents.services.devices import device_create
+from agents.services.tokens import token_revoke
 from agents.streams.verify import verify
 from constellations.models import Constellation, Edit
 from tests.agents.conftest import make_token
@@ -119,7 +121,7 @@ def web(django_db_setup, tmp_path_factory) -> Iterator[Web]:
 @pytest.fixture
 def digits(operator) -> Constellation:
     session = sessions.session_create(operator, "mine", by="system")
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     return plant(session, noop("fetch"), noop("train", after=["fetch"]))
 
 
@@ -194,7 +196,7 @@ def test_without_a_good_token_there_is_nothing(web, operator, token):
 def test_a_revoked_token_is_refused_at_once(web, operator):
     row, text = make_token(operator, "read")
     assert web.request("POST", body=LISTED, **headers(text))[0] == 200
-    sessions.token_revoke(row, by="system")
+    token_revoke(row, by="system")
     status, _, body = web.request("POST", body=LISTED, **headers(text))
     assert (status, json.loads(body)["detail"]) == (401, "there is no such token")
 

@@ -18,6 +18,8 @@ from mcp.shared.exceptions import MCPError
 
 from agents.models import Token
 from agents.services import sessions
+from agents.services.devices import device_create
+from agents.services.tokens import token_revoke
 from constellations.models import Constellation
 from tests.agents.conftest import make_token
 from tests.constellations.planting import noop, plant, states
@@ -29,7 +31,7 @@ END_S = 60
 
 @pytest.fixture
 def digits(operator) -> Constellation:
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     return plant(sessions.session_create(operator, "mine", by="system"), noop("fetch"))
 
 
@@ -85,7 +87,7 @@ def test_a_token_that_is_no_good_any_more_stops_at_once(environment, operator, d
 
     def end():
         if how == "revoked":
-            sessions.token_revoke(token, by="system")
+            token_revoke(token, by="system")
         else:
             Token.objects.filter(pk=token.pk).update(expiry=timezone.now() - timedelta(seconds=1))
 

@@ -13,6 +13,8 @@ from mcp.shared.exceptions import MCPError
 
 from agents.models import Approval
 from agents.services import sessions
+from agents.services.devices import device_create
+from agents.services.tokens import token_revoke
 from agents.streams.verify import verify
 from constellations.mcp import editing, reading
 from constellations.mcp.tools import REMOVING, TOOLS
@@ -42,7 +44,7 @@ def session(operator):
 @pytest.fixture
 def digits(session) -> Constellation:
     """fetch > train > deploy, of which nothing has started."""
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     return plant(session, noop("fetch"), noop("train", after=["fetch"]), noop("deploy", after=["train"]))
 
 
@@ -289,7 +291,7 @@ def test_bad_operations_are_told_in_words(program, digits, operation, says):
 
 
 def test_a_fault_of_ours_is_one_line_without_a_traceback(program, digits, monkeypatch):
-    monkeypatch.setattr(reading, "overview", lambda row: 1 / 0)
+    monkeypatch.setattr(reading, "read_overview", lambda row: 1 / 0)
     assert program("get_constellation", constellation_id=digits.pk) == "something broke on our side; it has been logged"
 
 
@@ -333,7 +335,7 @@ def test_constellations_come_newest_first_in_pages(program, session, digits):
 
 
 def test_devices_are_listed_by_name(program):
-    sessions.device_create("gpu_server", by="system", type="gpu", capabilities=["train"], labels=["prod"])
+    device_create("gpu_server", by="system", type="gpu", capabilities=["train"], labels=["prod"])
     found = program("list_devices")
     gpu = {"name": "gpu_server", "state": "ONLINE", "type": "gpu", "capabilities": ["train"], "max_concurrent": 4, "used": 0}
     gpu["labels"] = ["prod"]
@@ -353,7 +355,7 @@ def test_an_undo_may_say_which_version_it_was_made_on(program, digits):
 
 
 def test_devices_are_shown_to_those_who_have_a_role_as_over_rest(user):
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     row = make_token(user, "read")
     assert Program(row)("list_devices") == "this needs one of the roles admin, operator, viewer"
     assert Rest(token=row[1]).get("/api/devices/").status_code == 403
@@ -480,7 +482,7 @@ def test_a_token_that_is_revoked_stops_working_in_the_middle_of_a_connection(ope
 
     async def talk(client):
         first = await client.call_tool("list_constellations", {})
-        await sync_to_async(sessions.token_revoke)(token, by="system")
+        await sync_to_async(token_revoke)(token, by="system")
         with pytest.raises(MCPError, match="there is no such token"):
             await client.call_tool("list_constellations", {})
         return first

@@ -10,7 +10,7 @@ from constellations.models import Edit
 from constellations.plan.plan import parse
 from constellations.runs.planner import prepare
 from constellations.services.edits import edit_apply
-from constellations.services.imports import check, payload_of
+from constellations.services.imports import check_document, payload_of
 from constellations.services.preview import edit_preview
 from tests.constellations.planting import noop, plant
 
@@ -124,7 +124,7 @@ def test_an_import_is_refused_in_the_words_of_its_document(db):
             ],
         ),
     ):  # fmt: skip
-        for imported in (check, payload_of):
+        for imported in (check_document, payload_of):
             with pytest.raises(PlanRejected) as refused:
                 imported(document, dialect)
             assert [(problem["key"], problem["message"]) for problem in refused.value.problems] == found

@@ -10,6 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from agents.services import sessions
+from agents.services.devices import device_create
 from constellations.errors import PlanRejected
 from constellations.models import Edit
 from constellations.plan.dialects import read_edit
@@ -55,7 +56,7 @@ def rest(operator):
 def evaluated(operator):
     """The seeds' constellation when task_003 is COMPLETED."""
     for name in ("laptop", "gpu_server"):
-        sessions.device_create(name, by="system")
+        device_create(name, by="system")
     names = [f"task_00{number}" for number in range(1, 5)]
     tasks = [noop(name, after=names[max(number - 1, 0) : number]) for number, name in enumerate(names)]
     made = plant(sessions.session_create(operator, "mnist", by="system"), *tasks)

@@ -737,6 +737,13 @@ def test_a_tools_arguments_may_not_be_nested_without_end():
     assert key.startswith("tasks[0].arguments.a[0][0]")
 
 
+def test_what_a_task_is_made_of_may_be_nested_no_deeper_than_an_edit_could_say_it():
+    deep = "[" * (MAX_DEPTH - 4) + "]" * (MAX_DEPTH - 4)
+    text = json.dumps({"tasks": [{"task_id": "a", "tool": "x", "arguments": {"a": json.loads(deep)}}]})
+    assert problem(text)[1:] == (f"tasks[0].arguments.a{'[0]' * (MAX_DEPTH - 5)}", "nested more than 20 deep")
+    assert parse(text.replace(deep, deep[1:-1])).tasks
+
+
 @pytest.mark.parametrize("tasks", ["[]", "null"])
 def test_a_plan_has_a_task(tasks):
     assert problem(f"name: x\ntasks: {tasks}\n") == (2, "tasks", "a plan needs at least one task")

@@ -10,7 +10,7 @@ from agents.streams.verify import verify
 from constellations.errors import EditRefused
 from constellations.models import Constellation
 from constellations.plan import operations, plan
-from constellations.reads.exports import export
+from constellations.reads.exports import export_document
 from constellations.services.edits import edit_apply
 from constellations.services.undo import edit_undo
 from tests.agents.conftest import record
@@ -63,7 +63,7 @@ def test_a_rule_that_was_stored_in_the_old_words_fires_and_is_exported_in_the_ne
     assert {task.task_id: (task.state, task.wanted_device) for task in graph.tasks.all()} == {
         "a": ("COMPLETED", ""), "b": ("COMPLETED", "laptop"),
     }  # fmt: skip
-    document = export(graph)
+    document = export_document(graph)
     assert graph.rules == [RULE]
     assert "wanted_device" not in document
     assert plan.parse(document).rules[0]["edit"][0]["parameters"]["device"] == "laptop"

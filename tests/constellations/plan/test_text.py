@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from agents.errors import PayloadRejected
 from agents.models import Event, InboxItem
 from agents.services import sessions
+from agents.services.devices import device_change
 from constellations.errors import PlanRejected
 from constellations.models import Constellation
 from constellations.plan import plan
@@ -310,7 +311,7 @@ REPORT = {
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("verified")
 def test_a_request_with_a_command_and_a_recipe_runs_to_its_end(engine, device, session):
-    sessions.device_change(device.pk, recipes={"report": REPORT}, by="system")
+    device_change(device.pk, recipes={"report": REPORT}, by="system")
     text = "run `echo '{\"n\": 1}'` on laptop, report accuracy=0.97 on laptop if n == 1, `true` on laptop if accuracy > 0.98"
     item, _ = sessions.command_submit(session.pk, "interaction", "", {"request": text}, by="system")
     engine.run()

@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agents.services import sessions
+from agents.services.devices import device_create
 from constellations.mcp import reading
 from constellations.mcp.access import Caller
 from constellations.models import Constellation, Edit
@@ -30,7 +31,7 @@ def rest(operator):
 @pytest.fixture
 def digits(operator) -> Constellation:
     """fetch > train > deploy, of which nothing has started."""
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     names = ["fetch", "train", "deploy"]
     tasks = [noop(name, after=names[max(number - 1, 0) : number]) for number, name in enumerate(names)]
     return plant(sessions.session_create(operator, "mine", by="system"), *tasks)

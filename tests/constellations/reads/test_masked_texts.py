@@ -5,6 +5,7 @@ import pytest
 from agents.masks.masking import MARK
 from agents.models import Approval, Policy
 from agents.services import sessions
+from agents.services.devices import device_create
 from agents.services.policies import policy_create
 from constellations.models import Edit, Task
 from tests.agents.conftest import Rest, add_agents, add_approvals, make_token
@@ -22,7 +23,7 @@ ARGV = ["deploy", "--token", KEY, "it's"]
 @pytest.fixture
 def made(operator):
     session = sessions.session_create(operator, "mine", by="system")
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     task = {"task_id": "a", "command": ARGV, "description": f"with {KEY}", "tips": [KEY]}
     return plant(session, task, noop("b", after=["a"]))
 

@@ -100,7 +100,7 @@ def test_what_an_outside_program_reads_is_of_one_version(operator, graph):
 
 
 def test_the_whole_constellation_beside_an_edits_answer_is_of_one_version(graph):
-    assert moments(lambda: dispatcher.executed(graph.pk, None, False, before=1, full=True), graph.pk) >= 3
+    assert moments(lambda: dispatcher.describe_edit(graph.pk, None, False, before=1, full=True), graph.pk) >= 3
 
 
 def test_an_exported_file_is_of_one_version(graph, capsys):

@@ -3,6 +3,7 @@
 import pytest
 
 from agents.services import sessions
+from agents.services.devices import device_create
 from constellations.models import Attempt
 from constellations.reads import progress as task_progress
 from tests.agents.conftest import NOW, Rest, add_agents, add_approvals, add_rows, record
@@ -24,7 +25,7 @@ def session(operator):
 
 @pytest.fixture
 def device():
-    return sessions.device_create("laptop", by="system")
+    return device_create("laptop", by="system")
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from agents.models import Agent, Transition
-from agents.services import sessions
+from agents.services.devices import device_change
 from constellations.models import Constellation
 from constellations.reads.statistics import figures_of, statistics_of
 from tests.constellations.runs.test_run import command, noop
@@ -22,14 +22,14 @@ def test_a_constellation_agent_is_in_start_while_its_request_is_read(engine, dev
 def test_so_it_is_when_nothing_can_be_created(engine, device):
     engine.submit({"tasks": [noop("a")]})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("constellations.reads.devices.known_devices", dict)
+        patch.setattr("constellations.runs.planner.known_devices", dict)
         engine.run()
     failed = Transition.objects.get(machine="constellation_agent")
     assert (failed.event, failed.spent > 0) == ("creation_failed", True)
 
 
 def test_the_result_says_how_long_tasks_were_ready_and_did_not_run(engine, device):
-    sessions.device_change(device.pk, by="system", max_concurrent=1)
+    device_change(device.pk, by="system", max_concurrent=1)
     found = engine.carry_out({"tasks": [command("a", "sleep", "0.2"), command("b", "sleep", "0.2"), noop("c", after=["b"])]})
     counted = statistics_of(figures_of(found))
     assert found.result["waiting_s"] >= 0.2
@@ -39,7 +39,7 @@ def test_the_result_says_how_long_tasks_were_ready_and_did_not_run(engine, devic
 
 def test_what_ends_with_the_constellation_has_waited_too(engine, device):
     """The deadline is decided in the turn that closes the constellation, before anything of it is recorded."""
-    sessions.device_change(device.pk, by="system", state="OFFLINE")
+    device_change(device.pk, by="system", state="OFFLINE")
     found = engine.carry_out({"tasks": [noop("a", deadline=0.2)]})
     assert Constellation.objects.count() == 1
     assert found.result["waiting_s"] >= 0.2

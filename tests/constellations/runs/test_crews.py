@@ -7,9 +7,10 @@ from agents.engine import runner
 from agents.models import Agent, Approval, Event, Evidence, Loop, PhaseRecord, Transition
 from agents.services import policies, sessions
 from agents.services.approvals import approval_decide
+from agents.services.devices import device_create
 from agents.streams import statements
 from constellations.models import Attempt, Task
-from constellations.reads.why import why
+from constellations.reads.why import explain_task
 from project.environment import progress_of
 from tests.constellations.runs.test_run import in_thread
 
@@ -232,7 +233,7 @@ def test_paused_in_the_middle_of_a_call_it_goes_on_after_it(engine, device):
     engine.run(found("agents_actor", "state = 'paused'"))
     device.refresh_from_db()
     assert device.used == 0
-    assert why(Task.objects.get())["text"].startswith("its session is paused")
+    assert explain_task(Task.objects.get())["text"].startswith("its session is paused")
     sessions.command_submit(session.pk, "resume", "r", {}, by="user:1")
     engine.run()
     assert Task.objects.get().state == "COMPLETED"
@@ -376,7 +377,7 @@ def test_for_what_is_missing_a_person_is_asked(engine, device):
 
 
 def test_the_loss_of_a_device_agents_platform_is_an_error_and_no_failure(engine, transactional_db):
-    sessions.device_create("screen", platform="browser", by="system")
+    device_create("screen", platform="browser", by="system")
     engine.carry_out({"tasks": [{**steps(sh("echo")), "device": "screen"}]})
     agent = Agent.objects.get(machine="device_agent")
     assert (agent.state, agent.reason) == ("ERROR", "there are no agents for the platform browser")
@@ -387,7 +388,7 @@ def test_a_bug_in_an_agent_ends_that_agent_in_error_and_nothing_else(engine, dev
     from agents.crews import strategies
 
     def broken(member, turn, now):
-        if member.crew.scene.title == "bad":
+        if member.assignment.title == "bad":
             raise RuntimeError("a bug")
         return True
 
@@ -427,7 +428,7 @@ def test_an_agent_pauses_while_its_device_is_short_of_memory(engine, device, mon
 
     def until() -> bool:
         if not seen and found("agents_loop", "state = 'ResourcePaused'")():
-            in_thread(lambda: seen.append(why(Task.objects.get())))
+            in_thread(lambda: seen.append(explain_task(Task.objects.get())))
         return found("agents_inboxitem", "outcome <> ''")()
 
     engine.run(until)

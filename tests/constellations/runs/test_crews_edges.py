@@ -10,9 +10,10 @@ from django.db import connections
 from agents.crews.script import DELEGATIONS
 from agents.engine.sessions import Sessions
 from agents.models import Agent, Approval, Event, Evidence, Loop, Output, PhaseRecord, Transition
-from agents.reads.agents import below
+from agents.reads.agents import agents_below
 from agents.services import policies, sessions
 from agents.services.approvals import approval_decide
+from agents.services.devices import device_change
 from agents.streams import statements
 from agents.streams.door import door
 from constellations.errors import PlanRejected
@@ -173,7 +174,7 @@ def test_a_plain_call_under_way_stays_one_when_a_policy_comes_and_its_runner_goe
 
 
 def test_who_waits_for_a_slot_does_not_keep_the_engine_busy(engine, device):
-    sessions.device_change(device.pk, max_concurrent=1, by="user:1")
+    device_change(device.pk, max_concurrent=1, by="user:1")
     engine.submit({"tasks": [steps({"wait": 0.2}, sh("echo on")), plain("sleep 2", task_id="long")]})
     rounds = run_with(found("constellations_attempt", "NOT holds_slot"), nothing)
     assert set(Task.objects.values_list("state", flat=True)) == {"COMPLETED"}
@@ -193,10 +194,10 @@ def test_a_phase_that_takes_long_while_its_agent_waits_is_told_of_and_keeps_nobo
 def test_an_agent_that_was_short_of_memory_goes_on_after_everybody_has_let_go_of_it(engine, device, monkeypatch):
     monkeypatch.setattr("agents.engine.environment.READ_S", 0.1)
     monkeypatch.setattr("constellations.runs.run.READ_S", 1.5)
-    sessions.device_change(device.pk, limits={"pause_memory_percent": 0.001, "pause_hold_s": 0}, by="user:1")
+    device_change(device.pk, limits={"pause_memory_percent": 0.001, "pause_hold_s": 0}, by="user:1")
     engine.submit({"tasks": [steps(sh("echo 1"), sh("echo 2"))]})
     paused = found("agents_loop", "state = 'ResourcePaused'")
-    run_with(lambda: paused() and GIVEN_BACK(), lambda: sessions.device_change(device.pk, limits={}, by="user:1"))
+    run_with(lambda: paused() and GIVEN_BACK(), lambda: device_change(device.pk, limits={}, by="user:1"))
     assert Task.objects.get().state == "COMPLETED"
     assert list(Transition.objects.filter(event__startswith="resources").order_by("id").values_list("event", flat=True)) == [
         "resources_low", "resources_ok",
@@ -284,7 +285,7 @@ def test_a_look_that_ends_while_its_runner_ends_is_recorded(engine, device):
 
 
 def test_many_agents_that_talk_much_leave_turns_to_others(engine, device, monkeypatch):
-    sessions.device_change(device.pk, max_concurrent=20, by="user:1")
+    device_change(device.pk, max_concurrent=20, by="user:1")
     sizes = []
     written = Sessions._written
     monkeypatch.setattr(Sessions, "_written", lambda self, batch: sizes.append(len(batch.drafts)) or written(self, batch))
@@ -400,7 +401,7 @@ def test_the_next_attempt_asks_at_the_gate_again(engine, device):
 
 
 def test_what_was_approved_while_the_device_was_full_goes_on_when_it_is_not(engine, device):
-    sessions.device_change(device.pk, max_concurrent=1, by="user:1")
+    device_change(device.pk, max_concurrent=1, by="user:1")
     engine.submit({"tasks": [plain("echo on", confirm=True)]})
     engine.run(WAITING)
     engine.submit({"tasks": [plain("sleep 2", task_id="long")]})
@@ -412,8 +413,8 @@ def test_what_was_approved_while_the_device_was_full_goes_on_when_it_is_not(engi
 
 def test_who_waits_on_a_device_that_goes_away_goes_on_when_it_is_back(engine, device):
     engine.submit({"tasks": [steps({"wait": 1}, sh("echo on"))]})
-    gone = lambda: sessions.device_change(device.pk, state="OFFLINE", by="user:1")  # noqa: E731
-    back = lambda: sessions.device_change(device.pk, state="ONLINE", by="user:1")  # noqa: E731
+    gone = lambda: device_change(device.pk, state="OFFLINE", by="user:1")  # noqa: E731
+    back = lambda: device_change(device.pk, state="ONLINE", by="user:1")  # noqa: E731
     wants = found("agents_lease", "runner_id IS NULL AND wake_at IS NULL")
     run_with(found("constellations_attempt", "NOT holds_slot"), gone, wants)
     assert run_with(GIVEN_BACK, back) < FEW
@@ -443,7 +444,7 @@ def test_agents_delegate_as_deep_as_plans_allow(engine, device):
     assert engine.carry_out({"tasks": [steps(step)]}).tasks.get().result == {"n": 7}
     agents = list(Agent.objects.filter(machine="device_agent").order_by("id"))
     assert [agent.state for agent in agents] == ["FINISH"] * (1 + DELEGATIONS)
-    assert below(agents[0].pk) == [agent.pk for agent in agents[1:]]
+    assert agents_below(agents[0].pk) == [agent.pk for agent in agents[1:]]
     with pytest.raises(PlanRejected, match=f"agents would delegate {DELEGATIONS + 1} deep; {DELEGATIONS} are allowed"):
         engine.submit({"tasks": [steps({"delegate": {"name": "one more", "steps": [step]}})]})
 

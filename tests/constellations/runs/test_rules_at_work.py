@@ -6,13 +6,14 @@ import pytest
 
 from agents.models import Agent, Event, Transition
 from agents.services import sessions
+from agents.services.devices import device_create
 from constellations import limits
 from constellations.errors import PlanRejected
 from constellations.models import Attempt, Constellation, Edit, Task
 from constellations.plan.plan import parse
-from constellations.reads.exports import export
+from constellations.reads.exports import export_document
 from constellations.services import lifecycle
-from constellations.services.edits import edit_apply, find
+from constellations.services.edits import edit_apply, find_edit
 from constellations.services.undo import edit_undo
 from tests.agents.conftest import Rest
 from tests.constellations.admin.admin_client import Staff
@@ -219,7 +220,7 @@ def test_a_rule_reads_the_error_of_the_task_that_failed(engine, device, task, ki
 
 
 def test_a_failed_task_is_copied_to_any_device_but_the_one_it_failed_on(engine, device):
-    sessions.device_create("other", by="system")
+    device_create("other", by="system")
     again = {"task_id": "{task}_again", "copy": "{task}", "not_device": ["{device}"]}
     plan = {
         "tasks": [noop("first"), command("a", "sh", "-c", "test -e here", after=["first"], timeout=9)],
@@ -234,7 +235,7 @@ def test_a_failed_task_is_copied_to_any_device_but_the_one_it_failed_on(engine, 
 
 
 def test_where_a_task_must_not_run_is_shown_edited_exported_and_taken_back(operator, device):
-    sessions.device_create("other", by="system")
+    device_create("other", by="system")
     found = plant(sessions.session_create(operator, by="system"), {"task_id": "a", "tool": "noop", "not_device": "laptop"})
     task = found.tasks.get()
     assert Rest(operator).get(f"/api/tasks/{task.pk}/").json()["not_device"] == ["laptop"]
@@ -242,8 +243,8 @@ def test_where_a_task_must_not_run_is_shown_edited_exported_and_taken_back(opera
     page = staff.page(task)
     assert 'value="laptop"' in page.content.decode()
     for dialect in ("orrery", "seed", "galaxy"):
-        assert json.loads(export(found, dialect))
-        assert 'not_device":["laptop"]' in export(found, dialect).replace(" ", "").replace("\n", "")
+        assert json.loads(export_document(found, dialect))
+        assert 'not_device":["laptop"]' in export_document(found, dialect).replace(" ", "").replace("\n", "")
     edit_apply(found.pk, [{"update_task": {"task_id": "a", "not_device": ["other"]}}], author=BY, edit_id="e1")
     edit_undo(found.pk, "e1", BY)
     task.refresh_from_db()
@@ -253,7 +254,7 @@ def test_where_a_task_must_not_run_is_shown_edited_exported_and_taken_back(opera
 def test_an_edit_of_before_tasks_had_the_field_is_taken_back(operator, device):
     found = plant(sessions.session_create(operator, by="system"), noop("a"))
     edit_apply(found.pk, [{"add_task": noop("b")}], author=BY, edit_id="old")
-    old = find(found.pk, "old")
+    old = find_edit(found.pk, "old")
     assert old is not None
     after = {"tasks": {"b": {key: value for key, value in old.after["tasks"]["b"].items() if key != "not_device"}}}
     Edit.objects.filter(pk=old.pk).update(after={**old.after, **after})

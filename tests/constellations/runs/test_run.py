@@ -4,6 +4,7 @@ import pytest
 
 from agents.models import Actor, Agent, Event, InboxItem, SlotRequest, Transition
 from agents.services import sessions as services
+from agents.services.devices import device_change
 from agents.services.policies import policy_create
 from constellations.errors import PlanRejected
 from constellations.models import Attempt, Constellation, Edit, Task
@@ -188,14 +189,14 @@ def test_sessions_share_a_full_device_and_leave_no_queue_behind(engine, device):
 
 
 def test_a_device_that_comes_up_during_the_run_gets_the_task_that_waits_for_it(engine, device):
-    services.device_change(device.pk, state="DRAINING", by="user:1")
+    device_change(device.pk, state="DRAINING", by="user:1")
     engine.submit({"tasks": [noop("a")]})
     seen = []
 
     def bring_up_when_it_waits() -> bool:
         if not seen and query("SELECT count(*) FROM constellations_task WHERE state = 'PENDING'"):
             seen.append(1)
-            in_thread(services.device_change, device.pk, state="ONLINE", by="user:1")
+            in_thread(device_change, device.pk, state="ONLINE", by="user:1")
         return bool(seen) and inbox_rests()
 
     engine.run(until=bring_up_when_it_waits)
@@ -209,7 +210,7 @@ def test_a_device_that_drains_tells_the_sessions_with_work_on_it_and_lets_the_wo
     def drain_when_running() -> bool:
         if not seen and something_runs():
             seen.append(1)
-            in_thread(services.device_change, device.pk, state="DRAINING", by="user:1")
+            in_thread(device_change, device.pk, state="DRAINING", by="user:1")
         return bool(seen) and inbox_rests()
 
     engine.run(until=drain_when_running)

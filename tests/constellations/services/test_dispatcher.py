@@ -8,6 +8,7 @@ import pytest
 from django.conf import settings
 
 from agents.services import sessions
+from agents.services.devices import device_create
 from agents.streams.door import door
 from agents.streams.verify import verify
 from constellations.errors import EditRefused, NoSuchConstellation
@@ -26,7 +27,7 @@ GATE = {"tool": "add_dependency", "parameters": {"from": "lint", "to": "train"}}
 
 @pytest.fixture
 def digits(operator) -> Constellation:
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     session = sessions.session_create(operator, "mine", by="system")
     return plant(session, noop("fetch"), noop("train", after=["fetch"]))
 

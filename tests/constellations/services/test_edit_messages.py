@@ -18,10 +18,12 @@ import pytest
 
 from agents.errors import AgentsError
 from agents.services import sessions
+from agents.services.devices import device_create
 from constellations import conditions
 from constellations.editor.inverse import inverse
 from constellations.errors import EditGiven
 from constellations.live import live
+from constellations.plan.fitting import why_none_fits
 from constellations.plan.operations import MAX_TASKS
 from constellations.plan.plan import parse
 from constellations.runs import rules
@@ -49,11 +51,12 @@ from tests.constellations.services import test_edits
 
 ROOT = Path(__file__).resolve().parents[3] / "constellations"
 PURE = (
-    "editing", "drafts", "steps", "operations", "forms", "call_forms", "step_forms", "step_keys", "guard_forms", "documents",
-    "values", "conditions", "graph", "commuting", "inverses", "plans", "rules", "replacing",
+    "editor/editor", "editor/draft", "editor/apply", "editor/commuting", "editor/inverse", "editor/replacing",
+    "plan/operations", "plan/tasks", "plan/calls", "plan/steps", "plan/step_keys", "plan/guards", "plan/documents",
+    "plan/values", "plan/plan", "plan/fitting", "runs/rules", "conditions", "graph",
 )  # fmt: skip
 """Modules of the editor that need no database."""
-STORED = ("edits", "undoing", "previews", "edit_api", "errors")
+STORED = ("services/edits", "services/undo", "services/preview", "api/edit_views", "errors")
 
 TABLES = (
     test_editor.test_a_refusal_names_the_operation_the_field_and_the_reason,
@@ -135,7 +138,7 @@ def taken_back(*others: tuple[str, dict]) -> str:
 
 def condition(text: str, result: Any = None, **results: Any) -> str:
     with pytest.raises(AgentsError) as error:
-        conditions.evaluate(text, result, results)
+        conditions.evaluate_condition(text, result, results)
     return str(error.value)
 
 
@@ -162,6 +165,7 @@ MANY = tuple(task_row(f"t{number:02}") for number in range(13))
 CASES: list[tuple[Callable[[], Any], Any]] = [
     (lambda: str(refusal(digits(), add("x", device="gpu"), devices={})),
      "operation 1 (add_task), device: there is no device gpu; there are no devices"),
+    (lambda: why_none_fits({"device_type": "", "capabilities": [], "not_device": []}), "no device is there"),
     (lambda: refused(add("x"), tasks=(task_row("a"),), state="CANCELLED"),
      "the constellation was cancelled; nothing in it changes any more"),
     (lambda: refused(("update_task", {"task_id": "a", "arguments": {"x": 1}}), tasks=(task_row("a", tool=""),)),
@@ -317,7 +321,7 @@ def test_it_is_said_word_for_word(say, message):
 @pytest.fixture
 def constellation(operator):
     """fetch > train > evaluate > deploy, of which nothing has started."""
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     names = ["fetch", "train", "evaluate", "deploy"]
     tasks = [noop(name, after=names[max(number - 1, 0) : number]) for number, name in enumerate(names)]
     return plant(sessions.session_create(operator, "mine", by="system"), *tasks)

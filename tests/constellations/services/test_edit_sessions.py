@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agents.models import Agent, Transition
-from agents.services import sessions as services
+from agents.services.devices import device_create
 from agents.streams.verify import verify, verify_stream
 from constellations.editor.inverse import inverse
 from constellations.errors import EditRefused, UndoRefused
@@ -103,7 +103,7 @@ SESSION = st.one_of(
 
 @pytest.fixture
 def laptop(db):
-    return services.device_create("laptop", by="system")
+    return device_create("laptop", by="system")
 
 
 def states(constellation: Constellation) -> dict[str, str]:

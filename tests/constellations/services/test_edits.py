@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings
 
 from agents.models import Event, Lease
 from agents.services import sessions
+from agents.services.devices import device_create
 from agents.services.policies import policy_create
 from agents.streams.fold import head
 from agents.streams.verify import verify, verify_stream
@@ -29,7 +30,7 @@ def session(operator):
 
 @pytest.fixture
 def laptop():
-    return sessions.device_create("laptop", by="system")
+    return device_create("laptop", by="system")
 
 
 @pytest.fixture
@@ -189,7 +190,7 @@ def test_what_an_edit_says_of_itself_is_checked(digits, more, message):
 def test_devices_are_those_of_this_moment(digits):
     error = refusal(digits, add("extra", device="pi"))
     assert str(error) == "operation 1 (add_task), device: there is no device pi; there are laptop"
-    sessions.device_create("pi", by="system")
+    device_create("pi", by="system")
     assert apply(digits, add("extra", device="pi"))[1]
 
 

@@ -14,6 +14,7 @@ import pytest
 import constellations
 from agents.clock import now_iso
 from agents.services import sessions
+from agents.services.devices import device_create
 from agents.streams.tables import TABLES, Fields
 from agents.streams.turn import Turn
 from constellations.editor import draft as drafts
@@ -23,7 +24,7 @@ from constellations.errors import EditRefused, LimitReached, UndoRefused
 from constellations.live import live
 from constellations.live.live import LiveGraph
 from constellations.models import Constellation
-from constellations.services.edits import Wanted, edit_apply, edit_row
+from constellations.services.edits import EditRequest, edit_apply, edit_row
 from constellations.services.undo import edit_undo
 from tests.constellations.planting import graph_of, noop, plant
 
@@ -88,12 +89,12 @@ class Editors:
         return Turn(now_iso(), AUTHOR, self.numbers.__next__)
 
     def edit(self, operations: list[dict], limited: bool = True) -> Fields:
-        turn, wanted = self.turn(), Wanted(lambda graph: operations, AUTHOR, "", "")
+        turn, wanted = self.turn(), EditRequest(lambda graph: operations, AUTHOR, "", "")
         changes = editor.apply(self.editor.snapshot(), operations, {}, limited=limited)
         row = edit_row(self.editor, wanted, operations, changes, {"id": turn.take(), "at": turn.at})
         self.editor.apply(turn, changes, row)
         for draft in turn.drafts:
-            self.runner.absorb(deepcopy(draft.data))
+            self.runner.apply_foreign(deepcopy(draft.data))
         self.runner.settle_dirty(self.turn())
         return row
 
@@ -173,7 +174,7 @@ def test_a_list_that_names_a_task_twice_is_refused_however_long_it_is():
 
 @pytest.fixture
 def found(operator) -> Constellation:
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     return plant(sessions.session_create(operator, "mine", by="system"), noop("begin"), noop("end", after=["begin"]))
 
 

@@ -10,7 +10,7 @@ from constellations import limits
 from constellations.errors import ConstellationEnded, EditRefused, NotForked, NotReopened, NotRetried
 from constellations.models import Attempt, Constellation, Edit, Task
 from constellations.reads.statistics import figures_of, statistics_of
-from constellations.reads.why import why
+from constellations.reads.why import explain_task
 from constellations.services import lifecycle
 from constellations.services.edits import edit_apply
 from tests.constellations.runs.test_run import command, in_thread, inbox_rests, noop, query, something_runs, states
@@ -58,7 +58,7 @@ def test_while_it_is_paused_nothing_starts_and_what_runs_ends(engine, device):
     assert states(found) == {"a": "COMPLETED", "b": "PENDING"}
     engine.run(lambda: True)
     assert states(found) == {"a": "COMPLETED", "b": "PENDING"}
-    assert why(found.tasks.get(task_id="b"))["text"].startswith("its constellation is paused: look first")
+    assert explain_task(found.tasks.get(task_id="b"))["text"].startswith("its constellation is paused: look first")
     assert Actor.objects.get().state == "running"
     assert lifecycle.constellation_pause(found.pk, by=BY)[1] is False
     _, changed = lifecycle.constellation_resume(found.pk, by=BY)

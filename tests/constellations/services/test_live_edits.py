@@ -13,6 +13,7 @@ from agents import ids
 from agents.errors import AgentsError
 from agents.models import Event
 from agents.services import sessions
+from agents.services.devices import device_change, device_create
 from agents.streams import garbage
 from agents.streams.fold import consistent_read, events_since, fold, head
 from constellations.live import kept as graph_reads
@@ -68,8 +69,8 @@ def test_a_task_that_runs_stays_as_it_is(engine, device):
 
 def test_work_for_a_device_changes_hands(engine, device):
     """A task that waits for a device that is not there gets another one."""
-    other = sessions.device_create("pi", by="system")
-    sessions.device_change(other.pk, state="OFFLINE", by="system")
+    other = device_create("pi", by="system")
+    device_change(other.pk, state="OFFLINE", by="system")
     tasks = [command("a", "sleep", "0.3"), {**noop("b"), "device": "pi"}]
     operations = [{"update_task": {"task_id": "b", "device": "laptop"}}]
     found = edited_while_it_runs(engine, {"tasks": tasks}, lambda made: edit_apply(made, operations, author="user:1"))
@@ -252,7 +253,7 @@ def test_editors_and_starts_at_once_have_one_winner_each(engine, device, tmp_pat
 def shape(live: LiveGraph) -> dict:
     """All that an edit goes by."""
     nodes = {key: (node.row, node.unmet) for key, node in live.nodes.items()}
-    edges = {key: (edge.row, edge.verdict, edge.why) for key, edge in live.edges.items()}
+    edges = {key: (edge.row, edge.holds, edge.why) for key, edge in live.edges.items()}
     return {
         "constellation": live.constellation, "nodes": nodes, "edges": edges, "open": live.open, "results": live.results,
         "links": sorted(live.graph.edges()), "in": {key: len(node.incoming) for key, node in live.nodes.items()},
@@ -282,7 +283,7 @@ def test_a_graph_that_takes_up_what_happened_is_the_one_there_is(engine, device)
     assert {node[0]["state"] for node in whole["nodes"].values()} == {"COMPLETED", "FAILED", "CANCELLED"}
     for cut in range(begun, len(events)):
         live = graph_from(fold(events[:cut]))
-        live.take_up(event["data"] for event in events[cut:])
+        live.catch_up(event["data"] for event in events[cut:])
         assert shape(live) == whole
 
 

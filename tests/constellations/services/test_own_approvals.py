@@ -10,7 +10,9 @@ from agents.access import ancestry
 from agents.access.ancestry import OwnApproval
 from agents.models import Approval, Session
 from agents.services.approvals import approval_decide
-from agents.services.sessions import device_create, session_create, token_create, token_revoke
+from agents.services.devices import device_create
+from agents.services.sessions import session_create
+from agents.services.tokens import token_create, token_revoke
 from constellations.models import Constellation, Task
 from constellations.services.edits import edit_apply
 from constellations.services.lifecycle import constellation_fork, constellation_reopen, constellation_retry

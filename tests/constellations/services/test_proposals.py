@@ -16,6 +16,7 @@ from agents.gates.policies import action_digest
 from agents.models import Approval, Event
 from agents.services import sessions
 from agents.services.approvals import ApprovalDecided, ApprovalExpired, OwnProposal, approval_decide
+from agents.services.devices import device_create
 from agents.streams.door import door
 from agents.streams.fold import events_since, head
 from agents.streams.tables import TABLES
@@ -45,7 +46,7 @@ def slower() -> dict:
 
 @pytest.fixture
 def digits(operator) -> Constellation:
-    sessions.device_create("laptop", by="system")
+    device_create("laptop", by="system")
     session = sessions.session_create(operator, "mine", by="system")
     return plant(session, noop("fetch"), noop("train", after=["fetch"]), noop("deploy", after=["train"]))
 
@@ -402,7 +403,7 @@ class Drive:
 
 @pytest.fixture
 def work(digits):
-    return SimpleNamespace(drive=Drive(digits.session_id), constellation={"id": digits.pk})
+    return SimpleNamespace(stream=digits.session_id, constellation={"id": digits.pk})
 
 
 def test_what_waits_is_withdrawn_when_the_work_ends(digits, work):
@@ -413,7 +414,7 @@ def test_what_waits_is_withdrawn_when_the_work_ends(digits, work):
     fresh, rejected = propose(digits, slower()).approval, propose(digits, lint()).approval
     approval_decide(rejected.pk, "reject", by=PERSON)
     for event in events_since(digits.session_id, seq):
-        memory.absorb(event["data"])
+        memory.apply_foreign(event["data"])
     with door(digits.session_id, "agent:1") as opened:
         memory.withdraw(opened.turn)
     assert dict(Approval.objects.values_list("pk", "state")) == {

@@ -16,6 +16,7 @@ from django.contrib.auth.models import User
 
 from agents.models import Event, Token
 from agents.services import sessions
+from agents.services.devices import device_create
 from constellations.models import Constellation, Edit
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
 from tests.agents.conftest import Rest, make_token
@@ -99,7 +100,7 @@ class Scene:
 @pytest.fixture
 def scene(operator, engine) -> Scene:
     for name in DEVICES:
-        sessions.device_create(name, by="system")
+        device_create(name, by="system")
     return Scene(operator, engine)
 
 

@@ -8,7 +8,7 @@ from agents.services import sessions
 from constellations.errors import NoSuchTask, TaskNotCancelled
 from constellations.live.live import REASON_LENGTH
 from constellations.models import Attempt, Constellation, Task
-from constellations.reads.why import why
+from constellations.reads.why import explain_task
 from constellations.services import lifecycle, task_commands
 from constellations.services.edits import edit_apply
 from tests.agents.conftest import Rest
@@ -83,7 +83,7 @@ def test_a_running_task_is_cancelled_alone_and_what_depends_on_it_follows(engine
     assert found.interaction.result["summary"] == summary
     device.refresh_from_db()
     assert device.used == 0
-    assert why(Task.objects.get(task_id="train"))["text"] == "cancelled by operator: wrong data"
+    assert explain_task(Task.objects.get(task_id="train"))["text"] == "cancelled by operator: wrong data"
 
 
 def test_its_processes_are_ended(engine, device, by, state_dir):

@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 
 from agents.models import Actor, InboxItem, Session
-from agents.services.sessions import command_submit, device_create, session_create, token_create
+from agents.services.devices import device_create
+from agents.services.sessions import command_submit, session_create
+from agents.services.tokens import token_create
 from constellations.models import Constellation
 from constellations.services.lifecycle import constellation_cancel
 from tests.agents.conftest import Rest

@@ -187,7 +187,7 @@ class TestFirstStart:
 
     def test_one_that_has_devices_and_people_is_left_as_it_is(self, operator):
         from agents.models import Device
-        from agents.services.sessions import device_create
+        from agents.services.devices import device_create
 
         device_create("mine", by="system")
         operator.last_login = timezone.now()

@@ -1,0 +1,80 @@
+"""What all agents of one attempt are given: the assignment, and the blackboard that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from agents.crews.script import Holds
+from agents.errors import AgentsError
+from agents.gates.policies import Rule
+from agents.progress.settings import Settings
+from agents.streams.tables import Fields
+from agents.streams.turn import Turn
+
+BLACKBOARD_BYTES = 64_000
+
+
+class BlackboardFull(AgentsError):
+    """The blackboard takes no more."""
+
+    code = "blackboard_full"
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What a crew is to do, and where.
+
+    `attempt` and `device` are the live rows. `script` are the phases of the task's steps; `plain`: they are one call, which is
+    the task itself. `rules` gives the installation's policies, `own` are the task's. `is_gated` says that a person is asked
+    before the task begins.
+    """
+
+    stream: int
+    interaction: int
+    attempt: Fields
+    device: Mapping[str, Any]
+    task: int
+    title: str
+    scope: str
+    inherits: str
+    script: Sequence[Mapping[str, Any]]
+    plain: bool
+    is_gated: bool
+    timeout: float | None
+    on_lost: str
+    settings: Settings
+    accepted: Sequence[str]
+    own: Sequence[Rule]
+    rules: Callable[[], Sequence[Rule]]
+    holds: Holds
+
+
+class Blackboard:
+    """Named values that all agents of an attempt see. They are kept in the row of the host, `agent`."""
+
+    __slots__ = ("_agent",)
+
+    def __init__(self, agent: Fields):
+        self._agent = agent
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        return self._agent["blackboard"]
+
+    def check_room(self, key: str, value: Any) -> None:
+        """Raises BlackboardFull where `value` does not fit."""
+        if len(orjson.dumps({**self.values, key: value})) > BLACKBOARD_BYTES:
+            raise BlackboardFull(f"{key} does not fit on the blackboard, which holds {BLACKBOARD_BYTES:,} bytes")
+
+    def save(self, turn: Turn, key: str, value: Any) -> None:
+        """Put a value under its name; one without a name is not kept. Raises BlackboardFull where it does not fit."""
+        if not key:
+            return
+        self.check_room(key, value)
+        number, board = self._agent["id"], {**self.values, key: value}
+        turn.record("blackboard_changed", agent_id=number, set={"agent": {str(number): {"blackboard": board}}})
+        self._agent["blackboard"] = board

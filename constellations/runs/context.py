@@ -1,0 +1,66 @@
+"""What all parts of an interaction at work look at: its rows, its graph, the attempts under way.
+
+run.py builds it first and hands it to the parts. They change what is theirs in it, and answer what concerns another part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from agents.gates.policies import Rule
+from agents.streams.tables import Fields
+from constellations.live.live import LiveGraph
+from constellations.live.rows import Node
+
+
+@dataclass(slots=True)
+class Start:
+    """An attempt: the task, its device agent's row, the attempt's row; the agent's tool loop, if a crew works on it."""
+
+    node: Node
+    agent: Fields
+    attempt: Fields
+    loop: Fields | None = None
+
+
+@dataclass(slots=True)
+class Context:
+    """`interaction`, `agent` and `constellation` are rows; the last two are empty until the work has begun.
+
+    `token` is the fence of the session's lease. `devices` and `policies` are the runner's, and change under the work.
+    `interrupt` ends the call of a key once the turn is durable; the graph calls `on_ready` for each task that may start.
+    `attempts` are those under way, by their ids.
+    """
+
+    stream: int
+    token: int
+    interaction: Fields
+    devices: Mapping[int, Fields]
+    policies: Sequence[Rule]
+    interrupt: Callable[[int], None]
+    on_ready: Callable[[Node], None]
+    agent: Fields = field(default_factory=dict)
+    constellation: Fields = field(default_factory=dict)
+    live: LiveGraph | None = None
+    attempts: dict[int, Start] = field(default_factory=dict)
+
+    @property
+    def graph(self) -> LiveGraph:
+        """The graph, for whoever is asked only while there is one."""
+        assert self.live is not None
+        return self.live
+
+    @property
+    def scope(self) -> str:
+        """Whose files its calls share."""
+        return str(self.constellation["id"])
+
+    @property
+    def inherits(self) -> str:
+        """Where those files begin, in a fork."""
+        return str(self.constellation["forked_from_id"] or "")
+
+    def attempt_of(self, node: Node) -> Start | None:
+        """The attempt of a task that is under way."""
+        return next((start for start in self.attempts.values() if start.node is node), None)
