@@ -61,7 +61,11 @@ def check_all(outsider: Outsider) -> None:
     assert list(verify()) == []
     for session in outsider.sessions:
         check_story(session)
-        found = Constellation.objects.get(session=session)
+        found = Constellation.objects.filter(session=session).first()
+        if found is None:  # on a busy machine a cancel comes before the work has begun
+            assert "cancel" in outsider.commands
+            assert outsider.edits[session] == 0
+            continue
         by_hand = Edit.objects.filter(constellation=found).exclude(author="planner")
         assert by_hand.count() == outsider.edits[session]
         there = set(Task.objects.filter(constellation=found).values_list("task_id", flat=True))
