@@ -392,11 +392,10 @@ def _value_of_subscript(node: ast.Subscript, scope: _Scope) -> Any:
 
 def _value_of_and_or(node: ast.BoolOp, scope: _Scope) -> Any:
     """The first value that decides, else the last one; what stands behind it is not looked at, and may be missing."""
-    decides = isinstance(node.op, ast.Or)
-    value: Any = None
+    is_or = type(node.op) is ast.Or
     for part in node.values:
-        value = _value(part, scope)
-        if bool(value) is decides:
+        value = VALUES[type(part)](part, scope)
+        if value if is_or else not value:
             break
     return value
 
@@ -405,7 +404,7 @@ def _value_of_comparison(node: ast.Compare, scope: _Scope) -> Any:
     """Of a chain as `0 < a < 1` each value is looked at once, and none behind the first comparison that does not hold."""
     left, holds = _value(node.left, scope), True
     for op, part in zip(node.ops, node.comparators, strict=True):
-        right = _value(part, scope)
+        right = VALUES[type(part)](part, scope)
         holds = OPERATORS[type(op)](left, right)
         if not holds:
             break
