@@ -1,11 +1,7 @@
-"""The engine: runners that own sessions by leases, drive their machines in one loop and record in groups.
+"""Runners own sessions by leases, drive their machines in one loop, and record in groups.
 
-registry   what drives an interaction (constellations registers itself)
-tools      what a body of work can be: plain functions and coroutines
-outcomes   the file that survives a killed runner
-leases     who owns which session; who is dead
-journal    group commit
-drive      one session in a runner's memory
-sessions   all sessions of a runner: turns, commits, bodies, readings
-runner     the loop, its leases, its end
+May import: gates, tools, streams, devices, models, masks, machines, faults, clock, ids, errors.
+Begin at: agents.engine.runner (the loop), agents.engine.drive (one session in memory), agents.engine.work (what drives an
+    interaction).
+Called by: agents.jobs, which the queue runs; constellations.runs registers the work.
 """
