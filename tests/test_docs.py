@@ -436,3 +436,9 @@ def sentences_of(path: Path) -> list[str]:
 )
 def test_a_sentence_on_a_page_has_fewer_than_thirty_words(path):
     assert [sentence for sentence in sentences_of(path) if len(sentence.split()) >= 30] == []
+
+
+def test_a_word_of_the_glossary_has_one_row():
+    words = re.findall(r"(?m)^\| (?:\*\*([^*]+)\*\*|`(\w+)`) ", (ROOT / "docs" / "glossary.md").read_text())
+    assert len(words) > 80
+    assert len(set(words)) == len(words)

@@ -3,5 +3,5 @@
 May import: streams, models, machines, per_loop, ids, errors.
 Begin at: agents.access.permissions (roles and scopes), agents.access.authentication (tokens and logins),
     agents.access.ancestry (what a token starts).
-Called by: every door: api, mcp, admin, websockets and the services behind them.
+Called by: every entrance: api, mcp, admin, websockets and the services behind them.
 """

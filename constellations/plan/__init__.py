@@ -3,5 +3,5 @@
 May import: agents, conditions, graph, machines, errors.
 Begin at: constellations.plan.plan (a whole plan), constellations.plan.tasks (a task's keys), constellations.plan.operations
     (an edit's operations).
-Called by: editor, services, runs, and every door that takes a plan or an edit.
+Called by: editor, services, runs, and every entrance that takes a plan or an edit.
 """
