@@ -442,3 +442,32 @@ def test_a_word_of_the_glossary_has_one_row():
     words = re.findall(r"(?m)^\| (?:\*\*([^*]+)\*\*|`(\w+)`) ", (ROOT / "docs" / "glossary.md").read_text())
     assert len(words) > 80
     assert len(set(words)) == len(words)
+
+
+def anchor(heading: str) -> str:
+    """What a heading is linked by."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_the_index_of_decisions_has_each_once_but_the_latest():
+    page = (ROOT / "docs" / "decisions.md").read_text()
+    index, *sections = page.split("\n## ")
+    headings = {anchor(section.split("\n")[0]): section.split("\n")[0] for section in sections}
+    listed = re.findall(r"\[([^\]]+)\]\(#([^)]+)\)", index)
+    assert [(title, link) for title, link in listed if headings.get(link) != title] == []
+    links = [link for _, link in listed]
+    assert len(links) == len(set(links)) > 150
+    latest = max(list(headings).index(link) for link in links)
+    assert set(list(headings)[: latest + 1]) - set(links) == set()
+
+
+def test_an_outdated_decision_says_since_when_and_is_marked_in_the_index():
+    index, *sections = (ROOT / "docs" / "decisions.md").read_text().split("\n## ")
+    titles = {section.split("\n")[0] for section in sections}
+    marked = set(re.findall(r"\[([^\]]+)\]\(#[^)]+\) \(outdated\)", index))
+    found = {section.split("\n")[0]: re.findall(r"(?m)^Outdated since (.*)$", section) for section in sections}
+    assert {title for title, since in found.items() if since} == marked
+    for since in (line for lines in found.values() for line in lines):
+        named = re.match(r'(?:"([^"]+)"|\d\.\d): \w', since)
+        assert named, since
+        assert named[1] is None or named[1] in titles
