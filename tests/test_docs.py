@@ -113,6 +113,15 @@ def test_a_file_that_a_page_names_is_there():
     assert wrong == []
 
 
+@pytest.mark.parametrize("app", ["agents", "constellations"])
+def test_what_an_app_says_is_to_be_touched_is_there(app):
+    """A path in the page of an app is one in that app, or one of the repository."""
+    paths = re.findall(r"`([\w./]+(?:\.\w+|/))`", (ROOT / app / "README.md").read_text())
+    paths = [path for path in paths if "/" in path]
+    assert len(paths) > 30
+    assert [path for path in paths if not (ROOT / app / path).exists() and not (ROOT / path).exists()] == []
+
+
 def test_the_modules_that_hold_sql_are_those_that_the_decision_names():
     decision = (ROOT / "docs" / "decisions.md").read_text().split("## Hand-written statements")[1].split("\n## ")[0]
     modules = [path for room in PRODUCT for path in (ROOT / room).rglob("*.py") if "migrations" not in path.parts]

@@ -18,14 +18,14 @@ BACK_S = 120.0
 """The schedule is due every minute, and its cluster looks every half a minute."""
 SUBMIT = """
 import json
-from agents import services
-from project.demo import demo_user
+from agents.services import sessions
+from project.demo.demo import demo_devices, demo_user
 user = demo_user()
-services.device_create("laptop", by="system")
-session = services.session_create(user, "plain", by="system")
+demo_devices()
+session = sessions.session_create(user, "plain", by="system")
 tasks = [{"task_id": f"t{n}", "device": "laptop", "command": ["sleep", "1"],
           "after": [f"t{n - 1}"] if n else []} for n in range(4)]
-services.command_submit(session.pk, "interaction", "plain", {"plan": json.dumps({"tasks": tasks})}, by="system")
+sessions.command_submit(session.pk, "interaction", "plain", {"plan": json.dumps({"tasks": tasks})}, by="system")
 """
 COMPLETED = "SELECT count(*) FROM constellations_task WHERE state = 'COMPLETED'"
 
