@@ -12,7 +12,7 @@ from agents.devices.confinement import MECHANISMS, NONE
 from project.environment import ceilings_of, choice_of, networks_of, paths_of, progress_of, seconds_of, whole_of
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-VERSION = "5.0"
+VERSION = "6.0"
 """Of Orrery: what the OpenAPI document and MCP clients are told."""
 STATE_DIR = Path(os.environ.get("ORRERY_STATE_DIR", BASE_DIR / "var")).resolve()
 """Everything an installation writes: database, workspaces, runtime files, collected static files."""

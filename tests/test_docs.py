@@ -1,21 +1,37 @@
 """What the documents show is what the program takes, and what the code cites is there to be read."""
 
+import json
 import re
+import shlex
+import sys
 from functools import cache
 from importlib.metadata import packages_distributions
+from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from textwrap import indent
+from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
+from django.core.management import get_commands, load_command_class
+from django.urls import resolve
+from drf_spectacular.generators import SchemaGenerator
+from jsonschema import Draft202012Validator
 
 from agents.devices.local import environment
-from constellations.plan import dialects, operations
-from constellations.plan import plan as plans
+from constellations.plan import operations
 from constellations.plan.guards import SETTING_READERS
 from constellations.plan.step_keys import DEFAULTS
+from constellations.runs import planner
+from project.demo.demo import demo_devices
+from tests.agents.conftest import Rest
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / app / "README.md" for app in ("agents", "constellations"))]
+)
 PLANS = (ROOT / "docs" / "plans.md").read_text()
 COMMANDS = (ROOT / "agents" / "tools" / "command.py").read_text()
 PRODUCT = ("agents", "constellations", "frontend", "project")
@@ -32,40 +48,6 @@ SQL = re.compile(r"[\"'](SELECT |INSERT INTO |DELETE FROM |LISTEN |UPDATE [a-z{]
 NOT_TESTED = {"tests/test_docs.py", "tests/project/test_machine_docs.py"}
 
 
-def blocks(text: str) -> list[str]:
-    """Indented blocks of a page, without their indentation."""
-    found = re.findall(r"(?:^    .*\n(?:\n(?=    ))?)+", text, flags=re.MULTILINE)
-    return [re.sub(r"^    ", "", block, flags=re.MULTILINE) for block in found]
-
-
-def test_the_plan_on_the_page_is_a_plan():
-    shown = next(block for block in blocks(PLANS) if block.startswith("name: nightly"))
-    plan = plans.parse(shown)
-    assert [task["task_id"] for task in plan.tasks] == ["build", "test", "publish"]
-    assert len(plan.dependencies) == 2
-
-
-def test_the_rules_on_the_page_are_rules():
-    shown = [yaml.safe_load(block) for block in blocks(PLANS) if block.startswith("replan:")]
-    tasks = [{"task_id": name, "tool": "noop"} for name in ("evaluate", "deploy", "test_api", "test_pages")]
-    read = [plans.parse(yaml.safe_dump({"tasks": tasks, **rules})).rules[0]["name"] for rules in shown]
-    assert read == ["retrain", "diagnose"]
-
-
-def test_the_document_of_another_program_on_the_page_is_one():
-    shown = next(block for block in blocks(PLANS) if block.startswith('{"constellation_id"'))
-    plan = dialects.read(shown)
-    assert (plan.dialect, len(plan.tasks), plan.dependencies[0]["condition"]) == ("galaxy", 2, "errors > 0")
-
-
-@pytest.mark.parametrize("key", ["steps", "phases", "confirm", "policies", "progress"])
-def test_the_parts_of_a_task_on_the_page_are_what_a_task_takes(key):
-    shown = next(block for block in blocks(PLANS) if block.startswith(f"{key}:"))
-    whole = shown if re.search("^(steps|phases):", shown, re.MULTILINE) else f"tool: noop\n{shown}"
-    (task,) = plans.parse(f"tasks:\n  - task_id: a\n{indent(whole, '    ')}").tasks
-    assert task["phases" if key == "steps" else key]
-
-
 def test_every_key_of_every_step_is_on_the_page():
     keys = {key for row in DEFAULTS.values() for key in row} - {"text", "question"}
     section = PLANS.split("## Tasks in steps")[1].split("## Phases")[0]
@@ -77,21 +59,10 @@ def test_every_setting_of_the_detection_of_being_stuck_is_on_the_page():
     assert [name for name in SETTING_READERS if f"`{name}`" not in section] == []
 
 
-@pytest.mark.parametrize("page", [*sorted(path.name for path in (ROOT / "docs").glob("*.md")), "../README.md"])
-def test_links_between_pages_lead_somewhere(page):
-    path = ROOT / "docs" / page
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(path):
     links = [link for link in re.findall(r"\]\(([^)#]+)", path.read_text()) if "://" not in link]
     assert [link for link in links if not (path.parent / link).exists()] == []
-
-
-def test_the_edit_on_the_page_is_an_edit():
-    page = (ROOT / "docs" / "editing.md").read_text()
-    shown = next(block for block in blocks(page) if block.startswith("POST /api/constellations/7/edits/"))
-    body = yaml.safe_load(shown.split("\n", 1)[1])
-    assert [(operations.read(one).op, operations.read(one).findings) for one in body["operations"]] == [
-        ("add_task", []), ("add_dependency", []), ("remove_task", []),
-    ]  # fmt: skip
-    assert {"reason", "edit_id", "based_on"} < set(body)
 
 
 def test_every_operation_is_on_the_page():
@@ -138,9 +109,17 @@ def test_the_code_cites_nothing_that_a_reader_does_not_have():
 
 def test_a_file_that_a_page_names_is_there():
     named = r"\b((?:agents|constellations|frontend|project|tests|benchmarks|examples)/[a-z_/]+(?:\.\w+|/))"
-    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
-    wrong = [(page.name, file) for page in pages for file in re.findall(named, page.read_text()) if not (ROOT / file).exists()]
+    wrong = [(page.name, file) for page in PAGES for file in re.findall(named, page.read_text()) if not (ROOT / file).exists()]
     assert wrong == []
+
+
+@pytest.mark.parametrize("app", ["agents", "constellations"])
+def test_what_an_app_says_is_to_be_touched_is_there(app):
+    """A path in the page of an app is one in that app, or one of the repository."""
+    paths = re.findall(r"`([\w./]+(?:\.\w+|/))`", (ROOT / app / "README.md").read_text())
+    paths = [path for path in paths if "/" in path]
+    assert len(paths) > 30
+    assert [path for path in paths if not (ROOT / app / path).exists() and not (ROOT / path).exists()] == []
 
 
 def test_the_modules_that_hold_sql_are_those_that_the_decision_names():
@@ -167,3 +146,335 @@ def test_every_variable_that_a_command_sees_is_on_the_page_and_no_other(tmp_path
     section = PLANS.split("### What a command sees")[1].split("\n| dependency")[0]
     assert names == set(re.findall(r"(?m)^\| `([A-Z_]+)` \|", section))
     assert len(names) >= 10
+
+
+# The code blocks of the pages
+
+
+class Block(NamedTuple):
+    """A fenced block of a page: where it is, its language, its text."""
+
+    place: str
+    language: str
+    text: str
+
+
+class Request(NamedTuple):
+    """A request of a page: its method, its address with the query string, its body as JSON."""
+
+    method: str
+    address: str
+    body: str
+
+
+FENCED = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+REQUEST = re.compile(r"^(GET|POST|PATCH|PUT|DELETE) +(/\S+)", re.MULTILINE)
+PROGRAMS = r"make|curl|git|export|(?:\S*/)?(?:python[\d.]*|pip|ruff|lint-imports)|manage\.py"
+CODE_ALL_THE_SAME = re.compile(
+    rf"^(?:(?:{PROGRAMS}) |(?:GET|POST|PATCH|DELETE) /|[{{\[]|import |def |tasks:|replan:)", re.MULTILINE
+)
+"""How a block begins its lines that is code, whatever it says of itself."""
+LANGUAGES = {"yaml", "json", "http", "console", "python", "text", "mermaid"}
+BINARIES = Path(sys.executable).parent
+
+
+def blocks_of(path: Path) -> list[Block]:
+    text = path.read_text()
+    name = path.relative_to(ROOT)
+    return [Block(f"{name}:{text[: found.start()].count(chr(10)) + 1}", found[1], found[2]) for found in FENCED.finditer(text)]
+
+
+BLOCKS = [block for path in PAGES for block in blocks_of(path)]
+
+
+def of_language(language: str):
+    found = [block for block in BLOCKS if block.language == language]
+    return pytest.mark.parametrize("block", found, ids=[block.place for block in found])
+
+
+@pytest.fixture
+def rest(admin_user):
+    """An admin's client, on an installation with the devices of the examples."""
+    demo_devices()
+    return Rest(admin_user)
+
+
+def test_every_block_says_what_it_is_and_no_code_stands_outside_of_one():
+    assert [
+        block.place
+        for block in BLOCKS
+        if block.language not in {"yaml", "json", "http", "console", "python", "text", "mermaid"}
+    ] == []
+    outside = {str(path): FENCED.sub("", path.read_text()) for path in PAGES}
+    assert {name: found for name, text in outside.items() if (found := re.findall(r"(?m)^(?:    |\t|```).*$", text))} == {}
+
+
+def test_only_the_generated_page_has_diagrams():
+    assert {block.place.split(":")[0] for block in BLOCKS if block.language == "mermaid"} == {"docs/machines.md"}
+
+
+@of_language("text")
+def test_a_block_that_says_it_is_no_code_is_none(block):
+    assert CODE_ALL_THE_SAME.findall(block.text) == []
+
+
+def plan_with(text: str) -> str:
+    """A plan with what a block shows, as it is written: the whole of it, its rules, or parts of one task."""
+    shown = yaml.safe_load(text)
+    if "tasks" in shown:
+        return text
+    if "replan" in shown:
+        tasks = [{"task_id": name, "tool": "noop"} for name in sorted(set().union(*map(tasks_named, shown["replan"])))]
+        return f"tasks: {json.dumps(tasks)}\n{text}"
+    does = "" if {"command", "steps", "phases"} & set(shown) else "tool: noop\n"
+    return f"tasks:\n  - task_id: shown\n{indent(does + text, '    ')}"
+
+
+def tasks_named(rule: dict) -> set[str]:
+    """The tasks that a rule is about, but those that it adds itself."""
+    about = rule["when"].get("task", ["any"])
+    named, added = {about} if isinstance(about, str) else set(about), set()
+    for operation in rule.get("edit", ()):
+        ((name, fields),) = operation.items()
+        if name == "add_task":
+            added.add(fields["task_id"])
+        else:
+            named |= {fields[key] for key in ("task_id", "from", "to") if key in fields}
+    return {name for name in named - added if "{" not in name}
+
+
+@pytest.mark.django_db
+@of_language("yaml")
+def test_a_plan_on_a_page_is_built_and_begins(block, rest):
+    text = plan_with(block.text)
+    assert planner.prepare({"plan": text}).changes
+    answer = rest.post("/api/sessions/", {"title": block.place, "plan": text})
+    assert answer.status_code == 201, answer.content
+
+
+@cache
+def description() -> dict:
+    """The API's own description."""
+    return SchemaGenerator().get_schema(request=None, public=True)
+
+
+def operation_of(request: Request) -> dict:
+    """What the description says of a request; fails where it knows no such address, or no such method there."""
+    path = urlsplit(request.address).path
+    for template, methods in description()["paths"].items():
+        if re.fullmatch(re.sub(r"\{\w+\}", r"[^/]+", template), path):
+            return methods[request.method.lower()]
+    raise AssertionError(f"{request.method} {path} is no address of the API")
+
+
+def resolved(schema: dict) -> dict:
+    """A schema behind its reference."""
+    while "$ref" in schema:
+        schema = description()["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+    return schema
+
+
+def check_request(request: Request) -> None:
+    """A request is one of those that the API's description has: its address, its query string, its body."""
+    operation = operation_of(request)
+    known = {parameter["name"] for parameter in operation.get("parameters", ()) if parameter["in"] == "query"}
+    assert set(parse_qs(urlsplit(request.address).query)) <= known, request.address
+    if not request.body:
+        return
+    body = json.loads(request.body)
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert set(body) <= set(resolved(schema)["properties"]), request
+    faults = Draft202012Validator({**schema, "components": description()["components"]}).iter_errors(body)
+    assert [fault.message for fault in faults] == [], request
+    written = [operations.read(one) for one in body.get("operations", ())]
+    assert [finding for one in written for finding in one.findings] == []
+
+
+def requests_in(text: str) -> list[Request]:
+    """The requests of an `http` block: a line with method and address, the body beside or below it, comments behind `#`."""
+    lines = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    starts = [*REQUEST.finditer(lines)]
+    ends = [found.start() for found in starts[1:]] + [len(lines)]
+    assert starts, lines
+    assert not lines[: starts[0].start()].strip(), lines
+    return [Request(found[1], found[2], lines[found.end() : end].strip()) for found, end in zip(starts, ends, strict=True)]
+
+
+@pytest.mark.django_db
+@of_language("http")
+def test_a_request_on_a_page_is_one_that_the_api_takes(block, rest):
+    for request in requests_in(block.text):
+        check_request(request)
+        if request.method == "POST" and not re.search(r"/\d+/", request.address):
+            answer = rest.post(request.address, request.body)
+            assert answer.status_code < 300, answer.content
+
+
+def check_document(shown: dict, rest: Rest) -> None:
+    """A constellation of another program is one."""
+    answer = rest.post("/api/import/check/", {"document": shown})
+    assert answer.status_code == 200, answer.content
+
+
+def check_client(shown: dict, rest: Rest) -> None:
+    """What a client of MCP is told leads to our server."""
+    (server,) = shown["mcpServers"].values()
+    if "url" in server:
+        assert rest.post(urlsplit(server["url"]).path).status_code != 500
+        assert set(server) == {"type", "url", "headers"}
+    else:
+        check_command([Path(server["command"]).name, *server["args"]])
+        assert set(server["env"]) == {"ORRERY_TOKEN"}
+
+
+def check_device(shown: dict, rest: Rest) -> None:
+    """A device with what is shown can be made, or is refused for nothing but a secret that is not here."""
+    answer = rest.post("/api/devices/", {"name": "shown", **shown})
+    assert answer.status_code == 201, answer.content
+
+
+def check_answer(shown: dict, rest: Rest) -> None:
+    """An answer to an edit has no keys but those that the description has."""
+    made = resolved({"$ref": "#/components/schemas/EditMade"})["properties"]
+    assert set(shown) <= set(made)
+    (edit,) = made["edit"].get("allOf", [made["edit"]])[:1]
+    assert set(shown["edit"]) <= set(resolved(edit)["properties"])
+    for each in shown["between"]:
+        assert set(each) == set(resolved(made["between"]["items"])["properties"])
+
+
+CHECKS_OF_JSON = {
+    "constellation_id": check_document, "mcpServers": check_client, "limits": check_device, "between": check_answer,
+}  # fmt: skip
+"""By a key that only such a value has."""
+
+
+@pytest.mark.django_db
+@of_language("json")
+def test_json_on_a_page_is_what_the_program_takes_or_gives(block, rest):
+    shown = json.loads(block.text)
+    (check,) = [check for key, check in CHECKS_OF_JSON.items() if key in shown]
+    check(shown, rest)
+
+
+def commands_in(text: str) -> list[list[str]]:
+    """The commands of a `console` block as their words, without comments and without the variables in front of them."""
+    whole = text.replace("\\\n", " ")
+    lines = [shlex.split(line, comments=True) for line in whole.splitlines()]
+    return [words for words in map(without_variables, lines) if words]
+
+
+def without_variables(words: list[str]) -> list[str]:
+    return words[1:] if words and re.match(r"[A-Z_]+=", words[0]) else words
+
+
+def check_command(words: list[str]) -> None:
+    """A command names programs, targets, modules, files and arguments that there are."""
+    program, *rest = words
+    name = Path(program).name
+    if name == "make":
+        targets = re.findall(r"(?m)^([\w-]+):", (ROOT / "Makefile").read_text())
+        variables = re.findall(r"\b([A-Z_]{4,})\b", (ROOT / "Makefile").read_text())
+        assert [one for one in rest if "=" not in one and one not in targets] == []
+        assert [one for one in rest if "=" in one and one.split("=")[0] not in variables] == []
+    elif name == "manage.py":
+        command = load_command_class(get_commands()[rest[0]], rest[0])
+        command.create_parser("manage.py", rest[0]).parse_args(rest[1:])
+    elif name.startswith("python") and rest[0] != "-m":
+        assert (ROOT / Path(rest[0]).name).exists()
+        check_command([Path(rest[0]).name, *rest[1:]])
+    elif name.startswith("python"):
+        assert find_spec(rest[1]) is not None, rest
+        assert [one for one in rest[2:] if one.startswith(("tests/", "agents/")) and not (ROOT / one).exists()] == []
+    elif name == "pip":
+        files = [file for option, file in pairwise(rest) if option == "-r"]
+        assert files
+        assert [file for file in files if not (ROOT / file).exists()] == []
+    elif name == "curl":
+        check_request(request_of(rest))
+    elif name not in ("git", "export"):
+        assert (BINARIES / name).exists(), program
+
+
+def request_of(words: list[str]) -> Request:
+    """The request that curl makes with these arguments."""
+    (url,) = [word for word in words if word.startswith("http")]
+    given = dict(pairwise(words))
+    body = given.get("-d", given.get("--data", ""))
+    if body.startswith("@"):
+        assert (ROOT / body[1:]).exists()
+        body = ""
+    address = urlsplit(url)
+    resolve(address.path)
+    method = given.get("-X", "POST" if "-d" in words else "GET")
+    return Request(method, address.path + (f"?{address.query}" if address.query else ""), body)
+
+
+@of_language("console")
+def test_a_command_on_a_page_is_one_that_there_is(block):
+    commands = commands_in(block.text)
+    assert commands
+    for words in commands:
+        check_command(words)
+
+
+@of_language("python")
+def test_a_hook_on_a_page_takes_what_hooks_are_told(block):
+    names: dict[str, object] = {"__name__": "shown"}
+    exec(compile(block.text, block.place, "exec"), names)
+    hooks = [value for name, value in names.items() if name.startswith("on_")]
+    assert hooks
+    for hook in hooks:
+        hook(1, {"task_id": "shown"})
+
+
+# How the pages are written
+
+
+def sentences_of(path: Path) -> list[str]:
+    """The sentences of a page. What stands before a colon or a semicolon counts as one, and so does the cell of a table."""
+    text = re.sub(r"(?m)^#+ .*$", "\n", FENCED.sub("", path.read_text()))
+    parts = re.split(r"\n\s*\n|\n(?=[-|#]|\d+\. |  - )", text)
+    cells = [cell for part in parts for cell in (part.split("|") if part.lstrip().startswith("|") else [part])]
+    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "X", " ".join(cell.split()))) for cell in cells]
+    return [sentence for cell in plain for sentence in re.split(r"(?<=[.!?:;·])\s+", cell)]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_sentence_on_a_page_has_fewer_than_thirty_words(path):
+    assert [sentence for sentence in sentences_of(path) if len(sentence.split()) >= 30] == []
+
+
+def test_a_word_of_the_glossary_has_one_row():
+    words = re.findall(r"(?m)^\| (?:\*\*([^*]+)\*\*|`(\w+)`) ", (ROOT / "docs" / "glossary.md").read_text())
+    assert len(words) > 80
+    assert len(set(words)) == len(words)
+
+
+def anchor(heading: str) -> str:
+    """What a heading is linked by."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_the_index_of_decisions_has_each_once_but_the_latest():
+    page = (ROOT / "docs" / "decisions.md").read_text()
+    index, *sections = page.split("\n## ")
+    headings = {anchor(section.split("\n")[0]): section.split("\n")[0] for section in sections}
+    listed = re.findall(r"\[([^\]]+)\]\(#([^)]+)\)", index)
+    assert [(title, link) for title, link in listed if headings.get(link) != title] == []
+    links = [link for _, link in listed]
+    assert len(links) == len(set(links)) > 150
+    latest = max(list(headings).index(link) for link in links)
+    assert set(list(headings)[: latest + 1]) - set(links) == set()
+
+
+def test_an_outdated_decision_says_since_when_and_is_marked_in_the_index():
+    index, *sections = (ROOT / "docs" / "decisions.md").read_text().split("\n## ")
+    titles = {section.split("\n")[0] for section in sections}
+    marked = set(re.findall(r"\[([^\]]+)\]\(#[^)]+\) \(outdated\)", index))
+    found = {section.split("\n")[0]: re.findall(r"(?m)^Outdated since (.*)$", section) for section in sections}
+    assert {title for title, since in found.items() if since} == marked
+    for since in (line for lines in found.values() for line in lines):
+        named = re.match(r'(?:"([^"]+)"|\d\.\d): \w', since)
+        assert named, since
+        assert named[1] is None or named[1] in titles

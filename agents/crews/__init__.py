@@ -1,8 +1,8 @@
-"""The crew of an attempt: the device agents that work on a task which is more than one plain call (docs/engine.md, "Crews").
+"""The agents that work on one attempt of a task which is more than one plain call (docs/engine.md, "Crews").
 
-It may import gates, tools, streams, the machines and `progress`; nothing of the engine, and nothing that knows constellations.
-`constellations.runs.crews` calls it, by three entry points: `crew.Crew` begins a crew, `load.load` reads one back from its
-rows, and `Crew.act` lets it go on in a turn.
+May import: gates, tools, streams, machines, progress, faults, clock, ids, errors.
+Begin at: agents.crews.crew (the crew of an attempt), agents.crews.load (read back), agents.crews.member (one agent).
+Called by: constellations.runs.crews.
 
 A module imports only those above it in this list, for its types too; .importlinter holds that.
 

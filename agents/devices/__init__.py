@@ -1,6 +1,9 @@
-"""Devices: what carries out a task's command. No Django here: settings come as arguments.
+"""What carries out a task's command on this host. Settings come as arguments.
 
-`local` runs commands on this host, `limits` holds them to what they may use, `processes` knows what runs for which attempt.
+May import: models, masks, per_loop, faults, clock, progress, errors.
+Begin at: agents.devices.local (runs a command), agents.devices.confinement (its walls), agents.devices.limits (what it may
+    use).
+Called by: agents.tools, and the engine for what a dead runner left.
 """
 
 from agents.devices.limits import Limits

@@ -1,7 +1,9 @@
-"""The engine: runners that own sessions by leases, drive their machines in one loop and record in groups.
+"""Runners own sessions by leases, drive their machines in one loop, and record in groups.
 
-It may import gates, tools, access, streams, devices and models, and knows no graph: constellations register themselves in
-`work`. Jobs enter by `runner`, services by `summon`, and whoever works on interactions by `work`.
+May import: gates, tools, streams, devices, models, masks, machines, faults, clock, ids, errors.
+Begin at: agents.engine.runner (the loop), agents.engine.drive (one session in memory), agents.engine.work (what drives an
+    interaction).
+Called by: agents.jobs, which the queue runs; constellations.runs registers the work.
 
 requests     what a command means for an actor, before it is written
 work         what drives an interaction, and what it is told of its session

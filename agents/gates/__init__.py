@@ -1,8 +1,9 @@
-"""What a call may do, and who is asked about it (docs/plans.md, "Policies"; docs/engine.md, "Approvals").
+"""Which calls are allowed, asked about or denied, and the rows that ask.
 
-It may import tools, devices, streams, the machines and `progress`; nothing of crews and of the engine. Its entry points are
-`gate.Gate` for the agents of an attempt, `policies.judge` for whoever asks what a call would be allowed, and `approvals.new`
-for whatever waits for a person. Crews call it, and the services, reads and runs of constellations.
+May import: tools, streams, devices, patterns, progress, clock.
+Begin at: agents.gates.policies (the rules), agents.gates.judging (a call as rules see it), agents.gates.approvals (the rows
+    that wait).
+Called by: agents.crews before each call, the engine, and agents.services when somebody decides.
 
 policies     what the rules of the installation and of a task say of a call; pure
 judging      a call as rules judge it, with what its paths lead to on its device

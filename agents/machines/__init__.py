@@ -1,4 +1,10 @@
-"""The state machines of those who act. Task and constellation machines live in `constellations.machines`."""
+"""The tables of the actor, the device agent and the tool loop, and the one function that reads them.
+
+May import: nothing.
+Begin at: agents.machines.machine (rows and `step`), agents.machines.actor (the simplest table), agents.machines.tool_loop
+    (the largest).
+Called by: the engine, crews and models; constellations.machines has the other three tables.
+"""
 
 from agents.machines.actor import ACTOR
 from agents.machines.device_agent import DEVICE_AGENT

@@ -1,4 +1,10 @@
-"""Rows of those who act. Every table that takes part in the fold says so in `agents.streams.door`."""
+"""Rows of those who act. Every table that takes part in the fold is registered in `agents.apps`.
+
+May import: machines, ids.
+Begin at: agents.models.sessions (who works and what is asked), agents.models.loops (how agents work), agents.models.streams
+    (events).
+Called by: every room of agents that reads or writes rows, and constellations.
+"""
 
 from agents.models.access import Token
 from agents.models.devices import Device, Output, SlotRequest
