@@ -247,7 +247,7 @@ def tasks_named(rule: dict) -> set[str]:
 @of_language("yaml")
 def test_a_plan_on_a_page_is_built_and_begins(block, rest):
     text = plan_with(block.text)
-    assert planner.prepare({"plan": text}).changes
+    assert planner.prepare({"plan": text}).changes.added_tasks
     answer = rest.post("/api/sessions/", {"title": block.place, "plan": text})
     assert answer.status_code == 201, answer.content
 

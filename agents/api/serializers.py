@@ -60,7 +60,9 @@ class Text(serializers.CharField):
     def __init__(self, *, allow_blank: bool = False, **kwargs: Any):
         super().__init__(allow_blank=allow_blank, min_length=None if allow_blank else 1, **kwargs)
         # Who parsed the body has refused half characters already; this looks at each character of a plan again.
-        self.validators: list[Any] = [one for one in self.validators if not isinstance(one, ProhibitSurrogateCharactersValidator)]
+        self.validators: list[Any] = [
+            one for one in self.validators if not isinstance(one, ProhibitSurrogateCharactersValidator)
+        ]
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
