@@ -23,7 +23,7 @@ from agents.devices.host import process_start, runtime_dir
 LOOK_S = 0.05
 """Seconds after which a consumer looks at the database although nothing nudged it."""
 ADDRESSES_S = 0.5
-"""Seconds for which the list of listeners is believed."""
+"""Seconds for which the list of listeners is believed, unless their folder has changed; its time is that of a coarse clock."""
 CHANNEL = "orrery"
 STREAMS_A_DATAGRAM = 100
 
@@ -60,6 +60,8 @@ class Post:
         self._pid = 0
         self._ports: list[int] = []
         self._read_at = 0.0
+        self._folder = ""
+        self._changed_at = 0
 
     def send(self, heads: Mapping[int, int]) -> None:
         out = self._out()
@@ -77,9 +79,15 @@ class Post:
 
     def _listeners(self) -> list[int]:
         now = time.monotonic()
-        if now - self._read_at > ADDRESSES_S:
-            self._ports = [int(name.rpartition("-")[2]) for name in os.listdir(listeners_dir())]
-            self._read_at = now
+        if is_old := now - self._read_at > ADDRESSES_S:
+            self._folder = str(listeners_dir())
+        try:
+            changed_at = os.stat(self._folder).st_mtime_ns
+        except FileNotFoundError:  # whoever listens again makes it anew
+            return []
+        if is_old or changed_at != self._changed_at:
+            self._ports = [int(name.rpartition("-")[2]) for name in os.listdir(self._folder)]
+            self._read_at, self._changed_at = now, changed_at
         return self._ports
 
 

@@ -118,7 +118,7 @@ def _stream(port: int, token: str, path: str, since: int) -> socket.socket:
 
 def _wait(port: int, token: str, path: str, since: int, stream: socket.socket) -> float:
     """When the client has the event of the answer. The stream ends now and then, and the client comes back to it."""
-    text = b""
+    text = bytearray()
     while True:
         piece = stream.recv(CHUNK)
         if ENDED in text[-len(ENDED) :] + piece:
@@ -126,8 +126,8 @@ def _wait(port: int, token: str, path: str, since: int, stream: socket.socket) -
         if not piece:
             since = int(IDS.findall(text)[-1])
             stream.close()
-            stream, text = _stream(port, token, path, since), b""
-        text = (text + piece)[-CHUNK:]
+            stream, text = _stream(port, token, path, since), bytearray()
+        text += piece
 
 
 def _user_cpu(pid: int) -> float:
