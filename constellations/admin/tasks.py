@@ -25,8 +25,12 @@ from constellations.admin.shown import (
 )
 from constellations.editor.draft import editable
 from constellations.models import Attempt, Constellation, Dependency, Task
+from constellations.plan.fields import STORED
+from constellations.plan.kinds import Lists
 from constellations.reads.why import why
 
+LISTED = tuple(key for key, field in STORED.items() if Lists.ADMIN in field.lists)
+"""Keys of a task that the list shows."""
 DEPENDENCIES = 100
 """Dependencies on the page of what they lead into; the list has all."""
 
@@ -82,9 +86,7 @@ class TaskAdmin(RemovingAdmin):
     session_path = "constellation__session"
     numbers = ("id", "constellation_id")
     machines = ("task",)
-    list_display = (
-        "id", "task_id", "name", "constellation", "state", "priority", "device", "attempt", "started_at", "ended_at",
-    )  # fmt: skip
+    list_display = ("id", *LISTED, "constellation", "state", "device", "attempt", "started_at", "ended_at")
     list_select_related = ("constellation", "device")
     list_filter = (ConstellationFilter, EditableFilter, StateFilter, SessionFilter)
     search_fields = ("task_id__startswith", "name__istartswith")

@@ -15,6 +15,7 @@ from constellations.editor.draft import Draft, Refusal, differences, editable, n
 from constellations.editor.replacing import take_over
 from constellations.plan import calls
 from constellations.plan import tasks as forms
+from constellations.plan.fields import CHANGEABLE, STORED
 from constellations.plan.fitting import DEVICE_FIELDS, unknown_device
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
 from constellations.plan.values import Row, did_you_mean, key_text
@@ -268,7 +269,7 @@ def _word_of(key: str, row: Row) -> str:
     """What a plan calls a field of a task."""
     if key in ("tool", "arguments") and row["tool"] == forms.COMMAND:
         return forms.COMMAND
-    return {"wanted_device": "device", "phases": "steps"}.get(key, key)
+    return "steps" if key == "phases" else STORED[key].key
 
 
 def _refuse_other(why: str, which: str, names: list[str]) -> NoReturn:
@@ -289,7 +290,7 @@ def _put_dependency(draft: Draft, row: Row) -> None:
         if different := differences(draft.dependencies[name], row, DEPENDENCY_DEFAULTS):
             _refuse_other(why, f"the dependency {name}", different)
     if name is not None and row["dependency_id"] in (name, f"{row['from']}>{row['to']}"):
-        fields = {key: row[key] for key in ("type", "condition", "description")}
+        fields = {key: row[key] for key in CHANGEABLE}
         _update_dependency(draft, {"which": {"dependency_id": name}, "fields": fields})
         return
     if name is not None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from constellations.plan import tasks as forms
-from constellations.plan.calls import MAX_PROSE
+from constellations.plan.calls import MAX_PROSE, condition
 from constellations.plan.documents import MAX_DEPTH
 from constellations.plan.error_kinds import ERROR, slips_in
-from constellations.plan.tasks import MAX_NAME
+from constellations.plan.fields import MAX_NAME
 from constellations.plan.values import (
     MAX_ID,
     MAX_ITEMS,
@@ -261,7 +261,7 @@ RULE_READERS: dict[str, Reader] = {
 WHEN_READERS: dict[str, Reader] = {
     "event": one_of(EVENTS),
     "task": one_or_more(identifier(MAX_ID)),
-    "condition": forms.condition,
+    "condition": condition,
 }
 
 

@@ -16,9 +16,10 @@ from constellations.graph import Graph
 from constellations.plan import documents, operations
 from constellations.plan import tasks as forms
 from constellations.plan.documents import Document, Unreadable
+from constellations.plan.fields import MAX_NAME
 from constellations.plan.fitting import Devices, unknown_devices
 from constellations.plan.operations import MAX_DEPENDENCIES, MAX_TASKS, list_within
-from constellations.plan.tasks import MAX_NAME, TASK_DEFAULTS
+from constellations.plan.tasks import TASK_DEFAULTS
 from constellations.plan.values import (
     MAX_ID,
     Finding,

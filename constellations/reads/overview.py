@@ -14,7 +14,8 @@ from django.db.models import Count, Q, QuerySet
 from agents.masks.search import visibly_fitting
 from agents.streams.tables import Fields
 from constellations.models import Constellation, Dependency, Task
-from constellations.plan.tasks import PRIORITIES
+from constellations.plan.fields import DEPENDENCY, LINE_COLUMNS, TASK
+from constellations.plan.kinds import Lists
 from constellations.reads.addresses import cut, json_text, leave_out, of_constellation, of_task, shorten, with_cuts
 from constellations.reads.progress import same_stream
 
@@ -28,11 +29,11 @@ VALUE_BYTES = 2_000
 TEXT = 500
 """Characters of a reason or an error."""
 
-TASK_COLUMNS = (
-    "id", "task_id", "name", "state", "reason", "priority", "wanted_device", "device__name", "tool", "arguments", "attempt",
-    "result", "error", "replaces",
-)  # fmt: skip
-LINE_COLUMNS = ("dependency_id", "upstream__task_id", "downstream__task_id", "type", "condition")
+KEYS = tuple(field for field in TASK if Lists.MCP in field.lists)
+"""Of a task that it shows, beside how far that has come."""
+TASK_COLUMNS = ("id", "state", "reason", "device__name", "attempt", "result", "error", *(field.name for field in KEYS))
+LINES = {field.key: LINE_COLUMNS[field.key] for field in DEPENDENCY if Lists.MCP in field.lists}
+"""What it shows of a dependency, and where a query finds that."""
 
 
 @dataclass(frozen=True)
@@ -113,22 +114,15 @@ def _lines_into(constellation: Constellation, tasks: Collection[int]) -> dict[st
     """Dependencies by the task_id that waits."""
     found: dict[str, list[Fields]] = {}
     rows = same_stream(Dependency.objects.filter(constellation=constellation, downstream__in=tasks), constellation.pk)
-    for row in rows.order_by("id").values(*LINE_COLUMNS):
-        line = {
-            "dependency_id": row["dependency_id"], "from": row["upstream__task_id"], "to": row["downstream__task_id"],
-            "type": row["type"], "condition": row["condition"],
-        }  # fmt: skip
+    for row in rows.order_by("id").values(*LINES.values()):
+        line = {key: row[column] for key, column in LINES.items()}
         found.setdefault(line["to"], []).append(line)
     return found
 
 
 def _task(constellation: int, row: Fields) -> Fields:
-    task = {
-        "task_id": row["task_id"], "name": row["name"], "state": row["state"], "reason": row["reason"],
-        "priority": PRIORITIES[row["priority"]], "device": row["wanted_device"], "runs_on": row["device__name"],
-        "tool": row["tool"], "arguments": row["arguments"], "attempt": row["attempt"], "result": row["result"],
-        "error": row["error"], "replaces": row["replaces"],
-    }  # fmt: skip
+    task = {field.key: field.word_of(row[field.name]) for field in KEYS}
+    task |= {key: row[key] for key in ("state", "reason", "attempt", "result", "error")} | {"runs_on": row["device__name"]}
     name = row["task_id"]
     return with_cuts(
         task,
