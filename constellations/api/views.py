@@ -7,7 +7,7 @@ from typing import Any
 
 import django_filters
 from django.db.models import Count, QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import mixins
 from rest_framework.decorators import action
 from rest_framework.exceptions import NotFound
@@ -29,6 +29,8 @@ from constellations.api.lifecycle_views import CommandViews, cancelled, retried
 from constellations.api.versioned import IF_MATCH, Versioned, etag
 from constellations.machines import CONSTELLATION, TASK
 from constellations.models import Constellation, Dependency, Task
+from constellations.plan.kinds import Field
+from constellations.reads.narrowing import FILTERS, having, help_of
 from constellations.reads.output import piece_from, tail_of
 from constellations.reads.progress import progress_of, same_stream, waiting_approvals
 from constellations.reads.statistics import figures_of, statistics_of
@@ -65,6 +67,18 @@ class OfConstellation(IdFilter):
         return queryset if value is None else same_stream(queryset, int(value)).filter(constellation_id=value)
 
 
+@extend_schema_field({"type": "string"})
+class NameFilter(django_filters.CharFilter):
+    """Tasks that have a name in one of their lists."""
+
+    def __init__(self, key: Field):
+        super().__init__(max_length=key.takes.limit, help_text=help_of(key))
+        self.key = key
+
+    def filter(self, queryset: QuerySet[Task], value: str) -> QuerySet[Task]:
+        return having(queryset, self.key, value) if value else queryset
+
+
 class TaskFilter(django_filters.FilterSet):
     constellation = OfConstellation()
     session = SessionFilter()
@@ -73,6 +87,10 @@ class TaskFilter(django_filters.FilterSet):
     class Meta:
         model = Task
         fields = ()
+
+    @classmethod
+    def get_filters(cls) -> dict[str, django_filters.Filter]:
+        return super().get_filters() | {key: NameFilter(field) for key, field in FILTERS.items()}
 
 
 class ConstellationViews(mixins.ListModelMixin, EditViews, CommandViews):

@@ -62,7 +62,7 @@ class Field:
     about    what programs and people are told of it          hint     what an operator is told in its place, in a form
     column   what rows call it, where that is another word; None: no row has it
     label    its name in a form                               is_new   only a new task, or a new dependency, takes it
-    lists    lists of tasks that show it                      filters  whether lists are narrowed down by it
+    lists    lists of tasks that show it                      filters  whether they are narrowed down by one of its names
     """
 
     key: str
@@ -141,8 +141,9 @@ def count(least: int, most: int) -> Kind:
     return Kind(values.whole(least, most), json_schema.whole(least), Shape.COUNT)
 
 
-def names(read_one: Reader, limit: int = MAX_ITEMS) -> Kind:
-    return Kind(values.list_of(read_one, limit), json_schema.TEXTS, Shape.NAMES)
+def names(read_one: Reader, limit: int = MAX_ITEMS, characters: int = 0) -> Kind:
+    """`characters` of each name, for who asks for one."""
+    return Kind(values.list_of(read_one, limit), json_schema.TEXTS, Shape.NAMES, characters)
 
 
 def parts(read: Reader, items: Schema) -> Kind:

@@ -5,8 +5,8 @@ Nothing is left out without a word: see `constellations.reads.addresses`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
@@ -17,6 +17,7 @@ from constellations.models import Constellation, Dependency, Task
 from constellations.plan.fields import DEPENDENCY, LINE_COLUMNS, TASK
 from constellations.plan.kinds import Lists
 from constellations.reads.addresses import cut, json_text, leave_out, of_constellation, of_task, shorten, with_cuts
+from constellations.reads.narrowing import FILTERS, having
 from constellations.reads.progress import same_stream
 
 TASKS = 500
@@ -29,21 +30,22 @@ VALUE_BYTES = 2_000
 TEXT = 500
 """Characters of a reason or an error."""
 
-KEYS = tuple(field for field in TASK if Lists.MCP in field.lists)
+KEYS = tuple(each for each in TASK if Lists.MCP in each.lists)
 """Of a task that it shows, beside how far that has come."""
-TASK_COLUMNS = ("id", "state", "reason", "device__name", "attempt", "result", "error", *(field.name for field in KEYS))
-LINES = {field.key: LINE_COLUMNS[field.key] for field in DEPENDENCY if Lists.MCP in field.lists}
+TASK_COLUMNS = ("id", "state", "reason", "device__name", "attempt", "result", "error", *(each.name for each in KEYS))
+LINES = {each.key: LINE_COLUMNS[each.key] for each in DEPENDENCY if Lists.MCP in each.lists}
 """What it shows of a dependency, and where a query finds that."""
 
 
 @dataclass(frozen=True)
 class Part:
     """Of which tasks an overview is: `only` those ids, those in a state, those whose id or name has the text `name`, those
-    after the task whose row is `after`, at most `limit`."""
+    `with_names` in lists (narrowing.FILTERS), those after the task whose row is `after`, at most `limit`."""
 
     only: Collection[str] = ()
     state: str = ""
     name: str = ""
+    with_names: Mapping[str, str] = field(default_factory=dict)
     after: int = 0
     limit: int | None = None
 
@@ -59,7 +61,8 @@ def overview(constellation: Constellation, part: Part | None = None) -> Fields:
     tasks = same_stream(Task.objects.filter(constellation=constellation), constellation.pk)
     counts = dict(tasks.order_by().values_list("state").annotate(Count("pk")))
     fitting = _fitting(tasks, part)
-    matching = fitting.count() if part.only or part.state or part.name else sum(counts.values())
+    is_narrow = part.only or part.state or part.name or part.with_names
+    matching = fitting.count() if is_narrow else sum(counts.values())
     limit = TASKS if part.limit is None else min(part.limit, TASKS)
     found = list(fitting.filter(id__gt=part.after).order_by("id").values(*TASK_COLUMNS)[: limit + 1])
     page = _page(constellation, found[:limit], len(found) > limit)
@@ -80,6 +83,8 @@ def _fitting(tasks: QuerySet[Task], part: Part) -> QuerySet[Task]:
         tasks = tasks.filter(task_id__in=part.only)
     if part.state:
         tasks = tasks.filter(state=part.state)
+    for key, name in part.with_names.items():
+        tasks = having(tasks, FILTERS[key], name)
     if part.name:
         tasks = tasks.filter(Q(task_id__icontains=part.name) | Q(name__icontains=part.name))
         word = part.name.lower()
@@ -121,7 +126,7 @@ def _lines_into(constellation: Constellation, tasks: Collection[int]) -> dict[st
 
 
 def _task(constellation: int, row: Fields) -> Fields:
-    task = {field.key: field.word_of(row[field.name]) for field in KEYS}
+    task = {each.key: each.word_of(row[each.name]) for each in KEYS}
     task |= {key: row[key] for key in ("state", "reason", "attempt", "result", "error")} | {"runs_on": row["device__name"]}
     name = row["task_id"]
     return with_cuts(

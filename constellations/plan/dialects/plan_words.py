@@ -1,4 +1,4 @@
-"""Normal forms as a plan writes them: rows to the words that `forms`, `step_forms` and `operations` read. Pure."""
+"""Normal forms as a plan writes them: rows to the words that `tasks`, `steps` and `operations` read. Pure."""
 
 from __future__ import annotations
 
