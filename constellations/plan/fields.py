@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.devices.names import name_fault
 from constellations.plan import guards, json_schema, kinds
 from constellations.plan.calls import COMMAND, MAX_WORD, SHELL, condition
 from constellations.plan.kinds import Field, Kind, Lists, Shape
 from constellations.plan.step_keys import steps_there
-from constellations.plan.values import MAX_ID, Reader, identifier, list_of, one_of, one_or_more, text
+from constellations.plan.values import MAX_ID, Misfit, Reader, identifier, list_of, one_of, one_or_more, text
 
 PRIORITIES = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 DEPENDENCY_TYPES = ("UNCONDITIONAL", "COMPLETION_ONLY", "SUCCESS_ONLY", "CONDITIONAL")
@@ -24,6 +25,10 @@ MAX_DEPENDENCY_ID = 250
 MAX_ATTEMPTS = 100
 MAX_PHASES = 100
 """Phases of a task."""
+MAX_LABELS = 16
+"""Labels of a task."""
+MAX_LABEL = 64
+"""Characters of a label."""
 
 
 def priority(value: Any) -> int:
@@ -35,6 +40,13 @@ def priority(value: Any) -> int:
 def device_names(value: Any) -> list[str]:
     """Names, each once; one that is empty, as `{device}` is for a task that was on none, names nothing."""
     return list(dict.fromkeys(filter(None, one_or_more(text(MAX_WORD))(value))))
+
+
+def label(value: Any) -> str:
+    """A name as devices and their labels have one."""
+    if fault := name_fault(text(MAX_LABEL)(value)):
+        raise Misfit(fault)
+    return value
 
 
 def or_empty(read_text: Reader) -> Reader:
@@ -62,6 +74,10 @@ TASK = (
     Field("device_type", kinds.word(MAX_WORD)),
     Field("capabilities", kinds.names(text(MAX_WORD)), [], about="Its device has to have."),
     Field("not_device", _DEVICES, [], about="Devices it must not run on.", label="Not on"),
+    Field(
+        "labels", kinds.names(label, MAX_LABELS, MAX_LABEL), [], about="To find it by: letters, digits and . _ -",
+        lists=Lists.EVERYWHERE, filters=True,
+    ),
     Field(
         COMMAND, kinds.COMMAND, column=None, about="Argument list to run, no shell; or a line of plain words.",
         hint="Words as a shell splits them; no shell runs them.",

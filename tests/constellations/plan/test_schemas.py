@@ -22,6 +22,7 @@ COMMANDS = st.sampled_from(["", "^git push", r"\bmake\b"])
 BY_KEY = {
     "condition": CONDITIONS, "if": CONDITIONS, "result": CONDITIONS,
     "pattern": COMMANDS, "test_commands": COMMANDS, "poll_commands": COMMANDS,
+    "labels": st.sampled_from(["gpu", "team.red", "a_b-c"]),
     "writes": st.sampled_from(["", "a.py", "src/b.py"]),
     "save": st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,9}", fullmatch=True).filter(
         lambda text: not keyword.iskeyword(text) and text not in ("result", "results")
