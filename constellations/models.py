@@ -1,20 +1,65 @@
 """Constellations, their tasks and dependencies, attempts and edits."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
 from django.db import models
 
 from agents.models import Agent, Device, InboxItem, Session
 from agents.models.checks import agent_state_check, state_check
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT, TASK
-
-PRIORITIES = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
-DEPENDENCY_TYPES = ("UNCONDITIONAL", "COMPLETION_ONLY", "SUCCESS_ONLY", "CONDITIONAL")
-ON_LOST = ("retry", "fail", "ask")
+from constellations.plan import fields
+from constellations.plan.kinds import Field, Shape
 
 Agent._meta.constraints = [*Agent._meta.constraints, agent_state_check(CONSTELLATION_AGENT)]
 
 
-def choices(values) -> list[tuple[str, str]]:
+def choices(values: Iterable[str]) -> list[tuple[str, str]]:
     return [(value, value) for value in values]
+
+
+def column_of(field: Field) -> models.Field:
+    """The column that holds a key of a plan."""
+    said: dict[str, Any] = {"help_text": field.about}
+    kind, default = field.takes, field.default
+    match kind.shape:
+        case Shape.ID:
+            return models.CharField(max_length=kind.limit, **said)
+        case Shape.LINE | Shape.PROSE:
+            return models.TextField(blank=True, **said)
+        case Shape.WORD:
+            usual: dict[str, Any] = {"default": default} if default else {"blank": True}
+            return models.CharField(max_length=kind.limit, **usual, **said)
+        case Shape.CHOICE:
+            return models.CharField(max_length=kind.limit, default=default, choices=choices(kind.choices), **said)
+        case Shape.PLACE:
+            return models.SmallIntegerField(default=default, choices=list(enumerate(kind.choices)), **said)
+        case Shape.FLAG:
+            return models.BooleanField(default=default, **said)
+        case Shape.COUNT:
+            return models.PositiveIntegerField(default=default, **said)
+        case Shape.NUMBER:
+            usual = {"null": True} if default is None else {"default": default}
+            return models.FloatField(**usual, **said)
+        case Shape.NAMES | Shape.TEXTS | Shape.LIST | Shape.OBJECT:
+            return models.JSONField(default=type(default), **said)
+
+
+Model = TypeVar("Model", bound=type[models.Model])
+
+
+def with_keys(keys: Iterable[Field]) -> Callable[[Model], Model]:
+    """Gives a model a column for each key that rows have."""
+
+    def give(model: Model) -> Model:
+        for field in keys:
+            if field.is_stored:
+                model.add_to_class(field.name, column_of(field))
+        return model
+
+    return give
 
 
 class Constellation(models.Model):
@@ -53,33 +98,23 @@ class Constellation(models.Model):
         return self.name or f"constellation {self.pk}"
 
 
+@with_keys(fields.TASK)
 class Task(models.Model):
-    """A node of the graph (machine 5; the seeds' TaskStar). `task_id` is unique in its constellation."""
+    """A node of the graph (machine 5; the seeds' TaskStar). `task_id` is unique in its constellation.
+
+    Its columns are the keys of a task in a plan, which `fields.TASK` names, and these.
+    """
+
+    if TYPE_CHECKING:  # the keys that code reads by their names
+        task_id: str
+        name: str
+        tool: str
+        phases: list[dict[str, Any]]
+        max_attempts: int
 
     id = models.BigIntegerField(primary_key=True)
     constellation = models.ForeignKey(Constellation, on_delete=models.CASCADE, related_name="tasks", db_index=False)
-    task_id = models.CharField(max_length=120)
-    name = models.CharField(max_length=200, blank=True)
-    description = models.TextField(blank=True)
-    tips = models.JSONField(default=list)
-    wanted_device = models.CharField(max_length=80, blank=True, help_text="Named by the plan; empty: by capability.")
-    device_type = models.CharField(max_length=80, blank=True)
-    capabilities = models.JSONField(default=list)
-    not_device = models.JSONField(default=list, help_text="Names of devices that it must not run on.")
-    tool = models.CharField(max_length=80, default="command")
-    arguments = models.JSONField(default=dict, help_text="Arguments of the tool; `argv` of a command.")
-    priority = models.SmallIntegerField(default=1, choices=list(enumerate(PRIORITIES)))
-    timeout = models.FloatField(null=True, help_text="Seconds a single attempt may run.")
-    deadline = models.FloatField(null=True, help_text="Seconds from the constellation's start, waiting included.")
-    max_attempts = models.PositiveIntegerField(default=1)
-    backoff = models.FloatField(default=1.0, help_text="Seconds before the second attempt; doubles with each.")
-    confirm = models.BooleanField(default=False)
-    phases = models.JSONField(default=list, help_text="Of a task in steps: [{description, expected_duration, steps}].")
-    policies = models.JSONField(default=list, help_text="Policies of its own; they can only be stricter than the others.")
-    progress = models.JSONField(default=dict, help_text="Settings of its stuck detection that differ.")
     accepted = models.JSONField(default=list, help_text="Loop identities with which somebody said to go on anyway.")
-    on_lost = models.CharField(max_length=8, default="retry", choices=choices(ON_LOST))
-    replaces = models.CharField(max_length=120, blank=True, help_text="task_id of the task that it stands in for.")
     state = models.CharField(max_length=32, default=TASK.initial)
     reason = models.CharField(max_length=500, blank=True)
     version = models.IntegerField(default=1, help_text="Grows with every edit of the task or of a dependency into it.")
@@ -110,17 +145,20 @@ class Task(models.Model):
         return self.task_id
 
 
+@with_keys(field for field in fields.DEPENDENCY if field.key not in ("from", "to"))
 class Dependency(models.Model):
-    """An edge of the graph (the seeds' TaskStarLine)."""
+    """An edge of the graph (the seeds' TaskStarLine). Its columns are the keys of a dependency in a plan, and these."""
+
+    if TYPE_CHECKING:  # the keys that code reads by their names
+        dependency_id: str
+        type: str
+        condition: str
+        description: str
 
     id = models.BigIntegerField(primary_key=True)
     constellation = models.ForeignKey(Constellation, on_delete=models.CASCADE, related_name="dependencies", db_index=False)
-    dependency_id = models.CharField(max_length=250)
     upstream = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="downstream_dependencies", db_index=False)
     downstream = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="upstream_dependencies", db_index=False)
-    type = models.CharField(max_length=20, default="SUCCESS_ONLY", choices=choices(DEPENDENCY_TYPES))
-    condition = models.TextField(blank=True)
-    description = models.TextField(blank=True)
 
     class Meta:
         ordering = ("id",)

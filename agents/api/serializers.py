@@ -14,7 +14,7 @@ from agents.api.pagination import LARGEST
 from agents.machines import ACTOR
 from agents.models import Actor, InboxItem, Session, Transition
 from agents.reads.authors import names_of
-from agents.reads.heartbeats import STALE_S, heartbeat, is_stale
+from agents.reads.heartbeats import STALE_S, heartbeat_of, is_stale
 
 PLAN_LENGTH = 1_000_000
 REQUEST_LENGTH = 20_000
@@ -303,7 +303,7 @@ class ActorRow(serializers.ModelSerializer):
 
     def get_heartbeat_at(self, actor: Actor) -> datetime | None:
         ended = ACTOR.is_terminal(actor.state)
-        return heartbeat(actor.active_at, None if ended else self.context.get("renewed_at"))
+        return heartbeat_of(actor.active_at, None if ended else self.context.get("renewed_at"))
 
     def get_stale(self, actor: Actor) -> bool:
         return is_stale(actor.state, self.get_heartbeat_at(actor))
@@ -324,7 +324,7 @@ class SessionRow(serializers.ModelSerializer):
         )  # fmt: skip
 
     def get_stale(self, session: Any) -> bool:
-        return is_stale(session.actor_state, heartbeat(session.active_at, session.renewed_at))
+        return is_stale(session.actor_state, heartbeat_of(session.active_at, session.renewed_at))
 
 
 class SessionDetail(SessionRow):

@@ -6,14 +6,14 @@ from typing import Any
 
 from django import forms
 
-from constellations.admin.fields import Prose
+from constellations.admin.fields import form_field, with_fields
 from constellations.admin.row_forms import RowForm
-from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TYPES
+from constellations.plan.fields import CHANGEABLE, DEPENDENCY
+from constellations.plan.tasks import DEPENDENCY_DEFAULTS
 from constellations.plan.values import Row
 
-SAME = ("type", "condition", "description")
 
-
+@with_fields({field.key: form_field(field) for field in DEPENDENCY if field.key in CHANGEABLE})
 class DependencyForm(RowForm):
     """The fields of one dependency; its ends are given once, when it is new. With a condition it is CONDITIONAL."""
 
@@ -23,9 +23,6 @@ class DependencyForm(RowForm):
     dependency_id = forms.CharField(required=False, widget=forms.HiddenInput)
     upstream = forms.CharField(required=False, label="From")
     downstream = forms.CharField(required=False, label="To")
-    type = forms.ChoiceField(choices=[(word, word.replace("_", " ").capitalize()) for word in TYPES])
-    condition = forms.CharField(required=False, strip=False)
-    description = Prose(required=False, widget=forms.Textarea(attrs={"rows": 1}))
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -41,7 +38,7 @@ class DependencyForm(RowForm):
 
     def said(self) -> Row:
         """What was changed, in the editor's words."""
-        return {name: self.cleaned_data[name] for name in self.changed_data if name in SAME}
+        return {name: self.cleaned_data[name] for name in self.changed_data if name in CHANGEABLE}
 
     def operations(self) -> list[Row]:
         if self.row is None:

@@ -1,20 +1,23 @@
-"""Form fields of texts that stand for lists and objects."""
+"""Form fields for the keys of a plan; lists and objects are texts there."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from django import forms
 from django.core.exceptions import ValidationError
 
 from agents.api.parsers import each_key_once
 from constellations.plan import documents
+from constellations.plan.kinds import Field, Shape
 from constellations.plan.values import key_text
 
 FLAWS = 3
 """That one field tells of."""
+FormClass = TypeVar("FormClass", bound=type[forms.Form])
 CALLED: dict[type, str] = {dict: "an object: {...}", list: "a list: [...]"}
 
 
@@ -86,3 +89,58 @@ def _place(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg.lower()}, line {error.lineno}, column {error.colno}"
     return str(error)
+
+
+def form_field(field: Field) -> forms.Field:
+    """The form field of a key."""
+    choices = [(word, word.replace("_", " ").capitalize() if word.isupper() else word) for word in field.takes.choices]
+    said: dict[str, Any] = {"label": field.label or None, "help_text": field.hint or field.about}
+    match field.takes.shape:
+        case Shape.PLACE:
+            return forms.TypedChoiceField(choices=list(enumerate(field.takes.choices)), coerce=int, **said)
+        case Shape.CHOICE:
+            return forms.ChoiceField(choices=choices, **said)
+        case Shape.FLAG:
+            return forms.BooleanField(required=False, **said)
+        case Shape.COUNT:
+            return forms.IntegerField(required=False, **said)
+        case Shape.NUMBER:
+            return forms.FloatField(required=False, **said)
+        case Shape.NAMES:
+            return Words(required=False, **with_way(said, "Separated by commas."))
+        case Shape.TEXTS:
+            return Lines(required=False, **with_way(said, "One a line."))
+        case Shape.LIST | Shape.OBJECT:
+            return Json(type(field.default), required=False, **said)
+        case Shape.PROSE:
+            return Prose(required=False, widget=forms.Textarea(attrs={"rows": 1}), **said)
+        case _:
+            return forms.CharField(required=False, strip=field.takes.shape is Shape.ID, **said)
+
+
+def with_fields(fields: dict[str, forms.Field]) -> Callable[[FormClass], FormClass]:
+    """Gives a form fields that are not written down in its class."""
+
+    def give(form: FormClass) -> FormClass:
+        form.base_fields = form.declared_fields = {**form.declared_fields, **fields}
+        return form
+
+    return give
+
+
+def with_way(said: dict[str, Any], way: str) -> dict[str, Any]:
+    """Help that also says how a list is written."""
+    return said | {"help_text": f"{said['help_text']} {way}".strip()}
+
+
+def form_value(field: Field, value: Any) -> Any:
+    """What a form shows of a value."""
+    match field.takes.shape:
+        case Shape.NAMES:
+            return ", ".join(value)
+        case Shape.TEXTS:
+            return "\n".join(value)
+        case Shape.LIST | Shape.OBJECT:
+            return spread(value) if value else ""
+        case _:
+            return int(value) if isinstance(value, float) and value.is_integer() else value

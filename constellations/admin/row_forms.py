@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from agents.masks.values import mask_value
 from constellations.admin.widgets import PlainRenderer, field_html
-from constellations.plan.tasks import MAX_DEPENDENCY_ID
+from constellations.plan.fields import MAX_DEPENDENCY_ID
 from constellations.plan.values import Row
 
 ROWS = 200

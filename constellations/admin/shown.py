@@ -11,7 +11,8 @@ from django.db.models import Q, QuerySet
 from constellations.editor.draft import SKIPPED
 from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation, Dependency, Edit, Task
-from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
+from constellations.plan.fields import LINE_COLUMNS
+from constellations.plan.tasks import TASK_DEFAULTS
 from constellations.plan.values import Row
 from constellations.reads.progress import same_stream
 from constellations.services.edits import REBASED_OVER
@@ -24,8 +25,6 @@ INTO_EDITABLE = Q(downstream__state__in=("PENDING", "WAITING_DEPENDENCY")) | Q(
 """Dependencies that may change."""
 
 TASK_COLUMNS = (*TASK_DEFAULTS, "id", "state", "reason")
-DEPENDENCY_COLUMNS = ("dependency_id", "upstream__task_id", "downstream__task_id", "type", "condition", "description")
-DEPENDENCY_KEYS = tuple(DEPENDENCY_DEFAULTS)
 
 
 @dataclass(frozen=True)
@@ -58,8 +57,8 @@ def task_rows(tasks: QuerySet[Task]) -> dict[str, Row]:
 
 
 def dependency_rows(dependencies: QuerySet[Dependency]) -> dict[str, Row]:
-    found = dependencies.values_list(*DEPENDENCY_COLUMNS)
-    return {row[0]: dict(zip(DEPENDENCY_KEYS, row, strict=True)) for row in found}
+    found = dependencies.values_list(*LINE_COLUMNS.values())
+    return {row[0]: dict(zip(LINE_COLUMNS, row, strict=True)) for row in found}
 
 
 def shown_then(constellation: Constellation, version: int, tasks: Collection[str], dependencies: Collection[str]) -> Shown:

@@ -5,72 +5,34 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from django import forms
-
 from agents.devices.command_lines import is_split_into, line_of
-from constellations.admin.fields import Json, Lines, Prose, Words, spread
+from constellations.admin.fields import form_field, form_value, with_fields
 from constellations.admin.looks import LOOKS, state_of
 from constellations.admin.row_forms import RowForm
 from constellations.plan.calls import COMMAND
-from constellations.plan.fitting import DEVICE_FIELDS
-from constellations.plan.guards import DECISIONS, SETTING_READERS
-from constellations.plan.tasks import ON_LOST, PRIORITIES, TASK_DEFAULTS
+from constellations.plan.fields import TASK
+from constellations.plan.tasks import TASK_DEFAULTS
 from constellations.plan.values import Row
 
 CALL = ("command", "shell", "tool", "arguments")
 """Fields that say together what a task of one call does."""
 WORK = (*CALL, "phases")
 """Fields that say together what a task does."""
-SAME = ("name", "description", "priority", "timeout", "deadline", "max_attempts", "backoff", "confirm", "on_lost", "replaces")
-"""Fields of the form that are columns."""
-GIVEN_AS_JSON = ("phases", "policies", "progress")
-"""Columns that are written as JSON."""
-RARE = (
-    "deadline", "backoff", "confirm", "on_lost", "device_type", "capabilities", "not_device", "tips", "phases", "policies",
-    "progress",
+USUAL = (
+    "task_id", "name", "device", "priority", "timeout", "max_attempts", "command", "shell", "tool", "arguments", "description",
+    "replaces",
 )  # fmt: skip
-"""Fields that are only on a task's own page."""
-POLICIES_HELP = (
-    f"Of its calls; they only tighten the installation's: JSON, [{{tool, pattern, decision}}], to {', '.join(DECISIONS)}."
-)
-PROGRESS_HELP = f"What differs from the settings of the detection: JSON, {{name: value}} of {', '.join(SETTING_READERS)}."
+"""Keys that are changed most, in the order of the form; the others are only on a task's own page."""
+KEYS = {field.key: field for field in TASK if field.key not in ("steps", "after")}
+"""The keys of the form: steps are written as phases, and dependencies have forms of their own."""
 
 
+@with_fields({key: form_field(KEYS[key]) for key in dict.fromkeys((*USUAL, *KEYS))})
 class TaskForm(RowForm):
     """The fields of one task. `row` is the task as it was shown; None for one that is new."""
 
     kind, name_field, explained = "task", "task_id", True
     fields_of_problems = {"wanted_device": "device", "argv": "arguments", "steps": "phases"}
-
-    task_id = forms.CharField(required=False, label="Task id")
-    name = forms.CharField(required=False, strip=False)
-    device = forms.CharField(required=False, help_text="Empty: any that fits.")
-    priority = forms.TypedChoiceField(choices=list(enumerate(PRIORITIES)), coerce=int)
-    timeout = forms.FloatField(required=False, help_text="Seconds one attempt may run.")
-    max_attempts = forms.IntegerField(required=False, label="Attempts")
-    command = Prose(
-        required=False, widget=forms.Textarea(attrs={"rows": 1}), help_text="Words as a shell splits them; no shell runs them."
-    )
-    shell = forms.BooleanField(
-        required=False, help_text="A shell runs the command (sh -c), and policies judge it as a shell's."
-    )
-    tool = forms.CharField(required=False, help_text="Instead of a command.")
-    arguments = Json(dict, required=False, help_text="Of the tool: a JSON object.")
-    description = Prose(required=False, widget=forms.Textarea(attrs={"rows": 1}))
-    deadline = forms.FloatField(required=False, help_text="Seconds from the constellation's creation, waiting included.")
-    backoff = forms.FloatField(required=False, help_text="Seconds before the second attempt, then twice as long each time.")
-    confirm = forms.BooleanField(required=False, help_text="A person is asked before it begins.")
-    on_lost = forms.ChoiceField(choices=[(word, word) for word in ON_LOST], help_text="When nobody knows how an attempt ended.")
-    replaces = forms.CharField(required=False, help_text="A task that failed: what waited for it waits for this one.")
-    device_type = forms.CharField(required=False)
-    capabilities = Words(required=False, help_text="Separated by commas.")
-    not_device = Words(required=False, label="Not on", help_text="Devices it must not run on, separated by commas.")
-    tips = Lines(required=False, help_text="One a line.")
-    phases = Json(
-        list, required=False, label="Steps", help_text="Instead of a command or a tool: JSON, [{description, steps}]."
-    )
-    policies = Json(list, required=False, help_text=POLICIES_HELP)
-    progress = Json(dict, required=False, label="When it is stuck", help_text=PROGRESS_HELP)
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -93,12 +55,8 @@ class TaskForm(RowForm):
     def initial_of(row: Row | None) -> Row:
         """What the form shows of a row, or of a task that is to be."""
         row = row or TASK_DEFAULTS
-        shown = {name: row[name] for name in ("task_id", *SAME, *DEVICE_FIELDS)}
-        shown |= {name: int(value) for name, value in shown.items() if isinstance(value, float) and value.is_integer()}
-        shown["device"] = row["wanted_device"]
-        shown |= {name: ", ".join(row[name]) for name in ("capabilities", "not_device")}
-        shown["tips"] = "\n".join(row["tips"])
-        return {**shown, **_call_of(row), **{name: spread(row[name]) if row[name] else "" for name in GIVEN_AS_JSON}}
+        shown = {key: form_value(field, row[field.name]) for key, field in KEYS.items() if field.is_stored}
+        return {**shown, **_call_of(row)}
 
     def said(self) -> Row:
         """What was changed, in the editor's words."""
@@ -133,7 +91,7 @@ class ShortTaskForm(TaskForm):
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         in_steps = self.row is not None and bool(self.row["phases"])
-        for name in (*RARE, *(CALL if in_steps else ())):
+        for name in (*(KEYS.keys() - USUAL), *(CALL if in_steps else ())):
             self.fields.pop(name, None)
 
 
@@ -149,4 +107,4 @@ def _call_of(row: Row) -> Row:
             return {**nothing, "command": line, "shell": True}
         if is_split_into(shlex.join(argv), argv):
             return {**nothing, "command": shlex.join(argv)}
-    return {**nothing, "tool": tool, "arguments": spread(arguments) if arguments else ""}
+    return {**nothing, "tool": tool, "arguments": form_value(KEYS["arguments"], arguments)}

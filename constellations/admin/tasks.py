@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import secrets
+from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.http import HttpRequest
+from django.utils.html import format_html_join
 
 from agents.admin.filters import SessionFilter, StateFilter
 from agents.admin.readonly import ReadOnlyAdmin
 from agents.api.pagination import LARGEST
+from agents.masks.values import mask
 from constellations.admin.commanding import buttons, cancel_tasks, offered_of_task, retry_tasks, skip_tasks
 from constellations.admin.removing import RemovingAdmin, remove
 from constellations.admin.sheets import Sheet
@@ -25,8 +29,15 @@ from constellations.admin.shown import (
 )
 from constellations.editor.draft import editable
 from constellations.models import Attempt, Constellation, Dependency, Task
+from constellations.plan.fields import STORED
+from constellations.plan.kinds import Lists, Shape
+from constellations.reads.narrowing import FILTERS, having
 from constellations.reads.why import explain_task
 
+TEXT = 200
+"""Characters of a name that is looked for."""
+LISTED = tuple(key for key, field in STORED.items() if Lists.ADMIN in field.lists)
+"""Keys of a task that the list shows."""
 DEPENDENCIES = 100
 """Dependencies on the page of what they lead into; the list has all."""
 
@@ -75,6 +86,37 @@ class IntoEditableFilter(EditableFilter):
     which = INTO_EDITABLE
 
 
+def list_filter_of(key: str) -> type[admin.SimpleListFilter]:
+    """Tasks that have a name in one of their lists; the list of tasks leads there from each name."""
+
+    class NameFilter(admin.SimpleListFilter):
+        title = parameter_name = key
+
+        def lookups(self, request, model_admin):
+            return [(self.value(), self.value())] if self.value() else []
+
+        def has_output(self) -> bool:
+            return bool(self.value())
+
+        def queryset(self, request, queryset):
+            return having(queryset, FILTERS[key], name[:TEXT]) if (name := self.value()) else queryset
+
+    return NameFilter
+
+
+def column_of(key: str) -> Any:
+    """What the list shows of a key: of a list of names each, as the way to all tasks that have it."""
+    if STORED[key].takes.shape is not Shape.NAMES:
+        return key
+
+    @admin.display(description=key)
+    def names(row: Task) -> str:
+        shown = [mask(name) for name in getattr(row, key)]  # before an address writes them otherwise
+        return format_html_join(", ", '<a href="?{}">{}</a>', ((urlencode({key: name}), name) for name in shown))
+
+    return names
+
+
 @admin.register(Task)
 class TaskAdmin(RemovingAdmin):
     change_form_template = "admin/constellations/task.html"
@@ -82,11 +124,9 @@ class TaskAdmin(RemovingAdmin):
     session_path = "constellation__session"
     numbers = ("id", "constellation_id")
     machines = ("task",)
-    list_display = (
-        "id", "task_id", "name", "constellation", "state", "priority", "device", "attempt", "started_at", "ended_at",
-    )  # fmt: skip
+    list_display = ("id", *map(column_of, LISTED), "constellation", "state", "device", "attempt", "started_at", "ended_at")
     list_select_related = ("constellation", "device")
-    list_filter = (ConstellationFilter, EditableFilter, StateFilter, SessionFilter)
+    list_filter = (ConstellationFilter, EditableFilter, StateFilter, *map(list_filter_of, FILTERS), SessionFilter)
     search_fields = ("task_id__startswith", "name__istartswith")
 
     def get_queryset(self, request):

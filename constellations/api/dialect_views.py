@@ -18,7 +18,7 @@ from agents.api.views import Api, head_of, request_id
 from agents.models import Session
 from agents.services import sessions
 from agents.streams.fold import consistent_read
-from constellations.api import dialect_serializers as forms
+from constellations.api import dialect_serializers
 from constellations.api.edit_serializers import EditMade
 from constellations.api.edit_views import made
 from constellations.api.versioned import IF_MATCH, Versioned, etag, seen_version
@@ -61,10 +61,10 @@ class ImportViews(Api):
     def get_queryset(self) -> QuerySet[Session]:
         return Session.objects.visible_to(self.request.user)
 
-    @extend_schema(request=forms.ImportBody, responses={202: forms.Imported})
+    @extend_schema(request=dialect_serializers.ImportBody, responses={202: dialect_serializers.Imported})
     @action(detail=True, methods=["post"], url_path="import", url_name="import")
     def take(self, request: Request, pk: str) -> Response:
-        session, body = self.get_object().pk, self.body(forms.ImportBody)
+        session, body = self.get_object().pk, self.body(dialect_serializers.ImportBody)
         payload, warnings = imports.payload_of(body["document"], body.get("dialect", ""))
         seq = head_of(session)  # before the request, so that whoever follows from here misses nothing of it
         by, client_id = actor_name(request), body.get("client_id", "")
@@ -86,11 +86,11 @@ class EditImportViews(Versioned):
     def get_queryset(self) -> QuerySet[Constellation]:
         return Constellation.objects.filter(session__in=Session.objects.visible_to(self.request.user))
 
-    @extend_schema(parameters=[IF_MATCH], request=forms.EditImportBody, responses={200: EditMade, 201: EditMade})
+    @extend_schema(parameters=[IF_MATCH], request=dialect_serializers.EditImportBody, responses={200: EditMade, 201: EditMade})
     @action(detail=True, methods=["post"], pagination_class=None, url_path="import", url_name="import")
     def apply(self, request: Request, pk: str) -> Response:
         """Edit: the actions of an agent's answer, in its dialect, are applied as one change set, or none of them."""
-        constellation, body = self.get_object(), self.body(forms.EditImportBody)
+        constellation, body = self.get_object(), self.body(dialect_serializers.EditImportBody)
         body["based_on"] = seen_version(request, body.get("based_on"))
         body |= {"author": actor_name(request), "request_id": request_id(request)}
         edit, changed = imports.apply_edit(constellation.pk, **body)
@@ -104,8 +104,8 @@ class CheckViews(Api):
     parser_classes = [DocumentJson]
     needs = {"check": "read"}
 
-    @extend_schema(request=forms.CheckBody, responses=forms.Checked)
+    @extend_schema(request=dialect_serializers.CheckBody, responses=dialect_serializers.Checked)
     @action(detail=False, methods=["post"], pagination_class=None)
     def check(self, request: Request) -> Response:
-        body = self.body(forms.CheckBody)
+        body = self.body(dialect_serializers.CheckBody)
         return Response(imports.check_document(body["document"], body.get("dialect", "")))

@@ -18,7 +18,7 @@ from agents.api.views import request_id
 from agents.models import Approval
 from agents.reads.authors import names_of
 from agents.streams.fold import consistent_read
-from constellations.api import edit_serializers as forms
+from constellations.api import edit_serializers
 from constellations.api.versioned import IF_MATCH, Versioned, etag, seen_version
 from constellations.errors import GateKept
 from constellations.models import Constellation, Edit
@@ -51,20 +51,20 @@ class EditViews(Versioned):
     by_version = frozenset({*needs, "retry"})
     cursor_field = "id"
 
-    @extend_schema(parameters=[AUTHOR, SINCE, TASK_ID], responses=forms.EditRow(many=True), filters=False)
-    @action(detail=True, methods=["get"], serializer_class=forms.EditRow, cursor_field="version", newest_first=True)
+    @extend_schema(parameters=[AUTHOR, SINCE, TASK_ID], responses=edit_serializers.EditRow(many=True), filters=False)
+    @action(detail=True, methods=["get"], serializer_class=edit_serializers.EditRow, cursor_field="version", newest_first=True)
     def edits(self, request: Request, pk: str) -> Response:
         """The history: the edits of a constellation, the newest first; of a long one the beginning."""
         with consistent_read():
             constellation = self.get_object()
             rows = self.paginate_queryset(history.edits_of(constellation.pk, **chosen(request)))
-            answer = self.get_paginated_response(forms.EditRow(history.list_edits(rows), many=True).data)
+            answer = self.get_paginated_response(edit_serializers.EditRow(history.list_edits(rows), many=True).data)
         answer.headers["ETag"] = etag(constellation.version)["ETag"]
         return answer
 
     @extend_schema(
-        parameters=[IF_MATCH], request=forms.EditBody,
-        responses={200: forms.EditMade, 201: forms.EditMade, 202: forms.EditMade},
+        parameters=[IF_MATCH], request=edit_serializers.EditBody,
+        responses={200: edit_serializers.EditMade, 201: edit_serializers.EditMade, 202: edit_serializers.EditMade},
     )  # fmt: skip
     @edits.mapping.post
     def edit(self, request: Request, pk: str) -> Response:
@@ -72,7 +72,7 @@ class EditViews(Versioned):
 
         Where they would let something be done unasked, and their author may not approve that, they are proposed (202).
         """
-        constellation, body = self.get_object(), self.body(forms.EditBody)
+        constellation, body = self.get_object(), self.body(edit_serializers.EditBody)
         based_on, author, proposal = seen_version(request, body.pop("based_on", None)), actor_name(request), None
         said = {**body, "author": author, "request_id": request_id(request), "based_on": based_on}
         try:
@@ -84,31 +84,34 @@ class EditViews(Versioned):
             edit, changed, proposal = proposed.edit, False, proposed.approval
         return made(constellation, edit, changed, body.get("edit_id", ""), based_on, proposal)
 
-    @extend_schema(parameters=[EDIT_ID], responses=forms.EditDetail, filters=False)
+    @extend_schema(parameters=[EDIT_ID], responses=edit_serializers.EditDetail, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None, url_path=f"edits/(?P<edit_id>{NAME})")
     def one_edit(self, request: Request, pk: str, edit_id: str) -> Response:
         """One edit as a whole, with what it changed as that was before and after."""
         with consistent_read():
             constellation = self.get_object()
-            found = forms.EditDetail(edit_named(constellation.pk, edit_id)).data
+            found = edit_serializers.EditDetail(edit_named(constellation.pk, edit_id)).data
         return Response(found, headers=etag(constellation.version))
 
-    @extend_schema(parameters=[IF_MATCH], request=forms.PreviewBody, responses=forms.Preview, filters=False)
+    @extend_schema(
+        parameters=[IF_MATCH], request=edit_serializers.PreviewBody, responses=edit_serializers.Preview, filters=False
+    )
     @action(detail=True, methods=["post"], pagination_class=None)
     def preview(self, request: Request, pk: str) -> Response:
         """What an edit would change, and what would follow; nothing is written."""
-        constellation, body = self.get_object(), self.body(forms.PreviewBody)
+        constellation, body = self.get_object(), self.body(edit_serializers.PreviewBody)
         found = edit_preview(constellation.pk, body["operations"], seen_version(request, body.get("based_on")))
         return Response(found, headers=etag(found["version"]))
 
     @extend_schema(
         parameters=[EDIT_ID, IF_MATCH],
-        request=forms.UndoBody, responses={200: forms.EditMade, 201: forms.EditMade}, filters=False,
+        request=edit_serializers.UndoBody,
+        responses={200: edit_serializers.EditMade, 201: edit_serializers.EditMade}, filters=False,
     )  # fmt: skip
     @action(detail=True, methods=["post"], pagination_class=None, url_path=f"edits/(?P<edit_id>{NAME})/undo")
     def undo(self, request: Request, pk: str, edit_id: str) -> Response:
         """Take an edit back, by an edit of its own; undoing that one is the redo."""
-        constellation, body = self.get_object(), self.body(forms.UndoBody)
+        constellation, body = self.get_object(), self.body(edit_serializers.UndoBody)
         said = {"reason": body.get("reason", ""), "undo_id": body.get("edit_id", ""), "request_id": request_id(request)}
         based_on = seen_version(request, body.get("based_on"))
         edit, changed = edit_undo(constellation.pk, edit_id, actor_name(request), **said, based_on=based_on)
@@ -128,7 +131,7 @@ def made(
     stands = standing.standing_of(
         constellation.pk, edit, changed, edit_id=edit_id, based_on=based_on, before=constellation.version
     )  # fmt: skip
-    row = None if edit is None else forms.EditRow(history.cut_edit(edit)).data
+    row = None if edit is None else edit_serializers.EditRow(history.cut_edit(edit)).data
     waits = None if proposal is None else proposal.pk
     answer: dict[str, Any] = {"edit": row, "changed": changed, "proposal": waits, **asdict(stands)}
     return Response(answer, status=201 if changed else 200 if proposal is None else 202, headers=etag(stands.version))

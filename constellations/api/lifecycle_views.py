@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from agents.access.permissions import actor_name, refusal
 from agents.api.views import Api, request_id
 from agents.models import InboxItem, Token
-from constellations.api import lifecycle_serializers as forms
+from constellations.api import lifecycle_serializers
 from constellations.api.versioned import IF_MATCH, etag, seen_version
 from constellations.models import Constellation
 from constellations.services import lifecycle, standing
@@ -25,12 +25,14 @@ class CommandViews(Api):
     """Commands to the constellation in the address."""
 
     @extend_schema(
-        request=forms.ConstellationCommandBody, responses={200: forms.CommandTaken, 202: forms.CommandTaken}, filters=False
+        request=lifecycle_serializers.ConstellationCommandBody,
+        responses={200: lifecycle_serializers.CommandTaken, 202: lifecycle_serializers.CommandTaken},
+        filters=False,
     )
     @action(detail=True, methods=["post"], pagination_class=None)
     def commands(self, request: Request, pk: str) -> Response:
         """Pause, resume, cancel or restart a constellation."""
-        constellation, body = self.get_object(), self.body(forms.ConstellationCommandBody)
+        constellation, body = self.get_object(), self.body(lifecycle_serializers.ConstellationCommandBody)
         kind, said = body.pop("kind"), {**self._said(request), "reason": body["reason"]}
         if kind in INBOX:
             item, changed = INBOX[kind](constellation.pk, **said, client_id=body.get("client_id", ""))
@@ -44,30 +46,41 @@ class CommandViews(Api):
         return Response(answer, status=202 if changed and item is not None else 200)
 
     @extend_schema(
-        parameters=[IF_MATCH], request=forms.RetryBody, responses={200: forms.RetryTaken, 202: forms.RetryTaken}, filters=False
+        parameters=[IF_MATCH],
+        request=lifecycle_serializers.RetryBody,
+        responses={200: lifecycle_serializers.RetryTaken, 202: lifecycle_serializers.RetryTaken},
+        filters=False,
     )
     @action(detail=True, methods=["post"], pagination_class=None)
     def retry(self, request: Request, pk: str) -> Response:
         """Let failed and cancelled tasks begin again, and what is downstream of them; operations mend them first."""
-        constellation, body = self.get_object(), self.body(forms.RetryBody)
+        constellation, body = self.get_object(), self.body(lifecycle_serializers.RetryBody)
         return retried(request, constellation, body.pop("tasks", None), body)
 
-    @extend_schema(request=forms.ReopenBody, responses={200: forms.Reopened, 202: forms.Reopened}, filters=False)
+    @extend_schema(
+        request=lifecycle_serializers.ReopenBody,
+        responses={200: lifecycle_serializers.Reopened, 202: lifecycle_serializers.Reopened},
+        filters=False,
+    )
     @action(detail=True, methods=["post"], pagination_class=None)
     def reopen(self, request: Request, pk: str) -> Response:
         """Go on with a constellation that has ended, by an edit, by retries, or both."""
-        constellation, body = self.get_object(), self.body(forms.ReopenBody)
+        constellation, body = self.get_object(), self.body(lifecycle_serializers.ReopenBody)
         if body.get("operations"):
             require_edit(request)
         item, created = lifecycle.constellation_reopen(constellation.pk, **self._said(request), **body)
         answer = {"session": item.session_id, "interaction": item.pk, "created": created}
         return Response(answer, status=202 if created else 200)
 
-    @extend_schema(request=forms.ForkBody, responses={200: forms.ForkMade, 201: forms.ForkMade}, filters=False)
+    @extend_schema(
+        request=lifecycle_serializers.ForkBody,
+        responses={200: lifecycle_serializers.ForkMade, 201: lifecycle_serializers.ForkMade},
+        filters=False,
+    )
     @action(detail=True, methods=["post"], pagination_class=None)
     def fork(self, request: Request, pk: str) -> Response:
         """Go on in a new session from a constellation as it was after an event."""
-        constellation, body = self.get_object(), self.body(forms.ForkBody)
+        constellation, body = self.get_object(), self.body(lifecycle_serializers.ForkBody)
         if body.get("operations"):
             require_edit(request)
         session, item, created = lifecycle.constellation_fork(

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import models
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from agents.api.work_serializers import ApprovalRow
-from constellations.models import PRIORITIES, Attempt, Constellation, Dependency, Task
+from constellations.models import Attempt, Constellation, Dependency, Task
+from constellations.plan.fields import CHANGEABLE, STORED
+from constellations.plan.kinds import Lists, Shape
 from constellations.reads.progress import same_stream
 
+LISTED = tuple(key for key, field in STORED.items() if Lists.REST in field.lists)
+"""Keys of a task that lists show."""
+Built = tuple[type[serializers.Field], dict[str, Any]]
 INCOMING = 1_000
 """Dependencies into a task that its detail shows."""
 
@@ -63,21 +69,45 @@ class ConstellationDetail(ConstellationRow):
         fields = (*ConstellationRow.Meta.fields, "counts", "tasks", "dependencies", "truncated")
 
 
+class WordOfPlace(serializers.CharField):
+    """The word of an enum that is kept as its place among them."""
+
+    def __init__(self, *, choices: tuple[str, ...], **kwargs: Any):
+        super().__init__(**kwargs)
+        self.choices = choices
+
+    def to_representation(self, value: int) -> str:
+        return self.choices[value]
+
+
 class TaskRow(serializers.ModelSerializer):
     constellation = serializers.IntegerField(source="constellation_id")
     device = serializers.CharField(source="device.name", allow_null=True, default=None, help_text="Where it runs or ran.")
-    priority = serializers.SerializerMethodField()
     result = serializers.JSONField(allow_null=True)
 
     class Meta:
         model = Task
         fields: tuple[str, ...] = (
-            "id", "constellation", "task_id", "name", "state", "reason", "priority", "wanted_device", "device", "attempt",
-            "result", "error", "condition_failed", "created_at", "entered_at", "started_at", "ended_at", "retry_at",
+            "id", "constellation", *LISTED, "state", "reason", "device", "attempt", "result", "error", "condition_failed",
+            "created_at", "entered_at", "started_at", "ended_at", "retry_at",
         )  # fmt: skip
 
-    def get_priority(self, task: Task) -> str:
-        return PRIORITIES[task.priority]
+    def build_standard_field(self, field_name: str, model_field: models.Field) -> Built:
+        """As the keys of a plan say it: Django does not know what is in a list."""
+        key = STORED.get(field_name)
+        built, said = super().build_standard_field(field_name, model_field)
+        if key is None:
+            return built, said
+        told = {"help_text": key.about or key.hint}
+        match key.takes.shape:
+            case Shape.PLACE:
+                return WordOfPlace, told | {"choices": key.takes.choices}
+            case Shape.NAMES | Shape.TEXTS:
+                return serializers.ListField, told | {"child": serializers.CharField()}
+            case Shape.OBJECT:
+                return serializers.DictField, told
+            case _:
+                return built, said | told
 
 
 class AttemptRow(serializers.ModelSerializer):
@@ -119,17 +149,10 @@ class Incoming(serializers.ModelSerializer):
 
     class Meta:
         model = Dependency
-        fields = ("dependency_id", "upstream", "type", "condition", "description")
+        fields = ("dependency_id", "upstream", *CHANGEABLE)
 
 
 class TaskDetail(TaskRow):
-    description = serializers.CharField()
-    tips = serializers.ListField(child=serializers.CharField())
-    capabilities = serializers.ListField(child=serializers.CharField())
-    not_device = serializers.ListField(child=serializers.CharField(), help_text="Devices it must not run on.")
-    arguments = serializers.DictField()
-    phases = serializers.JSONField(help_text="Of a task in steps: [{description, expected_duration, steps}].")
-    policies = serializers.JSONField(help_text="Of its own.")
     settings = serializers.DictField(source="progress", help_text="What a plan says in `progress`, as far as it differs.")
     incoming = serializers.SerializerMethodField(help_text=f"Dependencies into it, the first {INCOMING:,}.")
     attempts = AttemptRow(source="latest", many=True, help_text="The latest, oldest first.")
@@ -139,9 +162,8 @@ class TaskDetail(TaskRow):
 
     class Meta(TaskRow.Meta):
         fields = (
-            *TaskRow.Meta.fields, "error_kind", "description", "tips", "device_type", "capabilities", "not_device", "tool",
-            "arguments", "timeout", "deadline", "max_attempts", "backoff", "confirm", "phases", "policies", "settings",
-            "on_lost", "replaces", "version", "incoming", "attempts", "output", "progress", "approvals",
+            *TaskRow.Meta.fields, "error_kind", *(key for key in STORED if key not in (*LISTED, "progress")), "settings",
+            "version", "incoming", "attempts", "output", "progress", "approvals",
         )  # fmt: skip
 
     @extend_schema_field(Incoming(many=True))

@@ -7,7 +7,7 @@ from typing import Any
 
 import django_filters
 from django.db.models import Count, QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import mixins
 from rest_framework.decorators import action
 from rest_framework.exceptions import NotFound
@@ -21,14 +21,14 @@ from agents.api.serializers import History
 from agents.api.views import HISTORY_PAGE, history_page, request_id
 from agents.models import Session
 from agents.streams.fold import consistent_read
-from constellations.api import edit_serializers as edit_forms
-from constellations.api import lifecycle_serializers as command_forms
-from constellations.api import serializers as forms
+from constellations.api import edit_serializers, lifecycle_serializers, serializers
 from constellations.api.edit_views import EditViews
 from constellations.api.lifecycle_views import CommandViews, cancelled, retried
 from constellations.api.versioned import IF_MATCH, Versioned, etag
 from constellations.machines import CONSTELLATION, TASK
 from constellations.models import Constellation, Dependency, Task
+from constellations.plan.kinds import Field
+from constellations.reads.narrowing import FILTERS, having, help_of
 from constellations.reads.output import piece_from, tail_of
 from constellations.reads.progress import progress_of, same_stream, waiting_approvals
 from constellations.reads.statistics import figures_of, statistics_of
@@ -39,8 +39,8 @@ GRAPH_ROWS = 20_000
 """Tasks, and dependencies, that a detail shows."""
 ATTEMPTS = 50
 
-TASK_COLUMNS = tuple(forms.GraphTask().fields)
-DEPENDENCY_COLUMNS = tuple(forms.GraphDependency().fields)
+TASK_COLUMNS = tuple(serializers.GraphTask().fields)
+DEPENDENCY_COLUMNS = tuple(serializers.GraphDependency().fields)
 ATTEMPT = OpenApiParameter(
     "attempt", {"type": "integer", "minimum": 1, "maximum": LARGEST}, description="Its number; else the last."
 )
@@ -65,6 +65,18 @@ class OfConstellation(IdFilter):
         return queryset if value is None else same_stream(queryset, int(value)).filter(constellation_id=value)
 
 
+@extend_schema_field({"type": "string"})
+class NameFilter(django_filters.CharFilter):
+    """Tasks that have a name in one of their lists."""
+
+    def __init__(self, key: Field):
+        super().__init__(max_length=key.takes.limit, help_text=help_of(key))
+        self.key = key
+
+    def filter(self, queryset: QuerySet[Task], value: str) -> QuerySet[Task]:
+        return having(queryset, self.key, value) if value else queryset
+
+
 class TaskFilter(django_filters.FilterSet):
     constellation = OfConstellation()
     session = SessionFilter()
@@ -74,18 +86,22 @@ class TaskFilter(django_filters.FilterSet):
         model = Task
         fields = ()
 
+    @classmethod
+    def get_filters(cls) -> dict[str, django_filters.Filter]:
+        return super().get_filters() | {key: NameFilter(field) for key, field in FILTERS.items()}
+
 
 class ConstellationViews(mixins.ListModelMixin, EditViews, CommandViews):
     """Graphs of tasks, each the answer to an interaction, the edits of them, and commands to them."""
 
-    serializer_class = forms.ConstellationRow
+    serializer_class = serializers.ConstellationRow
     filterset_class = ConstellationFilter
     newest_first = True
 
     def get_queryset(self) -> QuerySet[Constellation]:
         return Constellation.objects.filter(session__in=Session.objects.visible_to(self.request.user))
 
-    @extend_schema(responses=forms.ConstellationDetail)
+    @extend_schema(responses=serializers.ConstellationDetail)
     def retrieve(self, request: Request, pk: str) -> Response:
         """One constellation with its tasks and dependencies."""
         with consistent_read():
@@ -93,14 +109,14 @@ class ConstellationViews(mixins.ListModelMixin, EditViews, CommandViews):
             found = detail(constellation)
         return Response(found, headers=etag(constellation.version))
 
-    @extend_schema(responses=edit_forms.ConstellationStatistics, filters=False)
+    @extend_schema(responses=edit_serializers.ConstellationStatistics, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def statistics(self, request: Request, pk: str) -> Response:
         """How the graph is shaped, and how time was spent."""
         with consistent_read():
             figures = figures_of(self.get_object())
         found = statistics_of(figures)
-        return Response(edit_forms.ConstellationStatistics(found).data, headers=etag(found["version"]))
+        return Response(edit_serializers.ConstellationStatistics(found).data, headers=etag(found["version"]))
 
     @extend_schema(responses=History, parameters=HISTORY_PAGE, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
@@ -119,7 +135,7 @@ def detail(constellation: Constellation) -> dict[str, Any]:
     nodes = list(tasks.order_by("id").values(*TASK_COLUMNS)[: GRAPH_ROWS + 1])
     lines = list(edges.order_by("id").values(*DEPENDENCY_COLUMNS)[: GRAPH_ROWS + 1])
     return {
-        **forms.ConstellationRow(constellation).data,
+        **serializers.ConstellationRow(constellation).data,
         "counts": counts,
         "tasks": nodes[:GRAPH_ROWS],
         "dependencies": lines[:GRAPH_ROWS],
@@ -130,7 +146,7 @@ def detail(constellation: Constellation) -> dict[str, Any]:
 class TaskViews(mixins.ListModelMixin, Versioned):
     """Tasks, their attempts and what those printed."""
 
-    serializer_class = forms.TaskRow
+    serializer_class = serializers.TaskRow
     filterset_class = TaskFilter
     by_version = frozenset({"retry"})
 
@@ -138,7 +154,7 @@ class TaskViews(mixins.ListModelMixin, Versioned):
         visible = Session.objects.visible_to(self.request.user)
         return Task.objects.filter(constellation__session__in=visible).select_related("device")
 
-    @extend_schema(responses=forms.TaskDetail)
+    @extend_schema(responses=serializers.TaskDetail)
     def retrieve(self, request: Request, pk: str) -> Response:
         """One task with its attempts, its progress, and the end of what it printed."""
         with consistent_read():
@@ -148,9 +164,9 @@ class TaskViews(mixins.ListModelMixin, Versioned):
             task.output = tail_of(attempts[0]) if attempts else None
             task.so_far = progress_of(task, attempts[0] if attempts else None)
             task.waiting_for = waiting_approvals(task)
-        return Response(forms.TaskDetail(task).data)
+        return Response(serializers.TaskDetail(task).data)
 
-    @extend_schema(responses=edit_forms.Why, filters=False)
+    @extend_schema(responses=edit_serializers.Why, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def why(self, request: Request, pk: str) -> Response:
         """Why a task is not running."""
@@ -169,19 +185,19 @@ class TaskViews(mixins.ListModelMixin, Versioned):
 
     @extend_schema(
         parameters=[IF_MATCH],
-        request=command_forms.TaskRetryBody,
-        responses={200: command_forms.RetryTaken, 202: command_forms.RetryTaken},
+        request=lifecycle_serializers.TaskRetryBody,
+        responses={200: lifecycle_serializers.RetryTaken, 202: lifecycle_serializers.RetryTaken},
         filters=False,
     )
     @action(detail=True, methods=["post"], pagination_class=None)
     def retry(self, request: Request, pk: str) -> Response:
         """Let one task begin again, and what is downstream of it; operations mend it first."""
-        task, body = self.get_object(), self.body(command_forms.TaskRetryBody)
+        task, body = self.get_object(), self.body(lifecycle_serializers.TaskRetryBody)
         return retried(request, task.constellation, [task.task_id], body)
 
     @extend_schema(
-        request=command_forms.Said,
-        responses={200: command_forms.TaskCancelled, 202: command_forms.TaskCancelled},
+        request=lifecycle_serializers.Said,
+        responses={200: lifecycle_serializers.TaskCancelled, 202: lifecycle_serializers.TaskCancelled},
         filters=False,
     )
     @action(detail=True, methods=["post"], pagination_class=None)
@@ -189,18 +205,18 @@ class TaskViews(mixins.ListModelMixin, Versioned):
         """End one task, whether it waits or runs; what depends on it follows."""
         return self._cancelled(request, task_cancel)
 
-    @extend_schema(request=command_forms.Said, responses=command_forms.TaskCancelled, filters=False)
+    @extend_schema(request=lifecycle_serializers.Said, responses=lifecycle_serializers.TaskCancelled, filters=False)
     @action(detail=True, methods=["post"], pagination_class=None)
     def skip(self, request: Request, pk: str) -> Response:
         """End one task that has not started; nothing is interrupted."""
         return self._cancelled(request, task_skip)
 
     def _cancelled(self, request: Request, ask: Callable[..., Cancelled]) -> Response:
-        task, body = self.get_object(), self.body(command_forms.Said)
+        task, body = self.get_object(), self.body(lifecycle_serializers.Said)
         said = {"by": actor_name(request), "request_id": request_id(request), **body}
         return cancelled(ask(task.constellation_id, task.task_id, **said))
 
-    @extend_schema(parameters=[ATTEMPT, OFFSET], responses=forms.OutputPiece, filters=False)
+    @extend_schema(parameters=[ATTEMPT, OFFSET], responses=serializers.OutputPiece, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def output(self, request: Request, pk: str) -> Response:
         """What an attempt of a task printed."""

@@ -11,16 +11,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from constellations import conditions
-from constellations.editor.draft import Draft, Refusal, differences, editable, normal_dependency, normal_task, why_not
+from constellations.editor.draft import EditDraft, Refusal, differences, editable, normal_dependency, normal_task, why_not
 from constellations.editor.replacing import take_over
 from constellations.plan import calls
-from constellations.plan import tasks as forms
+from constellations.plan import tasks as plan_tasks
+from constellations.plan.fields import CHANGEABLE, STORED
 from constellations.plan.fitting import DEVICE_FIELDS, unknown_device
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
 from constellations.plan.values import Row, did_you_mean, key_text
 
 
-def _add_task(draft: Draft, values: Row) -> None:
+def _add_task(draft: EditDraft, values: Row) -> None:
     if "copy" in values:
         _copy_task(draft, values)
         return
@@ -29,8 +30,8 @@ def _add_task(draft: Draft, values: Row) -> None:
     if there is not None and (different := differences(there, row)):
         raise Refusal(f"there is a task {row['task_id']} already, and it differs in {', '.join(different)}", "task_id")
     if there is None:
-        if row["tool"] == forms.IN_WORDS and not draft.in_words:
-            raise Refusal(forms.NEEDS_DOING, "tool")
+        if row["tool"] == plan_tasks.IN_WORDS and not draft.in_words:
+            raise Refusal(plan_tasks.NEEDS_DOING, "tool")
         _check_devices(draft, row)
         draft.put_task(row)
         if row["replaces"]:
@@ -38,7 +39,7 @@ def _add_task(draft: Draft, values: Row) -> None:
     _add_after(draft, values)
 
 
-def _copy_task(draft: Draft, values: Row) -> None:
+def _copy_task(draft: EditDraft, values: Row) -> None:
     """Another task like one that is there, whatever has become of that one, with what the operation says otherwise.
 
     Without `after` it waits for what the other one waits for. A deadline counts from the constellation's beginning and may be
@@ -57,13 +58,13 @@ def _copy_task(draft: Draft, values: Row) -> None:
         _add_dependency(draft, {"dependency": {**normal_dependency(line), **ends}}, {"to": "copy"})
 
 
-def _add_after(draft: Draft, values: Row) -> None:
+def _add_after(draft: EditDraft, values: Row) -> None:
     for place, upstream in enumerate(values["after"]):
-        row, _ = forms.dependency({"from": upstream, "to": values["task"]["task_id"]})
+        row, _ = plan_tasks.dependency({"from": upstream, "to": values["task"]["task_id"]})
         _add_dependency(draft, {"dependency": row}, {"from": f"after[{place}]"})
 
 
-def _remove_task(draft: Draft, values: Row) -> None:
+def _remove_task(draft: EditDraft, values: Row) -> None:
     task_id = values["task_id"]
     if draft.tasks.get(task_id) is None:
         draft.missing_task(task_id)
@@ -79,7 +80,7 @@ def _remove_task(draft: Draft, values: Row) -> None:
     draft.drop_task(task_id)
 
 
-def _update_task(draft: Draft, values: Row) -> None:
+def _update_task(draft: EditDraft, values: Row) -> None:
     task_id = values["task_id"]
     row = draft.task(task_id, "task_id")
     new = _with_fields(normal_task(row), values["fields"])
@@ -90,8 +91,8 @@ def _update_task(draft: Draft, values: Row) -> None:
         message = f"replaces is for new tasks, which then take over what waits for the old one; {task_id} is there already"
         raise Refusal(message, "replaces")
     draft.require_editable(task_id, "task_id")
-    if new["tool"] == forms.IN_WORDS != row["tool"] and not draft.in_words:
-        raise Refusal(forms.NEEDS_DOING, "tool")
+    if new["tool"] == plan_tasks.IN_WORDS != row["tool"] and not draft.in_words:
+        raise Refusal(plan_tasks.NEEDS_DOING, "tool")
     if any(key in DEVICE_FIELDS for key in different):
         _check_devices(draft, new)
     draft.put_task(new)
@@ -106,25 +107,25 @@ def _with_fields(row: Row, fields: Row) -> Row:
         new["arguments"] = {}
     if "wanted_device" not in fields and new["wanted_device"] in fields.get("not_device", ()):
         new["wanted_device"] = ""
-    if new["tool"] == forms.IN_WORDS and new["arguments"]:
+    if new["tool"] == plan_tasks.IN_WORDS and new["arguments"]:
         raise Refusal(
             f"{row['task_id']} is in words alone, and has no arguments; give them with a tool, or give it a command",
             "arguments",
         )
-    if new["tool"] == forms.COMMAND and not new["arguments"].get("argv"):
+    if new["tool"] == plan_tasks.COMMAND and not new["arguments"].get("argv"):
         raise Refusal("a command needs its argument list; give it as command", "command")
-    if new["tool"] == forms.STEPS and not new["phases"]:
+    if new["tool"] == plan_tasks.STEPS and not new["phases"]:
         raise Refusal("a task in steps needs steps; or give it a command or a tool", "steps")
-    if new["tool"] == forms.STEPS and new["arguments"]:
+    if new["tool"] == plan_tasks.STEPS and new["arguments"]:
         raise Refusal("a task in steps has no arguments of its own; each of its steps has", "arguments")
     is_called_otherwise = (new["tool"], new["arguments"]) != (row["tool"], row["arguments"])
-    if new["tool"] not in (forms.STEPS, forms.IN_WORDS) and is_called_otherwise:
+    if new["tool"] not in (plan_tasks.STEPS, plan_tasks.IN_WORDS) and is_called_otherwise:
         for path, message in calls.taken("task", new["tool"], new["arguments"]):
             raise Refusal(message, key_text(path))
     return new
 
 
-def _add_dependency(draft: Draft, values: Row, fields: Mapping[str, str] | None = None) -> None:
+def _add_dependency(draft: EditDraft, values: Row, fields: Mapping[str, str] | None = None) -> None:
     """`fields` says what the operation calls a field, where it is another name."""
     row = values["dependency"]
     called = {"from": "from", "to": "to", **(fields or {})}
@@ -139,7 +140,7 @@ def _add_dependency(draft: Draft, values: Row, fields: Mapping[str, str] | None 
     draft.put_dependency(row)
 
 
-def _is_there(draft: Draft, row: Row, called: Mapping[str, str]) -> bool:
+def _is_there(draft: EditDraft, row: Row, called: Mapping[str, str]) -> bool:
     """Whether the dependency is there as it is given; a Refusal when there is another in its place."""
     there = draft.dependencies.get(row["dependency_id"])
     if there is None:
@@ -156,7 +157,7 @@ def _is_there(draft: Draft, row: Row, called: Mapping[str, str]) -> bool:
     return True
 
 
-def _remove_dependency(draft: Draft, values: Row) -> None:
+def _remove_dependency(draft: EditDraft, values: Row) -> None:
     name = draft.find(values["which"])
     if name is None:
         draft.missing_dependency(values["which"])
@@ -165,7 +166,7 @@ def _remove_dependency(draft: Draft, values: Row) -> None:
     draft.drop_dependency(name)
 
 
-def _update_dependency(draft: Draft, values: Row) -> None:
+def _update_dependency(draft: EditDraft, values: Row) -> None:
     which = values["which"]
     name = draft.find(which)
     if name is None:
@@ -177,13 +178,13 @@ def _update_dependency(draft: Draft, values: Row) -> None:
     if not differences(row, new, DEPENDENCY_DEFAULTS):
         return
     draft.require_editable(row["to"], "to")
-    for path, message in forms.dependency_findings(new):
+    for path, message in plan_tasks.dependency_findings(new):
         raise Refusal(message, key_text(path))
     _check_reads(draft, new)
     draft.put_dependency(new)
 
 
-def _build_constellation(draft: Draft, values: Row) -> None:
+def _build_constellation(draft: EditDraft, values: Row) -> None:
     """The tasks and dependencies given, in place of what may still change (clear) or in addition to it.
 
     What has started stays, listed or not; where it is listed otherwise than it is, the refusal names the fields.
@@ -217,12 +218,15 @@ def _listed_dependencies(values: Row) -> Iterator[tuple[str, Row]]:
     """Where each dependency of the operation is written, and its normal form."""
     for number, entry in enumerate(values["tasks"]):
         for place, upstream in enumerate(entry["after"]):
-            yield f"tasks[{number}].after[{place}]", forms.dependency({"from": upstream, "to": entry["task"]["task_id"]})[0]
+            yield (
+                f"tasks[{number}].after[{place}]",
+                plan_tasks.dependency({"from": upstream, "to": entry["task"]["task_id"]})[0],
+            )
     for number, entry in enumerate(values["dependencies"]):
         yield f"dependencies[{number}]", entry["dependency"]
 
 
-def _clear(draft: Draft, listed: set[str], listed_edges: set[tuple[str, str]]) -> None:
+def _clear(draft: EditDraft, listed: set[str], listed_edges: set[tuple[str, str]]) -> None:
     """Removes what is not listed and may go; what has started stays as it is, and so does what led to it."""
     stays = _started_and_before(draft)
     for key, row in list(draft.dependencies.items()):
@@ -235,7 +239,7 @@ def _clear(draft: Draft, listed: set[str], listed_edges: set[tuple[str, str]]) -
             _remove_task(draft, {"task_id": task_id})
 
 
-def _started_and_before(draft: Draft) -> set[str]:
+def _started_and_before(draft: EditDraft) -> set[str]:
     """Tasks that have been attempted or have ended by themselves, and all that these waited for, however far back."""
     found = {key for key, row in draft.snapshot.tasks.items() if not editable(row) or row.get("attempt", 0)}
     todo = [key for key in found if key in draft.graph]
@@ -246,12 +250,12 @@ def _started_and_before(draft: Draft) -> set[str]:
     return found
 
 
-def _may_change(draft: Draft, task_id: str) -> bool:
+def _may_change(draft: EditDraft, task_id: str) -> bool:
     row = draft.snapshot.tasks.get(task_id)
     return row is None or editable(row)
 
 
-def _put_task(draft: Draft, row: Row) -> None:
+def _put_task(draft: EditDraft, row: Row) -> None:
     there = draft.tasks.get(row["task_id"])
     if there is None:
         _add_task(draft, {"task": row, "after": ()})
@@ -266,9 +270,9 @@ def _put_task(draft: Draft, row: Row) -> None:
 
 def _word_of(key: str, row: Row) -> str:
     """What a plan calls a field of a task."""
-    if key in ("tool", "arguments") and row["tool"] == forms.COMMAND:
-        return forms.COMMAND
-    return {"wanted_device": "device", "phases": "steps"}.get(key, key)
+    if key in ("tool", "arguments") and row["tool"] == plan_tasks.COMMAND:
+        return plan_tasks.COMMAND
+    return "steps" if key == "phases" else STORED[key].key
 
 
 def _refuse_other(why: str, which: str, names: list[str]) -> NoReturn:
@@ -278,7 +282,7 @@ def _refuse_other(why: str, which: str, names: list[str]) -> NoReturn:
     )
 
 
-def _put_dependency(draft: Draft, row: Row) -> None:
+def _put_dependency(draft: EditDraft, row: Row) -> None:
     name = draft.edge(row["from"], row["to"])
     if not _may_change(draft, row["to"]):
         why = why_not(draft.snapshot.tasks[row["to"]])
@@ -289,7 +293,7 @@ def _put_dependency(draft: Draft, row: Row) -> None:
         if different := differences(draft.dependencies[name], row, DEPENDENCY_DEFAULTS):
             _refuse_other(why, f"the dependency {name}", different)
     if name is not None and row["dependency_id"] in (name, f"{row['from']}>{row['to']}"):
-        fields = {key: row[key] for key in ("type", "condition", "description")}
+        fields = {key: row[key] for key in CHANGEABLE}
         _update_dependency(draft, {"which": {"dependency_id": name}, "fields": fields})
         return
     if name is not None:
@@ -300,7 +304,7 @@ def _put_dependency(draft: Draft, row: Row) -> None:
 # What the snapshot and the devices have to say
 
 
-def _check_devices(draft: Draft, row: Row) -> None:
+def _check_devices(draft: EditDraft, row: Row) -> None:
     """Every device named exists, and some device fits what is asked for."""
     if wrong := unknown_device(row, draft.devices):
         raise Refusal(wrong[1], wrong[0])
@@ -309,7 +313,7 @@ def _check_devices(draft: Draft, row: Row) -> None:
         raise Refusal(said, "device")
 
 
-def _check_reads(draft: Draft, row: Row) -> None:
+def _check_reads(draft: EditDraft, row: Row) -> None:
     """A condition's results['...'] name tasks that are there."""
     if "results" not in row["condition"]:
         return
@@ -317,7 +321,7 @@ def _check_reads(draft: Draft, row: Row) -> None:
         draft.task(task_id, "condition")
 
 
-APPLY: dict[str, Callable[[Draft, Row], None]] = {
+APPLY: dict[str, Callable[[EditDraft, Row], None]] = {
     "build_constellation": _build_constellation,
     "add_task": _add_task,
     "remove_task": _remove_task,

@@ -111,7 +111,7 @@ class Overlay(Mapping[str, Any]):
         return len({*self._old, *self._new})
 
 
-class Draft:
+class EditDraft:
     """The snapshot with the operations done so far laid over it; None stands for a row that was removed.
 
     `undo` leads the graph back, last step first. `in_words`: it may make tasks in words alone. `replacements` are the new tasks

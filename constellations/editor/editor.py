@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from constellations.editor.apply import APPLY
-from constellations.editor.draft import Draft, Echo, Refusal, Snapshot, differences, normal_dependency, normal_task
+from constellations.editor.draft import Echo, EditDraft, Refusal, Snapshot, differences, normal_dependency, normal_task
 from constellations.editor.replacing import carry_conditions
 from constellations.errors import EditRefused
 from constellations.plan import documents, operations
@@ -67,7 +67,7 @@ def apply(
     `in_words` is an import, or an undo: it may leave tasks in words alone, which no other edit makes.
     """
     _check_whole(snapshot, written, limited)
-    draft = Draft(snapshot, devices, limited, in_words)
+    draft = EditDraft(snapshot, devices, limited, in_words)
     try:
         problems = _run(draft, written) or _carried(draft) or _emptied(draft) or _still_needed(draft)
         if problems:
@@ -91,7 +91,7 @@ def _check_whole(snapshot: Snapshot, written: Sequence[Any], limited: bool) -> N
         raise EditRefused([{"operation": None, "op": "", "field": "", "message": message}], conflict)
 
 
-def _run(draft: Draft, written: Sequence[Any]) -> list[tuple[dict[str, Any], bool]]:
+def _run(draft: EditDraft, written: Sequence[Any]) -> list[tuple[dict[str, Any], bool]]:
     """Does one operation after the other; the problems, and whether each is a conflict."""
     problems: list[tuple[dict[str, Any], bool]] = []
     draft.coming = _added_by_each(written)
@@ -131,14 +131,14 @@ def _flaws(value: Any, operation: Operation) -> Iterator[Finding]:
         yield path[depth:] if path[:depth] == operation.place else path, message
 
 
-def _emptied(draft: Draft) -> list[tuple[dict[str, Any], bool]]:
+def _emptied(draft: EditDraft) -> list[tuple[dict[str, Any], bool]]:
     if len(draft.graph) or not draft.snapshot.tasks:
         return []
     message = "nothing would be left; a constellation has at least one task"
     return [({"operation": None, "op": "", "field": "", "message": message}, False)]
 
 
-def _carried(draft: Draft) -> list[tuple[dict[str, Any], bool]]:
+def _carried(draft: EditDraft) -> list[tuple[dict[str, Any], bool]]:
     """Conditions over the results of replaced tasks go along; what keeps one from it."""
     try:
         carry_conditions(draft)
@@ -147,7 +147,7 @@ def _carried(draft: Draft) -> list[tuple[dict[str, Any], bool]]:
     return []
 
 
-def _still_needed(draft: Draft) -> list[tuple[dict[str, Any], bool]]:
+def _still_needed(draft: EditDraft) -> list[tuple[dict[str, Any], bool]]:
     """Tasks that would go while a condition reads their result, or another task that stays has replaced them."""
     found = [f"{task_id} cannot go: the condition of {name} reads its result" for name, task_id in draft.readers_of_gone()]
     found += [f"{task_id} cannot go: {other} replaces it" for task_id, other in draft.replaced_and_gone()]
@@ -165,7 +165,7 @@ def _ids_of(operation: Operation) -> set[str]:
     return {entry["task"]["task_id"] for entry in added if "task" in entry}
 
 
-def _changes(draft: Draft) -> Changes:
+def _changes(draft: EditDraft) -> Changes:
     """What differs between the snapshot and the draft; an edit and its opposite in one come to nothing."""
     changes = Changes()
     touched: dict[str, None] = {}
@@ -176,7 +176,7 @@ def _changes(draft: Draft) -> Changes:
     return changes
 
 
-def _compare_tasks(draft: Draft, changes: Changes, touched: dict[str, None]) -> None:
+def _compare_tasks(draft: EditDraft, changes: Changes, touched: dict[str, None]) -> None:
     for task_id, new in draft.new_tasks.items():
         old = draft.snapshot.tasks.get(task_id)
         old = None if old is None else normal_task(old)
@@ -195,7 +195,7 @@ def _compare_tasks(draft: Draft, changes: Changes, touched: dict[str, None]) -> 
             touched[task_id] = None
 
 
-def _compare_dependencies(draft: Draft, changes: Changes, touched: dict[str, None]) -> None:
+def _compare_dependencies(draft: EditDraft, changes: Changes, touched: dict[str, None]) -> None:
     for name, new in draft.new_dependencies.items():
         old = draft.snapshot.dependencies.get(name)
         old = None if old is None else normal_dependency(old)
@@ -215,7 +215,7 @@ def _compare_dependencies(draft: Draft, changes: Changes, touched: dict[str, Non
             changes.diff.append({"change": "updated", **said, "fields": _old_and_new(old, new)})
 
 
-def _taken_over(draft: Draft, row: Row) -> Row:
+def _taken_over(draft: EditDraft, row: Row) -> Row:
     """Of a task that replaces another one: which, and what it could not take over."""
     if not row.get("replaces"):
         return {}

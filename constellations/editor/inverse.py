@@ -10,13 +10,12 @@ from typing import Any
 
 from constellations.editor.draft import Snapshot
 from constellations.errors import UndoRefused
+from constellations.plan.fields import CHANGEABLE, STORED
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
 from constellations.plan.values import Row
 
 CALL = ("tool", "arguments", "phases")
 """Fields of a task that say together what it does."""
-WORDS = {"wanted_device": "device"}
-"""What an operation calls a column, where it has another name."""
 Change = tuple[str, Row | None, Row | None]
 SHOWN = 20
 """Things changed since that one sentence names."""
@@ -91,13 +90,13 @@ def _task(old: Row, now: Row | None) -> Row:
 
 
 def _in_words(row: Row, columns: Iterable[str]) -> Row:
-    return {WORDS.get(key, key): row[key] for key in columns}
+    return {STORED[key].key: row[key] for key in columns}
 
 
 def _dependency(old: Row, now: Row | None) -> Row:
     if now is None:
         return _op("add_dependency", **old)
-    fields = {key: old[key] for key in ("type", "condition", "description") if old[key] != now[key]}
+    fields = {key: old[key] for key in CHANGEABLE if old[key] != now[key]}
     if "type" in fields or "condition" in fields:
         fields |= {"type": old["type"], "condition": old["condition"]}
     return _op("update_dependency", dependency_id=old["dependency_id"], **fields)

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from constellations import conditions
-from constellations.editor.draft import Draft, Refusal, editable, is_skipped, normal_dependency, why_not
+from constellations.editor.draft import EditDraft, Refusal, editable, is_skipped, normal_dependency, why_not
 from constellations.plan.values import Row
 
 ENDED_BADLY = ("FAILED", "CANCELLED")
 """States of a task that another one may replace, unless it was only skipped."""
 
 
-def take_over(draft: Draft, row: Row) -> None:
+def take_over(draft: EditDraft, row: Row) -> None:
     """Let what waited for the task that `row` replaces wait for `row`, which is new in the draft.
 
     What has started or ended stays tied to the old one; `draft.stays` says so. Raises Refusal.
@@ -38,7 +38,7 @@ def take_over(draft: Draft, row: Row) -> None:
         draft.put_dependency({**normal_dependency(edge), "dependency_id": f"{new}>{downstream}", "from": new})
 
 
-def _require_ended_badly(draft: Draft, task_id: str) -> None:
+def _require_ended_badly(draft: EditDraft, task_id: str) -> None:
     there = draft.snapshot.tasks.get(task_id)
     if there is None:
         raise Refusal(f"{task_id} is new itself; write it as it is to be", "replaces")
@@ -50,7 +50,7 @@ def _require_ended_badly(draft: Draft, task_id: str) -> None:
         raise Refusal(f"{task_id} is {there['state']}; {instead}", "replaces", conflict=True)
 
 
-def carry_conditions(draft: Draft) -> None:
+def carry_conditions(draft: EditDraft) -> None:
     """Let conditions that read the result of a replaced task read that of its replacement. Raises Refusal."""
     names = draft.replacements
     for dependency_id, row in list(draft.dependencies.items()) if names else ():

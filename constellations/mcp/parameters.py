@@ -19,10 +19,12 @@ from constellations.mcp.pieces import CHARACTERS, SEAL_LENGTH
 from constellations.mcp.pieces import LARGEST as LARGEST_PIECE
 from constellations.plan import values
 from constellations.plan.calls import MAX_WORD
+from constellations.plan.fields import MAX_DEPENDENCY_ID
+from constellations.plan.json_schema import FLAG, OBJECT, TEXT, TEXTS, Schema, a_part, an_object, many, one_of, said
 from constellations.plan.operations import MAX_TASKS
-from constellations.plan.schemas import FLAG, OBJECT, TEXT, TEXTS, TOOLS, Schema, a_part, an_object, many, one_of, said
-from constellations.plan.tasks import MAX_DEPENDENCY_ID
+from constellations.plan.schemas import TOOLS
 from constellations.plan.values import MAX_ID, Misfit, Reader, key_text
+from constellations.reads.narrowing import FILTERS, help_of
 from constellations.reads.overview import TASKS
 from constellations.services.edits import AUTHOR_LENGTH, EDIT_ID, REASON_LENGTH
 from constellations.services.lifecycle import TITLE_LENGTH
@@ -98,6 +100,7 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "task_state": _choice("Only tasks in this state.", tuple(sorted(TASK.states))),
     "task_name": _text("Only tasks with this text in task_id or name, in any case.", NAME_LENGTH),
+    **{f"task_{key}": _text(help_of(field), field.takes.limit) for key, field in FILTERS.items()},
     "after": _whole("`next` of the page before."),
     "tasks_limit": _whole(f"Tasks, at most {TASKS}.", 1, TASKS),
     "device_name": _text("`next` of the page before.", MAX_WORD),

@@ -45,6 +45,7 @@ from constellations.reads.addresses import (
     shorten_text,
     with_cuts,
 )
+from constellations.reads.narrowing import FILTERS
 from constellations.reads.overview import TEXT, Part, read_overview, size_of
 from constellations.reads.why import explain_task
 from constellations.reads.written import read_written_tasks
@@ -62,7 +63,7 @@ REASON = 500
 
 GET = Form(
     "constellation_id", "after", tasks="task_ids", state="task_state", name="task_name", limit="tasks_limit",
-    needed=("constellation_id",),
+    needed=("constellation_id",), **{key: f"task_{key}" for key in FILTERS},
 )  # fmt: skip
 LIST = Form("session", "state", "before", "limit")
 EDITS = Form("constellation_id", "author", "since", "task_id", "before", "limit", needed=("constellation_id",))
@@ -96,7 +97,8 @@ def get_constellation(caller: Caller, arguments: Fields) -> results.Constellatio
     given = GET.read(arguments)
     caller.demand(READ)
     named = given.get("tasks", ())
-    part = Part(named, given.get("state", ""), given.get("name", ""), given.get("after", 0), given.get("limit"))
+    narrow = {key: given[key] for key in FILTERS if key in given}
+    part = Part(named, given.get("state", ""), given.get("name", ""), narrow, given.get("after", 0), given.get("limit"))
     with consistent_read():
         found = constellation_of(caller, given["constellation_id"])
         view = read_overview(found, part)

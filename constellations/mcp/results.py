@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from keyword import iskeyword
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from constellations.plan import fields
+from constellations.plan.kinds import Field as PlanField
+from constellations.plan.kinds import Lists, Shape
 
 Json = dict[str, Any]
 
@@ -44,28 +49,34 @@ class Piece(Result):
     digest: str | None = Field(default=None, description="Of an approval's action, with its last piece.")
 
 
-class TaskView(MayBeCut):
-    task_id: str
-    name: str
+def with_keys(model: type[BaseModel], keys: tuple[PlanField, ...]) -> Any:
+    """`model` with the keys of a plan that answers show."""
+    shown: Any = {
+        f"{each.key}_" if iskeyword(each.key) else each.key: (TYPES.get(each.takes.shape, str), Field(alias=each.key))
+        for each in keys
+        if Lists.MCP in each.lists
+    }
+    return create_model(model.__name__, __base__=model, __doc__=model.__doc__, **shown)
+
+
+TYPES: dict[Shape, Any] = {
+    Shape.FLAG: bool, Shape.NUMBER: float | None, Shape.COUNT: int, Shape.NAMES: list[str], Shape.TEXTS: list[str],
+    Shape.LIST: list[Any], Shape.OBJECT: Any,
+}  # fmt: skip
+"""Of the values of keys; all others are text. What is an object may be left out of an answer."""
+
+
+class TaskView(with_keys(MayBeCut, fields.TASK)):  # type: ignore[misc]  # its keys are those of the table
     state: str
     reason: str
-    priority: str
-    device: str = Field(description="Where it has to run; empty: on any that fits.")
     runs_on: str | None = Field(description="Where it runs or ran.")
-    tool: str
-    arguments: Any
     attempt: int
     result: Any
     error: str
-    replaces: str = Field(default="", description="task_id of the task that it stands in for.")
 
 
-class DependencyView(Result):
-    dependency_id: str
-    upstream: str = Field(alias="from")
-    downstream: str = Field(alias="to")
-    type: str
-    condition: str
+class DependencyView(with_keys(Result, fields.DEPENDENCY)):  # type: ignore[misc]  # as above
+    """What a task waits for, and how."""
 
 
 class Written(MayBeCut):

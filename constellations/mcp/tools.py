@@ -9,7 +9,8 @@ from functools import partial
 from agents.streams.tables import Fields
 from constellations.mcp import editing, reading, results, runs
 from constellations.mcp.access import Caller
-from constellations.plan.schemas import EditorTool, Schema, bare
+from constellations.plan.json_schema import Schema
+from constellations.plan.schemas import EditorTool, bare
 from constellations.services import dispatcher
 
 REMOVING = frozenset(

@@ -6,11 +6,13 @@ from dataclasses import fields as fields_of
 from typing import Any
 
 from agents import patterns
+from agents.gates.policies import DECISIONS
 from agents.progress.settings import Settings
+from constellations.plan import json_schema, kinds
 from constellations.plan.calls import MAX_WORD
-from constellations.plan.values import Misfit, Reader, Row, list_of, one_of, read_fields, shown, text
-
-DECISIONS = ("allow", "ask", "deny")
+from constellations.plan.json_schema import Schema
+from constellations.plan.kinds import Field, defaults_of, readers_of, schemas_of
+from constellations.plan.values import Misfit, Reader, Row, list_of, read_fields, shown, text
 
 MAX_POLICIES = 50
 """Policies of a task."""
@@ -18,9 +20,6 @@ MAX_PATTERN = 500
 """Characters of a regular expression."""
 MAX_COUNT = 100_000
 """The largest threshold, window, interval or memory of the detection of being stuck, in actions."""
-
-POLICY_DEFAULTS: Row = {"tool": "*", "pattern": "", "decision": ""}
-"""A policy's normal form: `tool` as in file names, `pattern` searched in the call's target (empty: any)."""
 
 
 def pattern(value: Any) -> str:
@@ -30,7 +29,15 @@ def pattern(value: Any) -> str:
     return written
 
 
-POLICY_READERS: dict[str, Reader] = {"tool": text(MAX_WORD), "pattern": pattern, "decision": one_of(DECISIONS)}
+POLICY = (
+    Field("tool", kinds.word(MAX_WORD), "*"),
+    Field("pattern", kinds.line(pattern), about="RE2, found in a call's target."),
+    Field("decision", kinds.choice(DECISIONS)),
+)
+"""The keys of a policy: `tool` as in file names, `pattern` searched in the call's target (empty: any)."""
+POLICY_DEFAULTS = defaults_of(POLICY)
+POLICY_READERS = readers_of(POLICY)
+POLICY_SCHEMA = json_schema.a_part(schemas_of(POLICY), "decision")
 
 
 def policy(value: Any) -> Row:
@@ -74,3 +81,12 @@ def _setting(name: str, default: Any) -> Reader:
 SETTING_READERS: dict[str, Reader] = {field.name: _setting(field.name, field.default) for field in fields_of(Settings)}
 
 policies = list_of(policy, MAX_POLICIES)
+
+
+def _schema_of_setting(default: Any) -> Schema:
+    if isinstance(default, bool):
+        return json_schema.FLAG
+    return json_schema.whole(0) if isinstance(default, int) else json_schema.TEXTS
+
+
+PROGRESS_SCHEMA = json_schema.a_part({field.name: _schema_of_setting(field.default) for field in fields_of(Settings)})

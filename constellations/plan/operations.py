@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from constellations.plan import tasks as forms
-from constellations.plan.calls import MAX_PROSE
+from constellations.plan import tasks as plan_tasks
+from constellations.plan.calls import MAX_PROSE, condition
 from constellations.plan.documents import MAX_DEPTH
 from constellations.plan.error_kinds import ERROR, slips_in
-from constellations.plan.tasks import MAX_NAME
+from constellations.plan.fields import MAX_NAME
 from constellations.plan.values import (
     MAX_ID,
     MAX_ITEMS,
@@ -150,17 +150,17 @@ def read(value: Any) -> Operation:
 
 def _add_task(value: Any) -> tuple[Row, list[Finding]]:
     if isinstance(value, Mapping) and value.get("copy") is not None:
-        return forms.copied_task(value)
+        return plan_tasks.copied_task(value)
     return _new_task(value)
 
 
 def _new_task(value: Any) -> tuple[Row, list[Finding]]:
-    row, after, findings = forms.task(value, in_words=True)
+    row, after, findings = plan_tasks.task(value, in_words=True)
     return {"task": row, "after": after}, findings
 
 
 def _update_task(value: Any) -> tuple[Row, list[Finding]]:
-    task_id, fields, findings = forms.task_fields(value)
+    task_id, fields, findings = plan_tasks.task_fields(value)
     return {"task_id": task_id, "fields": fields}, [*findings, *_left_idle(value)]
 
 
@@ -180,12 +180,12 @@ def _remove_task(value: Any) -> tuple[Row, list[Finding]]:
 
 
 def _add_dependency(value: Any) -> tuple[Row, list[Finding]]:
-    row, findings = forms.dependency(value)
+    row, findings = plan_tasks.dependency(value)
     return {"dependency": row}, findings
 
 
 def _remove_dependency(value: Any) -> tuple[Row, list[Finding]]:
-    which, fields, findings = forms.dependency_fields(value)
+    which, fields, findings = plan_tasks.dependency_fields(value)
     return {"which": which}, findings or [
         ((key,), f"{key} says nothing about a removal: a dependency is named by its dependency_id, or from and to")
         for key in fields
@@ -194,7 +194,7 @@ def _remove_dependency(value: Any) -> tuple[Row, list[Finding]]:
 
 
 def _update_dependency(value: Any) -> tuple[Row, list[Finding]]:
-    which, fields, findings = forms.dependency_fields(value)
+    which, fields, findings = plan_tasks.dependency_fields(value)
     return {"which": which, "fields": fields}, findings
 
 
@@ -261,7 +261,7 @@ RULE_READERS: dict[str, Reader] = {
 WHEN_READERS: dict[str, Reader] = {
     "event": one_of(EVENTS),
     "task": one_or_more(identifier(MAX_ID)),
-    "condition": forms.condition,
+    "condition": condition,
 }
 
 
@@ -300,7 +300,7 @@ def _in_words(operation: Operation) -> list[Finding]:
         found: list[tuple[Path, Row]] = [(("tasks", place), each["task"]) for place, each in enumerate(values["tasks"])]
     else:
         found = [((), values.get("task") or values.get("fields") or {})]
-    return [((*path, "tool"), forms.NEEDS_DOING) for path, row in found if row.get("tool") == forms.IN_WORDS]
+    return [((*path, "tool"), plan_tasks.NEEDS_DOING) for path, row in found if row.get("tool") == plan_tasks.IN_WORDS]
 
 
 def _slips_of(when: Row) -> list[str]:

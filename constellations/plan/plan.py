@@ -14,11 +14,12 @@ from constellations import conditions
 from constellations.errors import CycleFound, PlanRejected
 from constellations.graph import Graph
 from constellations.plan import documents, operations
-from constellations.plan import tasks as forms
+from constellations.plan import tasks as plan_tasks
 from constellations.plan.documents import Document, Unreadable
+from constellations.plan.fields import MAX_NAME
 from constellations.plan.fitting import Devices, unknown_devices
 from constellations.plan.operations import MAX_DEPENDENCIES, MAX_TASKS, list_within
-from constellations.plan.tasks import DEPENDENCY_DEFAULTS, MAX_NAME, TASK_DEFAULTS
+from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
 from constellations.plan.values import (
     MAX_ID,
     Finding,
@@ -63,7 +64,7 @@ PLAN_READERS: dict[str, Reader] = {
 
 @dataclass(slots=True)
 class Plan:
-    """What a plan file says, in normal form (forms.TASK_DEFAULTS, forms.DEPENDENCY_DEFAULTS, operations.rule)."""
+    """What a plan file says, in normal form (plan_tasks.TASK_DEFAULTS, plan_tasks.DEPENDENCY_DEFAULTS, operations.rule)."""
 
     name: str = ""
     tasks: list[Row] = field(default_factory=list)
@@ -177,7 +178,7 @@ def _parts(plan: Plan, fields: Row, in_words: bool) -> Iterator[Finding]:
 def _read_tasks(plan: Plan, edges: _Edges, written: Iterable[Any], in_words: bool) -> Iterator[Finding]:
     first: dict[str, int] = {}
     for number, value in enumerate(written):
-        row, after, found = forms.task(value, in_words)
+        row, after, found = plan_tasks.task(value, in_words)
         yield from under(("tasks", number), found)
         plan.tasks.append(row)
         task_id = row["task_id"]
@@ -200,7 +201,7 @@ def _replacements(plan: Plan) -> Iterator[Finding]:
 
 def _read_dependencies(edges: _Edges, written: Iterable[Any]) -> Iterator[Finding]:
     for number, value in enumerate(written):
-        row, found = forms.dependency(value)
+        row, found = plan_tasks.dependency(value)
         yield from under(("dependencies", number), found)
         if row["from"] and row["to"]:
             edges.add(row, ("dependencies", number))

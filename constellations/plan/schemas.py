@@ -1,6 +1,6 @@
 """The Constellation Editor's seven tools: their names, what they do, and the JSON Schema of their parameters. Pure.
 
-A schema says what the readers in `forms`, `step_forms` and `guard_forms` take of each key, in the one way of writing it that
+A schema says what the readers of `fields`, `step_keys` and `guards` take of each key, in the one way of writing it that
 a program needs: types, choices, forms and least values. A model reads all of it at the beginning of every conversation, so
 what nobody meets by accident is left to the readers, which say it: how long a text or a list may be, how large a number, and
 that a part has no other keys. What only a whole shows (a task has a command or a tool or steps; a cycle) is in the
@@ -10,15 +10,15 @@ descriptions, and is said by the editor.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-from agents.progress.settings import Settings
-from constellations.plan import guards, step_keys, tasks
+from constellations.plan.fields import DEPENDENCY, NAMING, TASK
+from constellations.plan.guards import POLICY_SCHEMA
+from constellations.plan.json_schema import FLAG, IDENT, OBJECT, Schema, a_part, an_object, many, ref, said
+from constellations.plan.kinds import schemas_of
 from constellations.plan.operations import DOING
+from constellations.plan.step_keys import ALL_WRITTEN, PHASE, TELLING
 from constellations.plan.values import did_you_mean
-
-Schema = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -30,139 +30,17 @@ class EditorTool:
     parameters: Schema
 
 
-def said(description: str, schema: Schema) -> Schema:
-    return {**schema, "description": description}
+STEP = said(f"One of {', '.join(TELLING)}, and the keys that go with it. Times are in seconds.", a_part(ALL_WRITTEN))
 
-
-def whole(least: int) -> Schema:
-    return {"type": "integer", "minimum": least}
-
-
-def one_of(choices: tuple[str, ...]) -> Schema:
-    return {"type": "string", "enum": list(choices)}
-
-
-def many(items: Schema) -> Schema:
-    return {"type": "array", "items": items}
-
-
-def a_part(properties: dict[str, Schema], *required: str) -> Schema:
-    return {"type": "object", "properties": properties, **({"required": list(required)} if required else {})}
-
-
-def an_object(properties: dict[str, Schema], *required: str) -> Schema:
-    """The parameters of a tool, which has no others."""
-    return {**a_part(properties, *required), "additionalProperties": False}
-
-
-def ref(name: str) -> Schema:
-    return {"$ref": f"#/$defs/{name}"}
-
-
-FLAG: Schema = {"type": "boolean"}
-OBJECT: Schema = {"type": "object"}
-TEXT: Schema = {"type": "string"}
-TEXTS = many(TEXT)
-COMMAND: Schema = {"type": ["array", "string"], "items": TEXT}
-IDENT: Schema = {"type": "string", "pattern": r"^[\w.:/-]+$"}
-"""As JSON Schema reads it, ids that every client understands; the readers take letters of other scripts too."""
-SECONDS: Schema = {"type": "number", "minimum": 0}
-TIME: Schema = {"type": "number", "exclusiveMinimum": 0}
-"""Seconds, of which there have to be some."""
-
-# What watches over calls
-
-POLICY = a_part(
-    {"tool": TEXT, "pattern": said("RE2, found in a call's target.", TEXT), "decision": one_of(guards.DECISIONS)},
-    "decision",
-)
-
-
-def _setting(default: Any) -> Schema:
-    if isinstance(default, bool):
-        return FLAG
-    return whole(0) if isinstance(default, int) else TEXTS
-
-
-PROGRESS = a_part({each.name: _setting(each.default) for each in fields(Settings)})
-
-# Steps
-
-_EXPECT = a_part({"exit_code": {"type": "integer"}, "contains": TEXT, "result": said("A condition.", TEXT), "fails": FLAG})
-_STEPS = many(ref("step"))
-_DELEGATE = a_part({"name": TEXT, "steps": _STEPS}, "name", "steps")
-_WAIT: Schema = {**a_part({"seconds": SECONDS, "for": IDENT, "timeout": TIME}), "type": ["number", "object"], "minimum": 0}
-STEP_KEYS: dict[str, Schema] = {
-    "command": said("As in add_task.", COMMAND),
-    "shell": FLAG,
-    "tool": said("To call, with `arguments`.", TEXT),
-    "arguments": OBJECT,
-    "kind": one_of(step_keys.CALL_KINDS),
-    "expect": said("Of a call; else it has to go well.", _EXPECT),
-    "timeout": TIME,
-    "tries": whole(1),
-    "every": said("Seconds between tries.", SECONDS),
-    "on_failure": one_of(step_keys.ON_FAILURE),
-    "recover": said("Calls made when stuck here.", _STEPS),
-    "save": said("Name that conditions read it by.", TEXT),
-    "writes": said("Workspace path that the command changes.", TEXT),
-    "confirm": FLAG,
-    "if": said("A condition.", TEXT),
-    "say": TEXT,
-    "ask": said("Question to a person.", TEXT),
-    "options": TEXTS,
-    "observe": {**FLAG, "const": True},
-    "wait": said("Seconds, or `for` a call-back.", _WAIT),
-    "delegate": _DELEGATE,
-}
-STEP = said(f"One of {', '.join(step_keys.TELLING)}, and the keys that go with it. Times are in seconds.", a_part(STEP_KEYS))
-PHASE = a_part({"description": TEXT, "expected_duration": TIME, "steps": _STEPS}, "steps")
-
-# Tasks
-
-TASK_KEYS: dict[str, Schema] = {
-    "task_id": IDENT,
-    "name": TEXT,
-    "description": TEXT,
-    "tips": TEXTS,
-    "device": said("Where it has to run; else any that fits.", TEXT),
-    "device_type": TEXT,
-    "capabilities": said("Its device has to have.", TEXTS),
-    "not_device": said("Devices it must not run on.", TEXTS),
-    "command": said("Argument list to run, no shell; or a line of plain words.", COMMAND),
-    "shell": said("`sh -c` runs the command, which is one text.", FLAG),
-    "tool": TEXT,
-    "arguments": said("Of its tool.", OBJECT),
-    "priority": one_of(tasks.PRIORITIES),
-    "timeout": said("Seconds of one attempt.", TIME),
-    "deadline": said("Seconds from the constellation's creation.", TIME),
-    "max_attempts": whole(1),
-    "backoff": said("Seconds before the second attempt; doubles with each.", SECONDS),
-    "confirm": said("A person has to approve it before it begins.", FLAG),
-    "steps": many(ref("step")),
-    "phases": many(ref("phase")),
-    "policies": many(ref("policy")),
-    "progress": said("How patient the detection of being stuck is.", PROGRESS),
-    "on_lost": one_of(tasks.ON_LOST),
-}
+TASK_KEYS = schemas_of(field for field in TASK if not field.is_new)
+NEW_KEYS = schemas_of(field for field in TASK if field.is_new)
 COPY = {"copy": said("A task of which it is a copy; what else is given is otherwise.", IDENT)}
-AFTER = {
-    "after": said("Tasks that have to be completed before it.", many(IDENT)),
-    "replaces": said("A task that failed or was cancelled: what waited for it waits for this one.", IDENT),
-}
-SHORT: dict[str, Schema] = {"steps": many(OBJECT), "phases": many(OBJECT), "policies": many(OBJECT), "progress": OBJECT}
+SHORT: dict[str, Schema] = {
+    "steps": many(OBJECT), "phases": many(OBJECT), "policies": many(OBJECT), "progress": OBJECT,
+}  # fmt: skip
 """Parts of a task that only build_constellation spells out: half of a task's schema, for what few tasks have."""
 
-DEPENDENCY_KEYS: dict[str, Schema] = {
-    "dependency_id": said("`from>to` when left out.", TEXT),
-    "from": said("The upstream task.", IDENT),
-    "to": said("The task that waits.", IDENT),
-    "type": one_of(tasks.TYPES),
-    "condition": said("Over the upstream's result: `accuracy > 0.95`.", TEXT),
-    "description": TEXT,
-}
-WHICH = ("dependency_id", "from", "to")
-"""What names a dependency: its id, or both ends."""
+DEPENDENCY_KEYS = schemas_of(DEPENDENCY)
 
 
 def bare(keys: dict[str, Schema]) -> dict[str, Schema]:
@@ -182,10 +60,10 @@ def changed(keys: dict[str, Schema], *names: str) -> dict[str, Schema]:
 
 
 DEFS: dict[str, Schema] = {
-    "task": a_part(bare({**TASK_KEYS, **AFTER}), "task_id"),
+    "task": a_part(bare({**TASK_KEYS, **NEW_KEYS}), "task_id"),
     "dependency": a_part(bare(DEPENDENCY_KEYS), "from", "to"),
-    "phase": PHASE,
-    "policy": POLICY,
+    "phase": a_part(schemas_of(PHASE), "steps"),
+    "policy": POLICY_SCHEMA,
     "step": STEP,
 }
 """By name: parts that a schema refers to."""
@@ -213,7 +91,7 @@ TOOLS: dict[str, EditorTool] = {
             "Add a task. It needs a task_id, and one of command, tool (with arguments), steps and copy; `after` ties it to "
             "tasks that have to be completed first. `copy` makes another one like a task that is there, also one that has "
             f"failed; it waits for the same tasks unless after is given. {SPELT_OUT}",
-            an_object({**TASK_KEYS, **SHORT, **COPY, **AFTER}, "task_id"),
+            an_object({**TASK_KEYS, **SHORT, **COPY, **NEW_KEYS}, "task_id"),
         ),
         EditorTool(
             "remove_task",
@@ -236,13 +114,13 @@ TOOLS: dict[str, EditorTool] = {
         EditorTool(
             "remove_dependency",
             "Remove a dependency into a task that has not started: give its dependency_id, or from and to.",
-            an_object(bare({key: DEPENDENCY_KEYS[key] for key in WHICH})),
+            an_object(bare({key: DEPENDENCY_KEYS[key] for key in NAMING})),
         ),
         EditorTool(
             "update_dependency",
             "Change the type, the condition or the description of a dependency: give its dependency_id, or "
             "from and to; null sets the default again.",
-            an_object(changed(DEPENDENCY_KEYS, *WHICH)),
+            an_object(changed(DEPENDENCY_KEYS, *NAMING)),
         ),
     )
 }  # fmt: skip

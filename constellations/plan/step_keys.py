@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from constellations.conditions import tasks_read
-from constellations.plan.calls import COMMAND, MAX_PROSE, MAX_SECONDS, MAX_WORD, command, condition, prose
-from constellations.plan.values import Misfit, Reader, Row, flag, identifier, list_of, mapping, number, one_of, text, whole
+from constellations.plan import json_schema, kinds
+from constellations.plan.calls import COMMAND, MAX_PROSE, MAX_WORD, SHELL, condition
+from constellations.plan.kinds import Field, Kind, Shape, defaults_of, readers_of, schemas_of
+from constellations.plan.values import Misfit, Reader, Row, flag, identifier, list_of, mapping, one_of, text, whole
 
 MAX_STEPS = 2_000
 """Steps of a task in all its phases, those of agents it delegates to and those that recover counted."""
@@ -26,25 +29,6 @@ WAIT_S = 60.0
 
 CALL_KINDS = ("tool", "test", "poll")
 ON_FAILURE = ("fail", "continue")
-
-DEFAULTS: dict[str, Row] = {
-    "call": {
-        "tool": "", "arguments": {}, "kind": "", "expect": {}, "timeout": None, "tries": 1, "every": 0.0, "on_failure": "fail",
-        "recover": [], "save": "", "writes": "", "confirm": False, "if": "",
-    },
-    "say": {"text": "", "if": ""},
-    "ask": {"question": "", "options": [], "timeout": WAIT_S, "save": "", "if": ""},
-    "observe": {"save": "", "if": ""},
-    "wait": {"seconds": None, "for": "", "timeout": WAIT_S, "save": "", "if": ""},
-    "delegate": {"name": "", "steps": [], "save": "", "on_failure": "fail", "if": ""},
-}  # fmt: skip
-"""The normal form of each kind of step, less its `do`. Times are in seconds; `kind` empty: told by the call itself."""
-NEEDED = {"call": ("tool",), "say": ("text",), "ask": ("question",), "delegate": ("name", "steps")}
-"""Keys of the normal form without which such a step says nothing."""
-TELLING = {
-    COMMAND: "call", "tool": "call", "say": "say", "ask": "ask", "observe": "observe", "wait": "wait", "delegate": "delegate",
-}  # fmt: skip
-"""The keys that say in a plan what a step does."""
 
 
 def word(limit: int) -> Reader:
@@ -108,55 +92,118 @@ def told_flag(value: Any) -> bool:
 
 def time_or_object(value: Any) -> dict:
     """`wait: 5` is short for its seconds."""
-    return dict(value) if isinstance(value, Mapping) else {"seconds": seconds(value)}
+    return dict(value) if isinstance(value, Mapping) else {"seconds": kinds.SECONDS.read(value)}
 
 
 maybe_steps = list_of(lambda step: step, MAX_STEPS)
-seconds = number(0, MAX_SECONDS)
-above_zero = number(0, MAX_SECONDS, exclusive=True)
 
-EXPECTED: dict[str, Reader] = {
-    "exit_code": whole(-MAX_EXIT_CODE, MAX_EXIT_CODE),
-    "contains": prose,
-    "result": own_condition,
-    "fails": flag,
-}
+
+# The table
+
+
+@dataclass(frozen=True, slots=True)
+class StepKind:
+    """What a kind of step is written with: `keys`, and those that stand in the object of the key that tells what it does."""
+
+    keys: tuple[Field, ...]
+    inner: tuple[Field, ...] = ()
+
+
+_STEPS = json_schema.many(json_schema.ref("step"))
+_OWN_CONDITION = kinds.line(own_condition)
+
+IF = Field("if", _OWN_CONDITION, about="A condition.")
+SAVE = Field("save", kinds.line(saved_name), about="Name that conditions read it by.")
+TIMEOUT = Field("timeout", kinds.TIME, WAIT_S)
+FAILURE = Field("on_failure", kinds.choice(ON_FAILURE), "fail")
+
+EXPECTATIONS = (
+    Field("exit_code", Kind(whole(-MAX_EXIT_CODE, MAX_EXIT_CODE), {"type": "integer"}, Shape.COUNT)),
+    Field("contains", kinds.prose()),
+    Field("result", _OWN_CONDITION, about="A condition."),
+    Field("fails", kinds.FLAG),
+)
 """What may be expected of a call."""
+_EXPECT = Kind(mapping, json_schema.a_part(schemas_of(EXPECTATIONS)), Shape.OBJECT)
 
-_CALL: dict[str, Reader] = {
-    COMMAND: command, "shell": flag, "tool": text(MAX_WORD), "arguments": mapping, "kind": call_kind, "expect": mapping,
-    "timeout": above_zero, "tries": whole(1, MAX_TRIES), "every": seconds, "on_failure": one_of(ON_FAILURE),
-    "recover": maybe_steps, "save": saved_name, "writes": inner_path, "confirm": flag, "if": own_condition,
-}  # fmt: skip
-_ASK: dict[str, Reader] = {
-    "options": list_of(word(MAX_ANSWER), MAX_OPTIONS), "timeout": above_zero, "save": saved_name, "if": own_condition,
-}  # fmt: skip
-_SAVE: dict[str, Reader] = {"save": saved_name, "if": own_condition}
-_DELEGATE: dict[str, Reader] = {**_SAVE, "on_failure": one_of(ON_FAILURE)}
+_WAITED = (
+    Field("seconds", kinds.SECONDS, None),
+    Field("for", Kind(callback_name, json_schema.IDENT, Shape.WORD)),
+    TIMEOUT,
+)
+_WAIT = Kind(
+    time_or_object, {**json_schema.a_part(schemas_of(_WAITED)), "type": ["number", "object"], "minimum": 0}, Shape.OBJECT
+)
+_DELEGATED = (
+    Field("name", Kind(word(MAX_WORD), json_schema.TEXT, Shape.WORD)),
+    Field("steps", kinds.parts(steps_there, json_schema.ref("step")), []),
+)
+_DELEGATE = Kind(mapping, json_schema.a_part(schemas_of(_DELEGATED), "name", "steps"), Shape.OBJECT)
 
-INNER: dict[str, dict[str, Reader]] = {
-    "wait": {"seconds": seconds, "for": callback_name, "timeout": above_zero},
-    "delegate": {"name": word(MAX_WORD), "steps": steps_there},
+STEP_KINDS: dict[str, StepKind] = {
+    "call": StepKind(
+        (
+            Field(COMMAND, kinds.COMMAND, column=None, about="As in add_task."),
+            Field(SHELL, kinds.FLAG, column=None),
+            Field("tool", kinds.word(MAX_WORD), about="To call, with `arguments`."),
+            Field("arguments", kinds.OBJECT, {}),
+            Field("kind", Kind(call_kind, json_schema.one_of(CALL_KINDS), Shape.CHOICE)),
+            Field("expect", _EXPECT, {}, about="Of a call; else it has to go well."),
+            Field("timeout", kinds.TIME, None),
+            Field("tries", kinds.count(1, MAX_TRIES), 1),
+            Field("every", kinds.SECONDS, 0.0, about="Seconds between tries."),
+            FAILURE,
+            Field("recover", Kind(maybe_steps, _STEPS, Shape.LIST), [], about="Calls made when stuck here."),
+            SAVE,
+            Field("writes", kinds.line(inner_path), about="Workspace path that the command changes."),
+            Field("confirm", kinds.FLAG, False),
+            IF,
+        )
+    ),
+    "say": StepKind((Field("say", kinds.prose(word(MAX_PROSE)), column="text"), IF)),
+    "ask": StepKind(
+        (
+            Field("ask", kinds.prose(word(MAX_PROSE)), column="question", about="Question to a person."),
+            Field("options", kinds.names(word(MAX_ANSWER), MAX_OPTIONS), []),
+            TIMEOUT,
+            SAVE,
+            IF,
+        )
+    ),
+    "observe": StepKind(
+        (Field("observe", Kind(told_flag, {**json_schema.FLAG, "const": True}, Shape.FLAG), column=None), SAVE, IF)
+    ),
+    "wait": StepKind((Field("wait", _WAIT, column=None, about="Seconds, or `for` a call-back."), SAVE, IF), _WAITED),
+    "delegate": StepKind((Field("delegate", _DELEGATE, column=None), SAVE, FAILURE, IF), _DELEGATED),
 }
+"""By what a step does. Times are in seconds; a call whose `kind` is empty tells itself what it is."""
+
+PHASE = (
+    Field("description", kinds.prose()),
+    Field("expected_duration", kinds.TIME, None),
+    Field("steps", kinds.parts(steps_there, json_schema.ref("step")), []),
+)
+"""A part of a task in steps."""
+
+# What is made of it
+
+DEFAULTS: dict[str, Row] = {do: defaults_of((*kind.inner, *kind.keys)) for do, kind in STEP_KINDS.items()}
+"""The normal form of each kind of step, less its `do`."""
+NEEDED = {"call": ("tool",), "say": ("text",), "ask": ("question",), "delegate": ("name", "steps")}
+"""Keys of the normal form without which such a step says nothing."""
+TELLING = {COMMAND: "call", "tool": "call"} | {do: do for do in STEP_KINDS if do != "call"}
+"""The keys that say in a plan what a step does."""
+EXPECTED = readers_of(EXPECTATIONS)
+INNER = {do: readers_of(kind.inner) for do, kind in STEP_KINDS.items() if kind.inner}
 """Keys that a plan has in the telling key's object, and the normal form beside the others."""
 NORMAL: dict[str, dict[str, Reader]] = {
-    "call": _CALL,
-    "say": {"text": word(MAX_PROSE), "if": own_condition},
-    "ask": {"question": word(MAX_PROSE), **_ASK},
-    "observe": _SAVE,
-    "wait": {**INNER["wait"], **_SAVE},
-    "delegate": {**INNER["delegate"], **_DELEGATE},
+    do: {each.name: each.takes.read for each in (*kind.inner, *kind.keys) if each.is_stored or do == "call"}
+    for do, kind in STEP_KINDS.items()
 }
-"""Keys of the normal form."""
-WRITTEN: dict[str, dict[str, Reader]] = {
-    "call": _CALL,
-    "say": {"say": word(MAX_PROSE), "if": own_condition},
-    "ask": {"ask": word(MAX_PROSE), **_ASK},
-    "observe": {"observe": told_flag, **_SAVE},
-    "wait": {"wait": time_or_object, **_SAVE},
-    "delegate": {"delegate": mapping, **_DELEGATE},
-}
+"""Keys of the normal form, in which a call may still be written as a command."""
+WRITTEN = {do: readers_of(kind.keys) for do, kind in STEP_KINDS.items()}
 """Keys as a plan has them."""
-ALL_WRITTEN = frozenset(key for readers in WRITTEN.values() for key in readers)
-RENAMED = {"say": "text", "ask": "question"}
+ALL_WRITTEN = schemas_of(each for kind in STEP_KINDS.values() for each in kind.keys)
+"""The JSON Schema of each key that a step may have in a plan."""
+RENAMED = {do: kind.keys[0].name for do, kind in STEP_KINDS.items() if kind.keys[0].name != do and do != "call"}
 """Telling keys by another name in the normal form."""

@@ -13,7 +13,8 @@ from typing import Any
 
 from agents.crews.script import DELEGATIONS
 from constellations.plan import calls
-from constellations.plan.calls import STEPS, prose
+from constellations.plan.calls import STEPS
+from constellations.plan.kinds import readers_of
 from constellations.plan.step_keys import (
     ALL_WRITTEN,
     DEFAULTS,
@@ -22,12 +23,11 @@ from constellations.plan.step_keys import (
     MAX_STEPS,
     NEEDED,
     NORMAL,
+    PHASE,
     RENAMED,
     TELLING,
     WAIT_S,
     WRITTEN,
-    above_zero,
-    steps_there,
 )
 from constellations.plan.values import (
     SHOWN,
@@ -37,20 +37,14 @@ from constellations.plan.values import (
     Row,
     did_you_mean,
     kind_of,
-    list_of,
     one_of,
     read_fields,
     under,
 )
 
-__all__ = ["READERS", "STEPS", "phases"]
+__all__ = ["STEPS", "phases"]
 
-MAX_PHASES = 100
-"""Phases of a task."""
-
-PHASE_READERS: dict[str, Reader] = {"description": prose, "expected_duration": above_zero, "steps": steps_there}
-READERS: dict[str, Reader] = {"steps": steps_there, "phases": list_of(lambda phase: phase, MAX_PHASES)}
-"""What the keys of a task take here; what is in them is read by `phases`."""
+PHASE_READERS = readers_of(PHASE)
 
 
 def phases(fields: Row) -> tuple[list[Row], list[Finding]]:

@@ -8,126 +8,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from constellations.plan import calls, guards, steps
-from constellations.plan.calls import COMMAND, MAX_SECONDS, MAX_WORD, SHELL, condition, prose
+from constellations.plan import calls, steps
+from constellations.plan.calls import COMMAND, SHELL
+from constellations.plan.fields import CHANGEABLE, DEPENDENCY, NAMING, TASK
+from constellations.plan.kinds import defaults_of, fresh, readers_of
 from constellations.plan.steps import STEPS
-from constellations.plan.values import (
-    MAX_ID,
-    Finding,
-    Reader,
-    Row,
-    flag,
-    identifier,
-    kind_of,
-    list_of,
-    mapping,
-    number,
-    one_of,
-    one_or_more,
-    read_fields,
-    text,
-    whole,
-)
+from constellations.plan.values import MAX_ID, Finding, Reader, Row, identifier, kind_of, read_fields
 
-PRIORITIES = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
-TYPES = ("UNCONDITIONAL", "COMPLETION_ONLY", "SUCCESS_ONLY", "CONDITIONAL")
-ON_LOST = ("retry", "fail", "ask")
-
-MAX_NAME = 200
-MAX_DEPENDENCY_ID = 250
-"""Characters, as the columns have them."""
-MAX_ATTEMPTS = 100
-
-TASK_DEFAULTS: Row = {
-    "task_id": "",
-    "name": "",
-    "description": "",
-    "tips": [],
-    "wanted_device": "",
-    "device_type": "",
-    "capabilities": [],
-    "not_device": [],
-    "tool": "command",
-    "arguments": {},
-    "priority": 1,
-    "timeout": None,
-    "deadline": None,
-    "max_attempts": 1,
-    "backoff": 1.0,
-    "confirm": False,
-    "phases": [],
-    "policies": [],
-    "progress": {},
-    "on_lost": "retry",
-    "replaces": "",
-}
+TASK_DEFAULTS = defaults_of(TASK)
 """A task's normal form. `name` becomes its task_id; times are in seconds; priority is a place in PRIORITIES.
 
 A task in steps has the tool STEPS, no arguments, and phases: [{description, expected_duration, steps}] (step_keys.DEFAULTS).
 """
+FRESH = tuple((key, type(default)) for key, default in TASK_DEFAULTS.items() if isinstance(default, list | dict))
+"""Columns whose default is an empty list or object: each task has its own."""
+ALIASES = {field.key: field.name for field in TASK if field.is_stored and field.key != field.name} | {"steps": "phases"}
+"""Keys of plans that rows have by another name."""
 
 IN_WORDS = ""
 """The tool of a task in words alone: it cannot start until it is given a command, a tool or steps."""
 NEEDS_DOING = "a task needs a command, a tool or steps; one in words alone needs a language model"
 
-DEPENDENCY_DEFAULTS: Row = {
-    "dependency_id": "",
-    "from": "",
-    "to": "",
-    "type": "SUCCESS_ONLY",
-    "condition": "",
-    "description": "",
-}
+DEPENDENCY_DEFAULTS = defaults_of(DEPENDENCY)
 """A dependency's normal form. `dependency_id` becomes from>to."""
-
-
-def priority(value: Any) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(PRIORITIES):
-        return value
-    return PRIORITIES.index(one_of(PRIORITIES)(value))
-
-
-def device_names(value: Any) -> list[str]:
-    """Names, each once; one that is empty, as `{device}` is for a task that was on none, names nothing."""
-    return list(dict.fromkeys(filter(None, one_or_more(text(MAX_WORD))(value))))
-
-
-def or_empty(read_text: Reader) -> Reader:
-    """Also no text, which says nothing."""
-    return lambda value: value if value == "" else read_text(value)
-
 
 # Tasks
 
-TASK_READERS: dict[str, Reader] = {
-    "task_id": identifier(MAX_ID),
-    "name": text(MAX_NAME),
-    "description": prose,
-    "tips": list_of(prose),
-    "device": text(MAX_WORD),
-    "device_type": text(MAX_WORD),
-    "capabilities": list_of(text(MAX_WORD)),
-    "not_device": device_names,
-    "command": calls.command,
-    "shell": flag,
-    "tool": text(MAX_WORD),
-    "arguments": mapping,
-    "priority": priority,
-    "timeout": number(0, MAX_SECONDS, exclusive=True),
-    "deadline": number(0, MAX_SECONDS, exclusive=True),
-    "max_attempts": whole(1, MAX_ATTEMPTS),
-    "backoff": number(0, MAX_SECONDS),
-    "confirm": flag,
-    **steps.READERS,
-    "policies": guards.policies,
-    "progress": guards.progress,
-    "on_lost": one_of(ON_LOST),
-}
-AFTER = {"after": one_or_more(identifier(MAX_ID))}
-REPLACES = {"replaces": or_empty(identifier(MAX_ID))}
-"""Of a new task; who changes a task may repeat what there is."""
-ADD_READERS = TASK_READERS | AFTER | REPLACES
-NORMAL_READERS = {**{key: read for key, read in ADD_READERS.items() if key != "device"}, "wanted_device": text(MAX_WORD)}
+ADD_READERS = readers_of(TASK)
+TASK_READERS = readers_of(field for field in TASK if not field.is_new)
+"""Of a task that is there; who changes a task may repeat what there is."""
+NORMAL_READERS = {field.name: field.takes.read for field in TASK}
 """Of a task in its normal form, which has all keys: there `device` is the column wanted_device."""
 
 
@@ -141,16 +51,8 @@ def task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Findi
     if not isinstance(value, Mapping):
         findings = [((), f"a task is an object with a task_id and a command, a tool or steps, not {kind_of(value)}")]
     after = fields.pop("after", [])
-    fresh: Row = {
-        "tips": [],
-        "capabilities": [],
-        "not_device": [],
-        "arguments": {},
-        "phases": [],
-        "policies": [],
-        "progress": {},
-    }
-    row = {**TASK_DEFAULTS, **fresh, **(_in_words(fields, findings) if in_words else _normal_task(fields, findings))}
+    own = {key: make() for key, make in FRESH}
+    row = {**TASK_DEFAULTS, **own, **(_in_words(fields, findings) if in_words else _normal_task(fields, findings))}
     if isinstance(value, Mapping):
         if value.get("task_id") is None:
             findings.append(((), "a task needs a task_id"))
@@ -174,7 +76,9 @@ def task_fields(value: Any) -> tuple[str, Row, list[Finding]]:
     fields, findings = _read(value, readers := _readers_of(value))
     given = value if isinstance(value, Mapping) else {}
     reset = {ALIASES.get(key, key) for key, new in given.items() if new is None and key in readers}
-    row = {key: _default(key) for key in reset if key in TASK_DEFAULTS} | _in_words(fields, findings, is_whole=False)
+    row = {key: fresh(TASK_DEFAULTS[key]) for key in reset if key in TASK_DEFAULTS} | _in_words(
+        fields, findings, is_whole=False
+    )
     task_id = row.pop("task_id", "")
     if not task_id and not findings:
         findings.append(((), "which task? task_id is missing"))
@@ -211,14 +115,6 @@ def copied_task(value: Mapping) -> tuple[Row, list[Finding]]:
     if "name" in row and value.get("name") is None:
         del row["name"]
     return {"task": {"task_id": task_id}, "copy": source, "fields": row, "after": after}, findings
-
-
-ALIASES = {"device": "wanted_device", "steps": "phases"}
-
-
-def _default(key: str) -> Any:
-    value = TASK_DEFAULTS[key]
-    return type(value)() if isinstance(value, list | dict) else value
 
 
 def says_what_to_do(value: Mapping) -> bool:
@@ -266,14 +162,7 @@ def _in_steps(row: Row, findings: list[Finding]) -> Row:
 
 # Dependencies
 
-DEPENDENCY_READERS: dict[str, Reader] = {
-    "dependency_id": text(MAX_DEPENDENCY_ID),
-    "from": identifier(MAX_ID),
-    "to": identifier(MAX_ID),
-    "type": one_of(TYPES),
-    "condition": condition,
-    "description": prose,
-}
+DEPENDENCY_READERS = readers_of(DEPENDENCY)
 
 
 def dependency(value: Any) -> tuple[Row, list[Finding]]:
@@ -305,9 +194,8 @@ def dependency_fields(value: Any) -> tuple[Row, Row, list[Finding]]:
     """What names a dependency (its id, or from and to), the fields to change (null: the default), findings."""
     fields, findings = read_fields(value, DEPENDENCY_READERS)
     given = value if isinstance(value, Mapping) else {}
-    which: Row = {key: name for key in ("dependency_id", "from", "to") if (name := fields.pop(key, ""))}
-    changed = ("type", "condition", "description")
-    fields = {key: DEPENDENCY_DEFAULTS[key] for key in changed if key in given and given[key] is None} | fields
+    which: Row = {key: name for key in NAMING if (name := fields.pop(key, ""))}
+    fields = {key: DEPENDENCY_DEFAULTS[key] for key in CHANGEABLE if key in given and given[key] is None} | fields
     if not findings and not ("dependency_id" in which or {"from", "to"} <= which.keys()):
         findings.append(((), "which dependency? give its dependency_id, or from and to"))
     if fields.get("condition") and "type" not in fields:

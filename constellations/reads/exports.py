@@ -12,6 +12,7 @@ from constellations.models import Constellation, Dependency, Task
 from constellations.plan import dialects
 from constellations.plan.dialects.writing import TOLD
 from constellations.plan.documents import MAX_JSON_BYTES
+from constellations.plan.fields import CHANGEABLE
 from constellations.plan.operations import MAX_DEPENDENCIES, MAX_TASKS
 from constellations.plan.tasks import TASK_DEFAULTS
 from constellations.reads.progress import same_stream
@@ -55,15 +56,12 @@ def _tasks(constellation: Constellation) -> QuerySet[Task]:
 def _dependencies(constellation: Constellation, task_ids: dict[int, str]) -> list[dict[str, Any]]:
     """Those between `task_ids`, by key: of too many tasks not all were read."""
     rows = same_stream(Dependency.objects.filter(constellation=constellation), constellation.pk).order_by("id")
-    columns = ("dependency_id", "upstream_id", "downstream_id", "type", "condition", "description")
+    own = ("dependency_id", *CHANGEABLE)
     return [
-        {
-            "dependency_id": row["dependency_id"], "from": task_ids[row["upstream_id"]], "to": task_ids[row["downstream_id"]],
-            "type": row["type"], "condition": row["condition"], "description": row["description"],
-        }
-        for row in rows.values(*columns)[: MAX_DEPENDENCIES + 1]
+        {"from": task_ids[row["upstream_id"]], "to": task_ids[row["downstream_id"]], **{key: row[key] for key in own}}
+        for row in rows.values(*own, "upstream_id", "downstream_id")[: MAX_DEPENDENCIES + 1]
         if row["upstream_id"] in task_ids and row["downstream_id"] in task_ids
-    ]  # fmt: skip
+    ]
 
 
 def _states(constellation: Constellation, dialect: str) -> dialects.States:

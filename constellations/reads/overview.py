@@ -5,8 +5,8 @@ Nothing is left out without a word: see `constellations.reads.addresses`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import Count, Q
@@ -14,7 +14,8 @@ from django.db.models import Count, Q
 from agents.masks.search import visibly_fitting
 from agents.streams.tables import Fields
 from constellations.models import Constellation, Dependency, Task
-from constellations.plan.tasks import PRIORITIES
+from constellations.plan.fields import DEPENDENCY, LINE_COLUMNS, TASK
+from constellations.plan.kinds import Lists
 from constellations.reads.addresses import (
     describe_cut,
     json_text,
@@ -24,6 +25,7 @@ from constellations.reads.addresses import (
     shorten_text,
     with_cuts,
 )
+from constellations.reads.narrowing import FILTERS, having
 from constellations.reads.progress import same_stream
 
 TASKS = 500
@@ -36,21 +38,22 @@ VALUE_BYTES = 2_000
 TEXT = 500
 """Characters of a reason or an error."""
 
-TASK_COLUMNS = (
-    "id", "task_id", "name", "state", "reason", "priority", "wanted_device", "device__name", "tool", "arguments", "attempt",
-    "result", "error", "replaces",
-)  # fmt: skip
-LINE_COLUMNS = ("dependency_id", "upstream__task_id", "downstream__task_id", "type", "condition")
+KEYS = tuple(each for each in TASK if Lists.MCP in each.lists)
+"""Of a task that it shows, beside how far that has come."""
+TASK_COLUMNS = ("id", "state", "reason", "device__name", "attempt", "result", "error", *(each.name for each in KEYS))
+LINES = {each.key: LINE_COLUMNS[each.key] for each in DEPENDENCY if Lists.MCP in each.lists}
+"""What it shows of a dependency, and where a query finds that."""
 
 
 @dataclass(frozen=True)
 class Part:
     """Of which tasks an overview is: `only` those ids, those in a state, those whose id or name has the text `name`, those
-    after the task whose row is `after`, at most `limit`."""
+    `with_names` in lists (narrowing.FILTERS), those after the task whose row is `after`, at most `limit`."""
 
     only: Collection[str] = ()
     state: str = ""
     name: str = ""
+    with_names: Mapping[str, str] = field(default_factory=dict)
     after: int = 0
     limit: int | None = None
 
@@ -70,12 +73,15 @@ def read_overview(constellation: Constellation, part: Part | None = None) -> Fie
         fitting = fitting.filter(task_id__in=part.only)
     if part.state:
         fitting = fitting.filter(state=part.state)
+    for key, label in part.with_names.items():
+        fitting = having(fitting, FILTERS[key], label)
     if part.name:
         word = part.name.lower()
         fitting = fitting.filter(Q(task_id__icontains=part.name) | Q(name__icontains=part.name))
         # a secret in a name is hidden, so nobody may find out by searching what stands there
         fitting = visibly_fitting(fitting, ("task_id", "name"), lambda shown: any(word in text.lower() for text in shown))
-    matching = fitting.count() if part.only or part.state or part.name else sum(counts.values())
+    is_narrow = part.only or part.state or part.name or part.with_names
+    matching = fitting.count() if is_narrow else sum(counts.values())
     limit = TASKS if part.limit is None else min(part.limit, TASKS)
     found = list(fitting.filter(id__gt=part.after).order_by("id").values(*TASK_COLUMNS)[: limit + 1])
     page = _page(constellation, found[:limit], len(found) > limit)
@@ -95,11 +101,9 @@ def _page(constellation: Constellation, rows: Sequence[Fields], more: bool) -> F
     """As many of these tasks as fit, each with all dependencies into it; of the first alone as many as fit."""
     lines: dict[str, list[Fields]] = {}  # dependencies by the task_id that waits
     into = Dependency.objects.filter(constellation=constellation, downstream__in=[row["id"] for row in rows])
-    for line in same_stream(into, constellation.pk).order_by("id").values(*LINE_COLUMNS):
-        lines.setdefault(line["downstream__task_id"], []).append({
-            "dependency_id": line["dependency_id"], "from": line["upstream__task_id"], "to": line["downstream__task_id"],
-            "type": line["type"], "condition": line["condition"],
-        })  # fmt: skip
+    for found in same_stream(into, constellation.pk).order_by("id").values(*LINES.values()):
+        line = {key: found[column] for key, column in LINES.items()}
+        lines.setdefault(line["to"], []).append(line)
     tasks: list[Fields] = []
     dependencies: list[Fields] = []
     cuts: list[Fields] = []
@@ -121,12 +125,8 @@ def _page(constellation: Constellation, rows: Sequence[Fields], more: bool) -> F
 
 
 def _task(constellation: int, row: Fields) -> Fields:
-    task = {
-        "task_id": row["task_id"], "name": row["name"], "state": row["state"], "reason": row["reason"],
-        "priority": PRIORITIES[row["priority"]], "device": row["wanted_device"], "runs_on": row["device__name"],
-        "tool": row["tool"], "arguments": row["arguments"], "attempt": row["attempt"], "result": row["result"],
-        "error": row["error"], "replaces": row["replaces"],
-    }  # fmt: skip
+    task = {each.key: each.word_of(row[each.name]) for each in KEYS}
+    task |= {key: row[key] for key in ("state", "reason", "attempt", "result", "error")} | {"runs_on": row["device__name"]}
     name = row["task_id"]
     return with_cuts(
         task,

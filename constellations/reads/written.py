@@ -10,12 +10,11 @@ from django.db.models import QuerySet
 from agents.streams.tables import Fields
 from constellations.models import Constellation, Dependency, Task
 from constellations.plan.dialects import plan_words
+from constellations.plan.fields import LINE_COLUMNS
 from constellations.plan.tasks import TASK_DEFAULTS
 from constellations.reads.addresses import describe_cut, of_task, with_cuts
 from constellations.reads.overview import BYTES, DEPENDENCIES, take_within
 from constellations.reads.progress import same_stream
-
-LINE_COLUMNS = ("dependency_id", "upstream__task_id", "downstream__task_id", "type", "condition", "description")
 
 
 def read_written_tasks(constellation: Constellation, task_ids: Collection[str]) -> Fields:
@@ -24,7 +23,7 @@ def read_written_tasks(constellation: Constellation, task_ids: Collection[str]) 
     """
     tasks, lines = _rows(constellation, task_ids)
     nodes = [plan_words.task(row) for row in tasks.order_by("id").values(*TASK_DEFAULTS)]
-    edges = (_line(row) for row in lines.order_by("id").values(*LINE_COLUMNS)[: DEPENDENCIES + 1])
+    edges = (_line(row) for row in lines.order_by("id").values(*LINE_COLUMNS.values())[: DEPENDENCIES + 1])
     shown, left, fewer = take_within(nodes, len(task_ids), BYTES)
     tied, _, cut_lines = take_within(edges, DEPENDENCIES, left)
     cuts: list[Fields] = []
@@ -43,7 +42,7 @@ def read_written_task(constellation: Constellation, task_id: str) -> Fields:
     """{"task", "dependencies"}: all of one task that can be edited, however much that is."""
     tasks, lines = _rows(constellation, [task_id])
     nodes = [plan_words.task(row) for row in tasks.values(*TASK_DEFAULTS)]
-    edges = [_line(row) for row in lines.order_by("id").values(*LINE_COLUMNS)]
+    edges = [_line(row) for row in lines.order_by("id").values(*LINE_COLUMNS.values())]
     return {"task": nodes[0] if nodes else None, "dependencies": edges}
 
 
@@ -53,5 +52,4 @@ def _rows(constellation: Constellation, task_ids: Collection[str]) -> tuple[Quer
 
 
 def _line(row: dict[str, Any]) -> Fields:
-    ends = {"from": row["upstream__task_id"], "to": row["downstream__task_id"]}
-    return plan_words.dependency(row | ends)
+    return plan_words.dependency({key: row[column] for key, column in LINE_COLUMNS.items()})

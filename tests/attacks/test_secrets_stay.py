@@ -71,8 +71,8 @@ PLANTED = {
     "Approval": ("title", "action", "observed", "options", "reason", "answer"), "Policy": ("tool", "pattern", "note"),
     "Constellation": ("name", "reason", "rules", "fired", "result"),
     "Task": (
-        "name", "description", "tips", "device_type", "capabilities", "not_device", "tool", "arguments", "phases", "policies",
-        "progress", "accepted", "reason", "result", "error",
+        "name", "description", "tips", "device_type", "capabilities", "not_device", "labels", "tool", "arguments", "phases",
+        "policies", "progress", "accepted", "reason", "result", "error",
     ),
     "Dependency": ("condition", "description"), "Attempt": ("result", "error"),
     "Edit": ("reason", "operations", "before", "after", "diff"), "Stream": (), "Lease": (), "SlotRequest": (),

@@ -11,8 +11,8 @@ from typing import Any
 from constellations.machines import CONSTELLATION, TASK
 from constellations.plan.calls import prose
 from constellations.plan.dialects.vocabulary import ACTIONS, EXTENSION, Dialect, Part, Word, actions, any_case, as_written
+from constellations.plan.fields import DEPENDENCY_TYPES, MAX_ATTEMPTS, PRIORITIES
 from constellations.plan.operations import MAX_TASKS
-from constellations.plan.tasks import MAX_ATTEMPTS, PRIORITIES, TYPES
 from constellations.plan.values import MAX_ID, Misfit, Reader, Row, identifier, kind_of, list_of, mapping, shown, whole
 
 DEVICE_TYPES = ("windows", "macos", "linux", "android", "ios", "web", "api")
@@ -93,7 +93,7 @@ GALAXY = Dialect(
             Word("line_id", "dependency_id", always=True),
             Word("from_task_id", "from", always=True),
             Word("to_task_id", "to", always=True),
-            Word("dependency_type", "type", read=any_case(TYPES), write=str.lower, always=True),
+            Word("dependency_type", "type", read=any_case(DEPENDENCY_TYPES), write=str.lower, always=True),
             Word("condition_description", "condition", always=True),
         ),
         others={"metadata": mapping, **EVALUATED},

@@ -1,4 +1,4 @@
-"""Normal forms as a plan writes them: rows to the words that `forms`, `step_forms` and `operations` read. Pure."""
+"""Normal forms as a plan writes them: rows to the words that `tasks`, `steps` and `operations` read. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any
 
 from agents.devices.command_lines import line_of
 from constellations.plan.calls import COMMAND, SHELL
+from constellations.plan.fields import STORED
 from constellations.plan.operations import in_present_words
 from constellations.plan.plan import Plan, absent
 from constellations.plan.step_keys import DEFAULTS, INNER, RENAMED, TELLING
 from constellations.plan.steps import STEPS
-from constellations.plan.tasks import DEPENDENCY_DEFAULTS, IN_WORDS, PRIORITIES, TASK_DEFAULTS
+from constellations.plan.tasks import DEPENDENCY_DEFAULTS, IN_WORDS, TASK_DEFAULTS
 from constellations.plan.values import Row
 
 DOING = ("tool", "arguments", "phases")
@@ -37,12 +38,9 @@ def fields(row: Row, columns: Iterable[str]) -> Row:
     columns = list(columns)
     said: Row = {}
     for column in columns:
-        if column == "wanted_device":
-            said["device"] = row[column]
-        elif column == "priority":
-            said[column] = PRIORITIES[row[column]]
-        elif column not in DOING:
-            said[column] = row[column]
+        if column not in DOING:
+            field = STORED[column]
+            said[field.key] = field.word_of(row[column])
     return said | doing(row) if set(columns) & set(DOING) else said
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from constellations.machines import CONSTELLATION, TASK
 from constellations.plan.dialects.vocabulary import ACTIONS, EXTENSION, Dialect, Part, Word, actions, any_case, as_written
-from constellations.plan.tasks import PRIORITIES, TYPES
+from constellations.plan.fields import DEPENDENCY_TYPES, PRIORITIES
 from constellations.plan.values import Row, mapping
 
 TOLD = {key: as_written for key in ("result", "error", "started_at", "ended_at")}
@@ -39,7 +39,7 @@ SEED = Dialect(
         words=(
             Word("from", "from", always=True),
             Word("to", "to", always=True),
-            Word("type", "type", read=any_case(TYPES), always=True),
+            Word("type", "type", read=any_case(DEPENDENCY_TYPES), always=True),
             Word("condition", "condition"),
         ),
         others={EXTENSION: mapping},

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from constellations.plan import tasks as forms
+from constellations.plan import tasks as plan_tasks
 from constellations.plan.dialects import lines, plan_words, shell, tasks
 from constellations.plan.dialects.recognition import FOREIGN, NAMES, ORRERY, STATES
 from constellations.plan.dialects.translation import Translation
@@ -84,7 +84,7 @@ class _Writer:
         actions = [self._action(call) for call in _calls(row)]
         if actions:
             _put(written, self.dialect.actions, actions)
-        said, _, _ = forms.task(tasks.task(Translation(), self.dialect, written, (), ()), in_words=True)
+        said, _, _ = plan_tasks.task(tasks.task(Translation(), self.dialect, written, (), ()), in_words=True)
         if differing := plan_words.differing(said, row):
             _put(written, part.extension, plan_words.fields(row, differing))
         return written | self._state(row["task_id"])
@@ -106,7 +106,7 @@ class _Writer:
         written = _words(part, row, DEPENDENCY_DEFAULTS)
         if not row["condition"] and row["description"] and self.dialect.condition != "condition":
             written[self.dialect.condition] = row["description"]
-        said, _ = forms.dependency(lines.dependency(Translation(), self.dialect, written, (), ()))
+        said, _ = plan_tasks.dependency(lines.dependency(Translation(), self.dialect, written, (), ()))
         if differing := {key: row[key] for key in DEPENDENCY_DEFAULTS if said[key] != row[key]}:
             _put(written, part.extension, differing)
         return written

@@ -90,6 +90,7 @@ export class Drawer {
       "when lost": task.on_lost === "retry" ? "" : task.on_lost,
       gate: task.confirm ? "needs an approval" : "",
       "in the place of": task.replaces,
+      labels: (task.labels ?? []).join(", "),
       tips: (task.tips ?? []).join("; "),
     };
     return Object.entries(fields)

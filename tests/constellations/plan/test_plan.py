@@ -68,6 +68,7 @@ def test_every_field_of_a_task_is_read():
             device_type: gpu
             capabilities: [train]
             not_device: [laptop, laptop, ""]
+            labels: [gpu, team.red]
             command: [python, train.py, --epochs, 30, --rate, 0.5]
             priority: CRITICAL
             timeout: 60
@@ -88,6 +89,7 @@ def test_every_field_of_a_task_is_read():
         "device_type": "gpu",
         "capabilities": ["train"],
         "not_device": ["laptop"],
+        "labels": ["gpu", "team.red"],
         "tool": "command",
         "arguments": {"argv": ["python", "train.py", "--epochs", "30", "--rate", "0.5"]},
         "priority": 3,

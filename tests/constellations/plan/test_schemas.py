@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constellations.plan import guards, operations, schemas, step_keys, steps, tasks
+from constellations.plan.fields import NAMING
+from constellations.plan.json_schema import ref
 from constellations.plan.schemas import TOOLS, unknown_tool
 from constellations.plan.values import Misfit
 
@@ -20,6 +22,7 @@ COMMANDS = st.sampled_from(["", "^git push", r"\bmake\b"])
 BY_KEY = {
     "condition": CONDITIONS, "if": CONDITIONS, "result": CONDITIONS,
     "pattern": COMMANDS, "test_commands": COMMANDS, "poll_commands": COMMANDS,
+    "labels": st.sampled_from(["gpu", "team.red", "a_b-c"]),
     "writes": st.sampled_from(["", "a.py", "src/b.py"]),
     "save": st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,9}", fullmatch=True).filter(
         lambda text: not keyword.iskeyword(text) and text not in ("result", "results")
@@ -90,7 +93,7 @@ STEP_SAMPLES = st.sampled_from(
 SAMPLES = {
     "step": STEP_SAMPLES,
     "phase": st.fixed_dictionaries({"description": st.just("part"), "steps": st.lists(STEP_SAMPLES, min_size=1, max_size=2)}),
-    "policy": values_of(schemas.POLICY),
+    "policy": values_of(guards.POLICY_SCHEMA),
     "task": st.fixed_dictionaries({"task_id": st.sampled_from(["a", "b"]), "tool": st.just("noop")}),
     "dependency": st.fixed_dictionaries({"from": st.just("a"), "to": st.just("b")}),
 }
@@ -105,7 +108,7 @@ KEYS = {
     "remove_task": {"task_id"},
     "update_task": set(tasks.TASK_READERS),
     "add_dependency": set(tasks.DEPENDENCY_READERS),
-    "remove_dependency": set(schemas.WHICH),
+    "remove_dependency": set(NAMING),
     "update_dependency": set(tasks.DEPENDENCY_READERS),
 }
 
@@ -144,13 +147,14 @@ def test_what_a_schema_refers_to_is_in_it(name):
 
 
 def test_the_parts_of_a_task_have_the_keys_of_their_readers():
-    assert set(schemas.POLICY["properties"]) == set(guards.POLICY_READERS)
-    assert set(schemas.PROGRESS["properties"]) == set(guards.SETTING_READERS)
-    assert set(schemas.PHASE["properties"]) == set(steps.PHASE_READERS)
-    assert set(schemas.STEP_KEYS) == set(step_keys.ALL_WRITTEN)
-    assert set(schemas._EXPECT["properties"]) == set(step_keys.EXPECTED)
-    assert set(schemas._DELEGATE["properties"]) == set(step_keys.INNER["delegate"])
-    assert set(schemas._WAIT["properties"]) == set(step_keys.INNER["wait"])
+    step = schemas.DEFS["step"]["properties"]
+    assert set(guards.POLICY_SCHEMA["properties"]) == set(guards.POLICY_READERS)
+    assert set(guards.PROGRESS_SCHEMA["properties"]) == set(guards.SETTING_READERS)
+    assert set(schemas.DEFS["phase"]["properties"]) == set(steps.PHASE_READERS)
+    assert set(step) == {key for readers in step_keys.WRITTEN.values() for key in readers}
+    assert set(step["expect"]["properties"]) == set(step_keys.EXPECTED)
+    assert set(step["delegate"]["properties"]) == set(step_keys.INNER["delegate"])
+    assert set(step["wait"]["properties"]) == set(step_keys.INNER["wait"])
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -179,7 +183,7 @@ def test_a_task_that_fits_and_says_what_to_do_is_understood(fields, phase, step,
 
 @given(STEP_SAMPLES)
 def test_a_step_that_is_written_as_the_docs_say_fits_its_schema(step):
-    CHECK({**schemas.ref("step"), "$defs": schemas.DEFS}).validate(step)
+    CHECK({**ref("step"), "$defs": schemas.DEFS}).validate(step)
 
 
 @pytest.mark.parametrize("name", ["update_task", "update_dependency"])

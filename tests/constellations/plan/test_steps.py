@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constellations.errors import PlanRejected
+from constellations.plan.fields import MAX_PHASES
 from constellations.plan.guards import MAX_PATTERN, MAX_POLICIES
 from constellations.plan.plan import parse
 from constellations.plan.step_keys import DEFAULTS, MAX_STEPS
-from constellations.plan.steps import MAX_PHASES
 from constellations.runs.planner import prepare
 
 CALL = {"do": "call", **DEFAULTS["call"]}

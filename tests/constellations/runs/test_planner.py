@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.services.sessions import device_create
+from agents.services.devices import device_create
 from constellations.editor import editor
 from constellations.graph import Graph
 from constellations.reads.devices import known_devices
