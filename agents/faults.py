@@ -53,10 +53,10 @@ def is_transient(error: BaseException) -> bool:
 
     A TimeoutError without an errno (a call's own time-out) is not transient; one with ETIMEDOUT (of a connection) is.
     """
-    return is_infrastructure(kind_of(error))
+    return is_infrastructure(error_kind_of(error))
 
 
-def kind_of(error: BaseException) -> str:
+def error_kind_of(error: BaseException) -> str:
     """The kind of error (`Outcome.error_kind`) that an exception is; "broken" when it is none that is known.
 
     An exception may say it itself: the text `error_kind`, where empty is an ordinary failure. Else an integer `status` or
@@ -74,7 +74,7 @@ def read_sqlstate(state: str) -> SqlFault:
     return next((fault for fault in known if fault is not None), NO_SQL_FAULT)
 
 
-def pause(made: int, key: int, first_s: float, longest_s: float) -> float:
+def pause_seconds(made: int, key: int, first_s: float, longest_s: float) -> float:
     """Seconds to wait after `made` tries: doubling up to `longest_s`, with a jitter of up to a quarter from key and made."""
     jitter = (key * 2654435761 + made * 40503) % 1000 / 4000
     return min(first_s * 2 ** min(made - 1, MOST_DOUBLINGS), longest_s) * (1 + jitter)

@@ -62,7 +62,7 @@ def on_spawn(sender, proc_name: str, **kwargs) -> None:
 def ask_patiently() -> None:
     """Enqueue a runner as soon as the database takes it; a worker whose parent is gone has nothing to wait for."""
     from agents.engine.summon import ask_for_runner
-    from agents.streams.outages import refusal_of, with_fresh_connection
+    from agents.streams.outages import outage_refusal, with_fresh_connection
 
     parent = os.getppid()
     while os.getppid() == parent:
@@ -70,7 +70,7 @@ def ask_patiently() -> None:
             with_fresh_connection(ask_for_runner)
             return
         except DatabaseError as error:
-            if refusal_of(error) is None:
+            if outage_refusal(error) is None:
                 raise
         time.sleep(ASK_S)
 
@@ -78,10 +78,10 @@ def ask_patiently() -> None:
 def run_runner(nonce: str) -> None:
     """The job of a runner's life: it is acknowledged at once, so that it is never delivered twice."""
     from agents.errors import DatabaseBusy, DatabaseGone, StorageFull
-    from agents.streams.outages import told
+    from agents.streams.outages import translate_outages
 
     try:
-        with told():
+        with translate_outages():
             acknowledge(nonce)
             if live_runners() < settings.RUNNERS:
                 from agents.engine.runner import Runner
@@ -110,7 +110,7 @@ def live_runners() -> int:
     from agents.engine.leases import is_dead
     from agents.models import Runner
 
-    rows = Runner.objects.filter(host=host.host()).exclude(state="ENDED")
+    rows = Runner.objects.filter(host=host.boot_identity()).exclude(state="ENDED")
     now = timezone.now()
     alive = (row for row in rows if not is_dead(row.pk, row.host, row.files, (now - row.renewed_at).total_seconds()))
     return sum(not host.is_orphaned(row.pid) for row in alive)

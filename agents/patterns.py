@@ -44,12 +44,12 @@ def may_fit(pattern: str, beginning: str) -> bool:
     return tied is None or tied[1].startswith(beginning) or beginning.startswith(tied[1])
 
 
-def begins(pattern: str, text: str) -> bool:
+def fits_beginning(pattern: str, text: str) -> bool:
     """Whether `pattern`, which has no `fault`, fits `text` from its first character on."""
     return _compiled(pattern).match(text) is not None
 
 
-def fault(pattern: str) -> str:
+def pattern_fault(pattern: str) -> str:
     """What is wrong with a pattern; empty when it may be used."""
     if len(pattern) > LENGTH:
         return f"it has {len(pattern)} characters, at most {LENGTH} are allowed"

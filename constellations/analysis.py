@@ -19,7 +19,7 @@ BEGINNING = object()
 """Stands before all tasks that wait for nothing, so that their own weight counts too."""
 
 
-def digraph(keys: Iterable[Key], edges: Iterable[Edge]) -> DiGraph:
+def build_digraph(keys: Iterable[Key], edges: Iterable[Edge]) -> DiGraph:
     """An edge (u, v) says that v waits for u."""
     import networkx
 
@@ -29,7 +29,7 @@ def digraph(keys: Iterable[Key], edges: Iterable[Edge]) -> DiGraph:
     return graph
 
 
-def layers(graph: DiGraph) -> list[list[Any]]:
+def task_layers(graph: DiGraph) -> list[list[Any]]:
     """Tasks by the longest path that leads to them: layer 0 waits for nothing."""
     import networkx
 
@@ -63,9 +63,9 @@ def heaviest_path(
     return path, sum(weights.get(key, 0) for key in path)
 
 
-def cycle_in(keys: Iterable[Key], edges: Iterable[Edge]) -> list[Key]:
+def find_cycle(keys: Iterable[Key], edges: Iterable[Edge]) -> list[Key]:
     """A cycle as a path that ends where it begins; the graph has one. Each task on it waits for the one before."""
     import networkx
 
-    found = networkx.find_cycle(digraph(keys, edges))
+    found = networkx.find_cycle(build_digraph(keys, edges))
     return [found[0][0], *(downstream for _, downstream in found)]

@@ -61,7 +61,7 @@ def evaluate_condition(text: str, result: Result, results: Results, beside: Mapp
         raise ConditionUnknown(f"`{text}` cannot be calculated: {error.args[-1]}") from error
 
 
-def tasks_read(text: str) -> set[str]:
+def tasks_read_by(text: str) -> set[str]:
     """The ids in `results['...']` and `results.name`; raises ConditionRejected."""
     return {_key(node) for node in condition_parts(text) if _reads_results(node)}
 
@@ -85,7 +85,7 @@ def rename_read_tasks(text: str, names: Mapping[str, str]) -> str:
     return written.decode()
 
 
-def calculates(text: str) -> bool:
+def does_calculate(text: str) -> bool:
     """Whether a condition does more than name one thing, or be one; raises ConditionRejected."""
     return not isinstance(_parsed(text), ast.Name | ast.Constant)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 
-from constellations.analysis import Edge, Key, cycle_in
+from constellations.analysis import Edge, Key, find_cycle
 from constellations.errors import CycleFound
 
 SPACING = 1 << 60
@@ -151,7 +151,7 @@ class Graph:
         if len(order) < len(waits):
             stuck = [key for key, count in waits.items() if count]
             among = ((key, other) for key in stuck for other in self._down[key])
-            raise CycleFound(_from_first(cycle_in(stuck, among), self._up))
+            raise CycleFound(_from_first(find_cycle(stuck, among), self._up))
         return order
 
     def _make_room(self, upstream: Key, downstream: Key) -> None:

@@ -16,7 +16,7 @@ from constellations.plan.kinds import Field, Shape
 Agent._meta.constraints = [*Agent._meta.constraints, agent_state_check(CONSTELLATION_AGENT)]
 
 
-def choices(values: Iterable[str]) -> list[tuple[str, str]]:
+def list_choices(values: Iterable[str]) -> list[tuple[str, str]]:
     return [(value, value) for value in values]
 
 
@@ -33,7 +33,7 @@ def column_of(field: Field) -> models.Field:
             usual: dict[str, Any] = {"default": default} if default else {"blank": True}
             return models.CharField(max_length=kind.limit, **usual, **said)
         case Shape.CHOICE:
-            return models.CharField(max_length=kind.limit, default=default, choices=choices(kind.choices), **said)
+            return models.CharField(max_length=kind.limit, default=default, choices=list_choices(kind.choices), **said)
         case Shape.PLACE:
             return models.SmallIntegerField(default=default, choices=list(enumerate(kind.choices)), **said)
         case Shape.FLAG:
@@ -188,7 +188,7 @@ class Attempt(models.Model):
     ran_s = models.FloatField(default=0.0, help_text="Seconds it held a slot, up to when it last gave it back.")
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    outcome = models.CharField(max_length=16, blank=True, choices=choices(OUTCOMES))
+    outcome = models.CharField(max_length=16, blank=True, choices=list_choices(OUTCOMES))
     exit_code = models.IntegerField(null=True)
     result = models.JSONField(null=True)
     error = models.TextField(blank=True)

@@ -6,7 +6,7 @@ from axes.models import AccessAttempt
 from django.contrib import admin
 from django.http import HttpRequest
 
-from agents.access.permissions import refusal
+from agents.access.permissions import why_refused
 from frontend.logins.limits import PER_NAME_AND_ADDRESS
 
 
@@ -29,7 +29,7 @@ class LoginAttemptAdmin(admin.ModelAdmin):
     has_change_permission = has_add_permission
 
     def has_view_permission(self, request: HttpRequest, obj: AccessAttempt | None = None) -> bool:
-        return request.user.is_active and request.user.is_staff and not refusal(request.user, None, "govern")
+        return request.user.is_active and request.user.is_staff and not why_refused(request.user, None, "govern")
 
     has_delete_permission = has_view_permission
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from agents.machines import ANY, Machine
-from frontend.words import ANY_STATE, edges
+from frontend.words import ANY_STATE, labelled_edges
 
 STATE_CHAR = 7.5
 LABEL_CHAR = 7.0
@@ -38,7 +38,7 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class StateNode:
     """A state: its middle and its width. `kind` is initial, terminal, any or plain."""
 
     name: str
@@ -65,7 +65,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class EdgeLabel:
     """Event and guard, and where the text ends (`anchor` end) or begins (start)."""
 
     event: str
@@ -75,14 +75,14 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class DiagramEdge:
     """All rows from one state to another: one path, one label a row."""
 
     source: str
     target: str
     path: str
     anchor: str
-    labels: tuple[Label, ...]
+    labels: tuple[EdgeLabel, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +90,18 @@ class Diagram:
     width: int
     height: int
     start: str
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    nodes: tuple[StateNode, ...]
+    edges: tuple[DiagramEdge, ...]
 
     @property
     def has_any(self) -> bool:
         return any(node.kind == "any" for node in self.nodes)
 
 
-def draw(machine: Machine) -> Diagram:
+def draw_diagram(machine: Machine) -> Diagram:
     """The drawing of a machine; the same for the same table."""
-    found = edges(machine)
-    order = ordered(machine, found)
+    found = labelled_edges(machine)
+    order = order_states(machine, found)
     nodes = _nodes(machine, order, found)
     by_name = {node.name: node for node in nodes}
     drawn = tuple(_edge(by_name[source], by_name[target], labels) for (source, target), labels in found.items())
@@ -116,7 +116,7 @@ def draw(machine: Machine) -> Diagram:
     )
 
 
-def ordered(machine: Machine, pairs: Iterable[Pair]) -> list[str]:
+def order_states(machine: Machine, pairs: Iterable[Pair]) -> list[str]:
     """The states along the diagonal: the initial one first, the terminal ones last, short and forward edges between.
 
     Each state in turn moves to where the edges are best served, until none wants to move: so the order is a good one,
@@ -143,10 +143,11 @@ def _cost(order: list[str], pairs: Iterable[Pair]) -> int:
     return sum(span if span > 0 else BACKWARD_COST - span for span in spans)
 
 
-def _nodes(machine: Machine, order: list[str], found: dict[Pair, list[Pair]]) -> tuple[Node, ...]:
+def _nodes(machine: Machine, order: list[str], found: dict[Pair, list[Pair]]) -> tuple[StateNode, ...]:
     columns, rows = _columns(order, found), _rows(order, found)
     return tuple(
-        Node(state, _kind(machine, state), x, y, _state_width(state)) for state, x, y in zip(order, columns, rows, strict=True)
+        StateNode(state, _kind(machine, state), x, y, _state_width(state))
+        for state, x, y in zip(order, columns, rows, strict=True)
     )
 
 
@@ -203,7 +204,7 @@ def _below(state: str, found: dict[Pair, list[Pair]]) -> int:
     return 10 + LABEL_LINE * (len(labels) - 1) if labels else 0
 
 
-def _room_right(node: Node, found: dict[Pair, list[Pair]]) -> float:
+def _room_right(node: StateNode, found: dict[Pair, list[Pair]]) -> float:
     labels = found.get((node.name, node.name))
     return _loop_room(node.name, labels) if labels else node.width / 2
 
@@ -220,7 +221,7 @@ def _labels_width(labels: list[Pair]) -> float:
     return max(len(event) + (len(guard) + 3 if guard else 0) for event, guard in labels) * LABEL_CHAR
 
 
-def _edge(source: Node, target: Node, labels: list[Pair]) -> Edge:
+def _edge(source: StateNode, target: StateNode, labels: list[Pair]) -> DiagramEdge:
     if source is target:
         return _loop(source, labels)
     onward = source.x < target.x
@@ -230,15 +231,15 @@ def _edge(source: Node, target: Node, labels: list[Pair]) -> Edge:
         path = f"M{source.left} {source.y}H{target.x + BEND}q-{BEND} 0 -{BEND} -{BEND}V{target.bottom + ARROW}"
     x = target.x - LABEL_GAP if onward else target.x + LABEL_GAP
     first = source.y - 5 - LABEL_LINE * (len(labels) - 1)
-    return Edge(source.name, target.name, path, "end" if onward else "start", _stack(labels, x, first))
+    return DiagramEdge(source.name, target.name, path, "end" if onward else "start", _stack(labels, x, first))
 
 
-def _loop(node: Node, labels: list[Pair]) -> Edge:
+def _loop(node: StateNode, labels: list[Pair]) -> DiagramEdge:
     """From the lower edge of a state back to it."""
     end = node.right - 10
     path = f"M{end - LOOP} {node.bottom}v5q0 8 8 8h{LOOP - 16}q8 0 8 -8v-{5 - ARROW}"
-    return Edge(node.name, node.name, path, "start", _stack(labels, end + 7, node.bottom + 13))
+    return DiagramEdge(node.name, node.name, path, "start", _stack(labels, end + 7, node.bottom + 13))
 
 
-def _stack(labels: list[Pair], x: int, first: int) -> tuple[Label, ...]:
-    return tuple(Label(event, guard, x, first + LABEL_LINE * number) for number, (event, guard) in enumerate(labels))
+def _stack(labels: list[Pair], x: int, first: int) -> tuple[EdgeLabel, ...]:
+    return tuple(EdgeLabel(event, guard, x, first + LABEL_LINE * number) for number, (event, guard) in enumerate(labels))

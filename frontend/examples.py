@@ -12,14 +12,14 @@ SUMMARY = 120
 """Characters of what the list says of an example."""
 
 
-def examples(folder: Path | None = None) -> list[dict[str, str]]:
+def list_examples(folder: Path | None = None) -> list[dict[str, str]]:
     """[{"name": file name without its ending, "summary": what it shows, "text": the plan}], by name."""
     found = sorted((folder or settings.BASE_DIR / "examples").glob("*.yaml"))[:EXAMPLES_LIMIT]
     texts = [(path.stem, _read(path, path.stat().st_mtime_ns)) for path in found if _fits(path)]
-    return [{"name": name, "summary": summary(text), "text": text} for name, text in texts]
+    return [{"name": name, "summary": plan_summary(text), "text": text} for name, text in texts]
 
 
-def summary(text: str) -> str:
+def plan_summary(text: str) -> str:
     """The sentence in the first line of a plan, where that is a comment; else empty."""
     first, _, _ = text.partition("\n")
     return first.lstrip("# ").partition(". ")[0].removesuffix(".")[:SUMMARY] if first.startswith("#") else ""

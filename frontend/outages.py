@@ -7,7 +7,7 @@ from django.utils.html import escape
 
 from agents.api.problems import RETRY_AFTER_S
 from agents.errors import AgentsError
-from agents.streams.outages import refusal_of
+from agents.streams.outages import outage_refusal
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -27,7 +27,7 @@ class DatabaseOutage:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        refused = refusal_of(error)
+        refused = outage_refusal(error)
         return None if refused is None else outage_page(refused)
 
 

@@ -29,11 +29,11 @@ ANY_STATE = "Any state"
 """How a diagram calls the source of a row that leaves every state which is not terminal."""
 
 
-def title(machine: Machine) -> str:
+def machine_title(machine: Machine) -> str:
     return LINES[machine.name][0]
 
 
-def line(machine: Machine) -> str:
+def machine_line(machine: Machine) -> str:
     return LINES[machine.name][1]
 
 
@@ -48,7 +48,7 @@ def _fact_words(fact: str, value: object) -> str:
     return f"{fact} = {value}"
 
 
-def label(row: Row) -> tuple[str, str]:
+def edge_label(row: Row) -> tuple[str, str]:
     """Event and guard of an edge. A guard that asks for the very state the edge leads to goes without saying."""
     return row.event, ", ".join(_fact_words(fact, value) for fact, value in row.guard.items() if value != row.target)
 
@@ -57,9 +57,9 @@ def source_name(row: Row) -> str:
     return ANY_STATE if row.source == ANY else row.source
 
 
-def edges(machine: Machine) -> dict[tuple[str, str], list[tuple[str, str]]]:
+def labelled_edges(machine: Machine) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Labels by (source, target): rows that lead the same way are one edge. `Any` is a source of its own."""
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for row in machine.rows:
-        found.setdefault((source_name(row), row.target), []).append(label(row))
+        found.setdefault((source_name(row), row.target), []).append(edge_label(row))
     return found

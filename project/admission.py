@@ -16,7 +16,7 @@ import orjson
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from agents.api.problems import MEDIA_TYPE, BodyTooLarge, problem
+from agents.api.problems import MEDIA_TYPE, BodyTooLarge, problem_body
 
 SMALL_BODY_BYTES = 100_000
 """Of a body at an address that is in no row below: forms of pages."""
@@ -57,9 +57,9 @@ def too_slow(what: str) -> tuple[int, str, str]:
     return 408, "too_slow", f"{what} came too slowly"
 
 
-async def answer(send, status: int, code: str, detail: str, headers: Iterable[Header] = ()) -> None:
+async def send_problem(send, status: int, code: str, detail: str, headers: Iterable[Header] = ()) -> None:
     """Problem details, as REST gives them."""
-    body = orjson.dumps(problem(status, code, detail))
+    body = orjson.dumps(problem_body(status, code, detail))
     own = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": status, "headers": [*own, *headers]})
     await send({"type": "http.response.body", "body": body})
@@ -128,12 +128,12 @@ class Admission:
             await send({"type": "websocket.close"})
             return
         host = ", ".join(values_of(scope, b"host"))[:HOST_SHOWN]
-        await answer(send, 421, "misdirected_request", f"the host {host} is none of ORRERY_ALLOWED_HOSTS")
+        await send_problem(send, 421, "misdirected_request", f"the host {host} is none of ORRERY_ALLOWED_HOSTS")
 
     async def _bounded(self, scope: Scope, receive, send) -> None:
         limit = body_limit(scope["path"])
         if any(length.isdigit() and int(length) > limit for length in values_of(scope, b"content-length")):
-            await answer(send, *too_large(limit))
+            await send_problem(send, *too_large(limit))
             return
         body = BoundedBody(receive, send, limit)
         try:
@@ -174,5 +174,5 @@ class BoundedBody:
     async def _refuse(self, why: tuple[int, str, str]) -> dict[str, Any]:
         self.refused = True
         if not self._begun:
-            await answer(self._send, *why)
+            await send_problem(self._send, *why)
         return {"type": "http.disconnect"}

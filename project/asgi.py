@@ -31,7 +31,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from agents.access.logins import own_origin
+from agents.access.logins import require_own_origin
 from agents.api import sse
 from agents.api.websocket import SessionConsumer
 from project.admission import Admission
@@ -90,7 +90,7 @@ class Static(StaticFiles):
 MCP = re.compile(r"/mcp/?")
 
 
-async def answer(scope, receive, send) -> None:
+async def answer_request(scope, receive, send) -> None:
     """What takes a request's thread: pages and REST, and MCP, whose library is imported when somebody first asks for it."""
     if MCP.fullmatch(scope["path"]):
         library = await asyncio.to_thread(import_module, "constellations.mcp.http")
@@ -100,18 +100,18 @@ async def answer(scope, receive, send) -> None:
 
 
 static = Starlette(routes=[Mount(settings.STATIC_URL.rstrip("/"), app=Static())])
-requests = RequestThreads(answer)
+requests = RequestThreads(answer_request)
 routes = [
     re_path(r"^ws/sessions/(?P<session>[0-9]{1,15})/?$", SessionConsumer.as_asgi()),
     re_path(r"", WebsocketDenier.as_asgi()),
 ]
-live = own_origin(URLRouter(routes))
+live = require_own_origin(URLRouter(routes))
 
 
 STREAM = re.compile(r"/api/sessions/([0-9]{1,15})/stream/?")
 
 
-async def http(scope, receive, send) -> None:
+async def answer_http(scope, receive, send) -> None:
     """Static files first: they need no Django. A stream of events lasts, so it takes none of the requests' threads."""
     if scope["path"].startswith(settings.STATIC_URL):
         await static(scope, receive, send)
@@ -121,7 +121,7 @@ async def http(scope, receive, send) -> None:
         await requests(scope, receive, send)
 
 
-async def lifespan(scope, receive, send) -> None:
+async def answer_lifespan(scope, receive, send) -> None:
     """Nothing to begin: the tail starts with the first live view (daphne has no lifespan)."""
     while True:
         message = await receive()
@@ -132,5 +132,5 @@ async def lifespan(scope, receive, send) -> None:
             return
 
 
-entrances = ProtocolTypeRouter({"http": http, "websocket": live, "lifespan": lifespan})
+entrances = ProtocolTypeRouter({"http": answer_http, "websocket": live, "lifespan": answer_lifespan})
 application = Admission(TokenAttempts(entrances))

@@ -13,8 +13,8 @@ from django.core.cache import caches
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.utils.module_loading import import_string
 
-from agents.masks.masking import refusal_of
-from agents.masks.values import FILES, SecretMissing, read_file
+from agents.masks.masking import masking_refusal
+from agents.masks.values import FILES, SecretMissing, read_secret_file
 from project.up.open_servers import open_postgresql, open_redis
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]", "::1", "testserver"}
@@ -25,7 +25,7 @@ BUSY_S = 5
 
 
 @register(Tags.database)
-def databases(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+def check_databases(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     database = settings.DATABASES["default"]
     engine, options = database["ENGINE"], database.get("OPTIONS", {})
     found = list(_connections(database, options))
@@ -69,7 +69,7 @@ def _sqlite(name: str, options: dict[str, Any]) -> Iterator[CheckMessage]:
 
 
 @register
-def queues(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+def check_queues(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     main: dict[str, Any] = {key: value for key, value in settings.Q_CLUSTER.items() if key != "ALT_CLUSTERS"}
     clusters: dict[str, dict[str, Any]] = {main.get("cluster_name", main.get("name", "default")): main}
     others: dict[str, Any] = settings.Q_CLUSTER.get("ALT_CLUSTERS", {})  # type: ignore[assignment]
@@ -106,14 +106,14 @@ def longest_wait(timeout: float, queue_limit: int, workers: int) -> float:
 
 
 @register(Tags.security)
-def exposure(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+def check_exposure(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """What only matters where others than this machine can reach it."""
     exposed = [host for host in settings.ALLOWED_HOSTS if host not in LOOPBACK]
     found: list[CheckMessage] = []
     if exposed and settings.DEBUG:
         hint = "Unset ORRERY_DEBUG, or ORRERY_ALLOWED_HOSTS."
         found.append(Error(f"DEBUG is on and the host is exposed as {exposed[0]}", hint=hint, id="orrery.E011"))
-    if exposed and insecure(settings.SECRET_KEY):
+    if exposed and is_insecure(settings.SECRET_KEY):
         hint = "Set ORRERY_SECRET_KEY to 50 random characters, or unset it: one is then made and kept."
         found.append(Error(f"SECRET_KEY can be guessed and the host is exposed as {exposed[0]}", hint=hint, id="orrery.E012"))
     if "*" in settings.ALLOWED_HOSTS:
@@ -122,12 +122,12 @@ def exposure(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     return found
 
 
-def insecure(key: str) -> bool:
+def is_insecure(key: str) -> bool:
     return len(key) < SECRET_LENGTH or len(set(key)) < 10 or key.startswith("django-insecure-")
 
 
 @register(Tags.caches)
-def redis(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+def check_redis(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Redis is optional, so one that is gone is only a warning; an address that is none is a mistake."""
     if not settings.REDIS_URL:
         return []
@@ -150,7 +150,7 @@ SAYING = {"check", "demo", "up"}
 
 
 @register(Tags.security)
-def open_servers(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+def check_open_servers(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """A command with the network reaches what this host reaches: tried and said by those of SAYING, not by every other."""
     if not settings.COMMANDS_NETWORK or not SAYING & set(sys.argv[1:2]):
         return []
@@ -165,7 +165,7 @@ def open_servers(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
 
 
 @register(Tags.security)
-def secrets(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+def check_secrets(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """A secret that cannot be used is told at once, not only to the first task that needs it."""
     folder = settings.SECRETS_DIR
     if folder is None:
@@ -180,7 +180,7 @@ def secrets(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
         found.append(Error(f"ORRERY_SECRETS_DIR has {len(paths)} files", hint=hint, id="orrery.E025"))
     for path in paths:
         try:
-            if flaw := refusal_of(read_file(path)):
+            if flaw := masking_refusal(read_secret_file(path)):
                 found.append(Warning(f"the secret {path.name} cannot be used: {flaw}", hint=LONGER, id="orrery.W024"))
         except SecretMissing as error:
             found.append(Warning(str(error), hint="Nothing can use it, and it is not masked.", id="orrery.W024"))
@@ -191,7 +191,7 @@ LONGER = "Make it longer, or take it out of the folder: it is not masked."
 
 
 @register()
-def hooks(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+def check_hooks(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
     for name, path in settings.HOOKS.items():
         try:

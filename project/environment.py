@@ -67,7 +67,7 @@ def paths_of(name: str) -> tuple[Path, ...]:
 def progress_of(variable: str) -> dict:
     """What an installation's agents have instead of the defaults of `agents.progress.settings`, as tasks have it in plans."""
     try:
-        return guards.progress(json.loads(os.environ.get(variable, "") or "{}"))
+        return guards.read_progress(json.loads(os.environ.get(variable, "") or "{}"))
     except json.JSONDecodeError as error:
         flaw = str(error)
     except Misfit as error:

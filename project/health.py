@@ -18,7 +18,7 @@ RUNNER_DEAD_S = 10
 
 
 @require_safe
-def health(request: HttpRequest) -> JsonResponse:
+def report_health(request: HttpRequest) -> JsonResponse:
     """{status, database: ok | unreachable, storage: ok | full, runners: how many are alive}.
 
     The status is ok or no_runner; or, with 503, storage_full (the state folder takes nothing) or error (no database).

@@ -20,18 +20,18 @@ subtask a task.
 """
 
 
-def document(machines: Iterable[Machine]) -> str:
+def machines_document(machines: Iterable[Machine]) -> str:
     """The whole page, ending with a newline."""
-    sections = (section(machine, number) for number, machine in enumerate(machines, start=1))
+    sections = (machine_section(machine, number) for number, machine in enumerate(machines, start=1))
     return "\n".join([HEAD, *sections])
 
 
-def section(machine: Machine, number: int) -> str:
+def machine_section(machine: Machine, number: int) -> str:
     """One machine: diagram, states, facts, rows."""
     parts = [
-        f"## {number}. {words.title(machine)}",
-        f"`{machine.name}`: {words.line(machine)}",
-        "\n".join(diagram(machine)),
+        f"## {number}. {words.machine_title(machine)}",
+        f"`{machine.name}`: {words.machine_line(machine)}",
+        "\n".join(mermaid_diagram(machine)),
         "\n".join(_states(machine)),
     ]
     if machine.facts:
@@ -40,11 +40,11 @@ def section(machine: Machine, number: int) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def diagram(machine: Machine) -> Iterator[str]:
+def mermaid_diagram(machine: Machine) -> Iterator[str]:
     """A fenced mermaid diagram; rows that lead the same way share an edge."""
     yield "```mermaid"
     yield "stateDiagram-v2"
-    found = words.edges(machine)
+    found = words.labelled_edges(machine)
     if any(source == words.ANY_STATE for source, _ in found):
         yield f'    state "{words.ANY_STATE}" as Any'
     yield f"    [*] --> {machine.initial}"

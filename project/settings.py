@@ -197,8 +197,8 @@ AXES_COOLOFF_TIME = timedelta(minutes=15)
 """Since the last wrong password that was looked at; what comes while somebody is locked out does not prolong it."""
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
-AXES_USERNAME_CALLABLE = "frontend.logins.limits.name_of"
-AXES_LOCKOUT_CALLABLE = "frontend.logins.limits.locked_out"
+AXES_USERNAME_CALLABLE = "frontend.logins.limits.tried_name"
+AXES_LOCKOUT_CALLABLE = "frontend.logins.limits.answer_locked_out"
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 LOGIN_URL = "/login/"
@@ -231,7 +231,7 @@ REST_FRAMEWORK = {
     "DEFAULT_METADATA_CLASS": "agents.api.options.Address",
     "DEFAULT_PAGINATION_CLASS": "agents.api.pagination.ById",
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "EXCEPTION_HANDLER": "agents.api.problems.handler",
+    "EXCEPTION_HANDLER": "agents.api.problems.handle_exception",
     "PAGE_SIZE": 100,
 }
 SPECTACULAR_SETTINGS = {

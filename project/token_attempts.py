@@ -19,8 +19,8 @@ from asgiref.sync import sync_to_async
 from channels.security.websocket import WebsocketDenier
 from django.core.cache import cache
 
-from agents.access.logins import token_in
-from project.admission import answer, is_address
+from agents.access.logins import token_in_scope
+from project.admission import is_address, send_problem
 
 WRONG = 30
 """From one address, within..."""
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 def credential_of(scope: dict[str, Any]) -> str:
     """What is tried: a token, or the address of a one-time link; empty where there is neither."""
-    return token_in(scope) or (scope["path"] if scope["path"].startswith(LINK) else "")
+    return token_in_scope(scope) or (scope["path"] if scope["path"].startswith(LINK) else "")
 
 
 def place_of(scope: dict[str, Any]) -> str:
@@ -51,7 +51,7 @@ def place_of(scope: dict[str, Any]) -> str:
     return address
 
 
-def counted(place: str) -> int:
+def count_attempt(place: str) -> int:
     """How many there have been, with this one. Where Redis does not answer nobody is kept out: it is optional."""
     key = f"wrong-tokens:{place}"
     try:
@@ -99,7 +99,7 @@ class TokenAttempts:
             _remember(self._good, digest, None)
             return
         self._good.pop(digest, None)
-        if await sync_to_async(counted, thread_sensitive=False)(place) > WRONG:
+        if await sync_to_async(count_attempt, thread_sensitive=False)(place) > WRONG:
             _remember(self._blocked, place, time.monotonic() + WITHIN_S)
 
     async def _refuse(self, scope: dict[str, Any], receive, send, left_s: float) -> None:
@@ -107,7 +107,7 @@ class TokenAttempts:
             await WebsocketDenier.as_asgi()(scope, receive, send)
             return
         said = f"more than {WRONG} wrong tokens came from your address; wait {left_s:.0f} s"
-        await answer(send, 429, "too_many_attempts", said, [(b"retry-after", b"%d" % (left_s + 1))])
+        await send_problem(send, 429, "too_many_attempts", said, [(b"retry-after", b"%d" % (left_s + 1))])
 
 
 def is_wrong(scope: dict[str, Any], message: dict[str, Any]) -> bool | None:

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.faults import NO_ROOM
-from agents.streams.outages import refusal_of
+from agents.streams.outages import outage_refusal
 
 NO_DATABASE = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
 REFUSED = ("28", "3D")
@@ -27,7 +27,7 @@ def why_unusable(error: BaseException) -> str:
     cause = error.__cause__
     state = cause.sqlstate if isinstance(cause, psycopg.Error) and cause.sqlstate else ""
     code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
-    if not (refusal_of(error) or state.startswith(REFUSED) or code in NO_DATABASE):
+    if not (outage_refusal(error) or state.startswith(REFUSED) or code in NO_DATABASE):
         return ""
     said = " ".join(str(error).split())
     return f"the database {_place()} (DATABASE_URL) cannot be used: {said}"

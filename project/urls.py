@@ -7,17 +7,17 @@ from django.templatetags.static import static
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
-from agents.api.problems import answer, not_found, problem, server_error
-from agents.streams.outages import refusal_of
+from agents.api.problems import not_found, problem_body, problem_response, server_error
+from agents.streams.outages import outage_refusal
 from frontend.outages import outage_page
-from project.health import health
+from project.health import report_health
 
 admin.site.site_header = admin.site.site_title = "Orrery"
 admin.site.index_title = "Everything there is"
 
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("frontend/orrery.svg"))),
-    path("health/", health, name="health"),
+    path("health/", report_health, name="health"),
     path("admin/", admin.site.urls),
     path("api/", include("agents.urls")),
     path("api/", include("constellations.urls")),
@@ -31,7 +31,11 @@ def handler500(request):
     from django.views.defaults import server_error as page
 
     error = sys.exc_info()[1]
-    refused = refusal_of(error) if error is not None else None
+    refused = outage_refusal(error) if error is not None else None
     if request.path.startswith("/api/"):
-        return server_error(request) if refused is None else answer(problem(refused.status, refused.code, str(refused)))
+        return (
+            server_error(request)
+            if refused is None
+            else problem_response(problem_body(refused.status, refused.code, str(refused)))
+        )
     return page(request) if refused is None else outage_page(refused)

@@ -25,7 +25,7 @@ from twisted.web import http
 import project.asgi  # noqa: F401 (it sets Django up, for what follows)
 
 # isort: split
-from agents.api.problems import MEDIA_TYPE, RETRY_AFTER_S, problem
+from agents.api.problems import MEDIA_TYPE, RETRY_AFTER_S, problem_body
 from agents.rates import Allowance
 from project.admission import body_limit, body_seconds, is_trusted, too_large, too_slow
 
@@ -45,7 +45,7 @@ MALFORMED = 4400
 BODIES_FULL = 503, "busy", "too many bodies are coming in; try again"
 
 
-class Request(WebRequest):
+class CountedRequest(WebRequest):
     """A request whose body is counted while it comes."""
 
     held = 0
@@ -69,7 +69,7 @@ class Request(WebRequest):
         self.held = 0
 
 
-class Channel(http.HTTPChannel):
+class BoundedChannel(http.HTTPChannel):
     """One connection. A request that is too large or too slow gets its answer, and the connection ends."""
 
     transport: Any
@@ -152,7 +152,7 @@ class Channel(http.HTTPChannel):
         self._stop_timer()
         self.setTimeout(None)
         self._refused = True
-        body = orjson.dumps(problem(status, code, detail))
+        body = orjson.dumps(problem_body(status, code, detail))
         lines = [
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"Content-Type: {MEDIA_TYPE}", f"Content-Length: {len(body)}",
             *([f"Retry-After: {RETRY_AFTER_S}"] if status == HTTPStatus.SERVICE_UNAVAILABLE else []), "Connection: close",
@@ -162,10 +162,10 @@ class Channel(http.HTTPChannel):
         self.callLater(LINGER_S, self.transport.abortConnection)
 
 
-class Requests(HTTPFactory):
+class CountedConnections(HTTPFactory):
     """Connections, counted by the address they come from; `held` bytes of bodies are under way."""
 
-    protocol = Channel
+    protocol = BoundedChannel
 
     def __init__(self, server: daphne.server.Server):
         super().__init__(server)
@@ -178,7 +178,7 @@ class Requests(HTTPFactory):
             return None  # and twisted closes it
         self._connections[host] += 1
         protocol = super().buildProtocol(addr)
-        protocol.requestFactory = Request
+        protocol.requestFactory = CountedRequest
         return protocol
 
     def left(self, transport) -> None:
@@ -189,7 +189,7 @@ class Requests(HTTPFactory):
             del self._connections[host]
 
 
-class Socket(WebSocketProtocol):
+class BoundedSocket(WebSocketProtocol):
     """A websocket whose client may send so many frames of such a size, of any kind: each costs, pings too."""
 
     _is_refused = False
@@ -228,14 +228,14 @@ class Socket(WebSocketProtocol):
         super().connectionLost(reason)
 
 
-class Sockets(WebSocketFactory):
-    protocol = Socket
+class BoundedSockets(WebSocketFactory):
+    protocol = BoundedSocket
 
 
 def main() -> None:
     """Serve, as the command line says."""
     # Daphne has no option for what makes its connections.
-    daphne.server.HTTPFactory, daphne.server.WebSocketFactory = Requests, Sockets
+    daphne.server.HTTPFactory, daphne.server.WebSocketFactory = CountedConnections, BoundedSockets
     CommandLineInterface.entrypoint()
 
 

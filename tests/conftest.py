@@ -16,7 +16,7 @@ from agents.engine.runner import Runner
 from agents.services import sessions
 from agents.services.devices import device_create
 from agents.streams import fold, statements
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from agents.tools.calls import TOOLS, Outcome
 from constellations.models import Constellation
 
@@ -155,7 +155,7 @@ class TestRunner(Runner):
 
     def _all_rest(self) -> bool:
         """No request waits, and no session of ours has anything to do."""
-        cursor = statements.cursor()
+        cursor = statements.raw_cursor()
         cursor.execute("SELECT count(*) FROM agents_inboxitem WHERE state IN ('queued', 'running')")
         return cursor.fetchone()[0] == 0 and all(drive.is_idle() for drive in self.sessions.drives.values())
 
@@ -170,7 +170,7 @@ class Engine:
         """A new interaction, in a new session unless one is given; returns (session, inbox item)."""
         session = session or sessions.session_create(self.owner, by=f"user:{self.owner.pk}")
         text = plan if isinstance(plan, str) else json.dumps(plan)
-        item, _ = sessions.command_submit(session.pk, "interaction", "", {"plan": text}, by=f"user:{self.owner.pk}")
+        item, _ = sessions.request_submit(session.pk, "interaction", "", {"plan": text}, by=f"user:{self.owner.pk}")
         return session, item
 
     def run(self, until=None, **more) -> TestRunner:
@@ -196,7 +196,7 @@ def engine(transactional_db, operator) -> Engine:
 def verified(transactional_db):
     """After the test, the database must be what its streams say."""
     yield
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from django.urls import resolve
 from drf_spectacular.generators import SchemaGenerator
 from jsonschema import Draft202012Validator
 
-from agents.devices.local import environment
+from agents.devices.local import command_environment
 from constellations.plan import operations
 from constellations.plan.guards import SETTING_READERS
 from constellations.plan.step_keys import DEFAULTS
@@ -142,7 +142,7 @@ def test_every_library_that_is_asked_for_is_used():
 
 
 def test_every_variable_that_a_command_sees_is_on_the_page_and_no_other(tmp_path):
-    names = set(environment(tmp_path, 1, "instance", "/bin", {})) | set(re.findall(r'"(ORRERY_[A-Z]+)"', COMMANDS))
+    names = set(command_environment(tmp_path, 1, "instance", "/bin", {})) | set(re.findall(r'"(ORRERY_[A-Z]+)"', COMMANDS))
     section = PLANS.split("### What a command sees")[1].split("\n| dependency")[0]
     assert names == set(re.findall(r"(?m)^\| `([A-Z_]+)` \|", section))
     assert len(names) >= 10
@@ -247,7 +247,7 @@ def tasks_named(rule: dict) -> set[str]:
 @of_language("yaml")
 def test_a_plan_on_a_page_is_built_and_begins(block, rest):
     text = plan_with(block.text)
-    assert planner.prepare({"plan": text}).changes.added_tasks
+    assert planner.prepare_plan({"plan": text}).changes.added_tasks
     answer = rest.post("/api/sessions/", {"title": block.place, "plan": text})
     assert answer.status_code == 201, answer.content
 
@@ -286,7 +286,7 @@ def check_request(request: Request) -> None:
     assert set(body) <= set(resolved(schema)["properties"]), request
     faults = Draft202012Validator({**schema, "components": description()["components"]}).iter_errors(body)
     assert [fault.message for fault in faults] == [], request
-    written = [operations.read(one) for one in body.get("operations", ())]
+    written = [operations.read_operation(one) for one in body.get("operations", ())]
     assert [finding for one in written for finding in one.findings] == []
 
 

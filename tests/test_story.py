@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents.models import Agent, Transition
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.models import Constellation, Edit, Task
 from project.demo.demo import demo_devices
 
@@ -45,4 +45,4 @@ def test_the_first_model_falls_short_and_the_retrained_one_is_deployed(client, e
     events = client.get(f"/api/sessions/{session}/events/?since=0").json()["events"]
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     assert events[-1]["data"]["to_state"] == "idle"
-    assert list(verify()) == []
+    assert list(verify_database()) == []

@@ -84,7 +84,7 @@ class OwnApproval(AgentsError):
 # What a token starts
 
 
-def key_of(author: str) -> str:
+def token_key_of(author: str) -> str:
     """The key of the token that the author is; empty for everybody else."""
     return author.removeprefix(TOKEN) if author.startswith(TOKEN) else ""
 
@@ -94,7 +94,7 @@ def refuse_outside(session: int, by: str) -> None:
 
     Else what it starts there would be bounded by nobody, and would not end with its parent.
     """
-    own = issued_for(key_of(by)) if key_of(by) else None
+    own = issued_for(token_key_of(by)) if token_key_of(by) else None
     line = [] if own is None else _line(session)
     if line and own not in [each.pk for each in line]:
         raise NotYourSession(
@@ -104,15 +104,15 @@ def refuse_outside(session: int, by: str) -> None:
 
 
 @contextmanager
-def beginning(by: str, parent: int | None, beside: Iterable[int] = ()) -> Iterator[Fields]:
+def new_ancestry(by: str, parent: int | None, beside: Iterable[int] = ()) -> Iterator[Fields]:
     """The ancestry of a session that `by` is about to create: {"token_key", "parent_id", "depth"}; for a person all empty.
 
     A transaction, in which the parent cannot end and nobody else counts the token's sessions. `beside` are streams that the
     caller is going to lock: all are locked here, in order of their ids, so that two callers never wait for each other. Raises
     NotYourChild, TooDeep, ParentEnded.
     """
-    key = key_of(by)
-    with statements.writing():
+    key = token_key_of(by)
+    with statements.write_transaction():
         token = Token.objects.filter(token_key=key).first() if key else None
         parent = _parent_of(token, parent)
         _hold_tokens({key, *_keys([] if parent is None else _line(parent))})
@@ -174,12 +174,12 @@ def room_for_request(session: int, by: str) -> Iterator[Callable[[], None]]:
     Only what a token asks of a session that a token started is counted, and a session that is at work already counts once.
     Where the token was issued for a session that ends, the function raises ParentEnded.
     """
-    line, own = (_line(session), issued_for(key_of(by))) if key_of(by) else ([], None)
+    line, own = (_line(session), issued_for(token_key_of(by))) if token_key_of(by) else ([], None)
     if not line or not (line[0].token_key or line[0].parent_id or own):
         yield lambda: None
         return
     keys = _keys(line)
-    with statements.writing():
+    with statements.write_transaction():
         _hold_tokens(keys)
         _hold_streams(each for each in (line[0].parent_id, own) if each is not None)
         yield partial(_check_room, line[0], keys, own)
@@ -227,7 +227,7 @@ def _hold_tokens(keys: Iterable[str]) -> None:
 def _hold_streams(streams: Iterable[int]) -> None:
     wanted = sorted(set(streams))
     if wanted:
-        statements.store().lock(statements.cursor(), wanted, wait=True)
+        statements.current_store().lock(statements.raw_cursor(), wanted, wait=True)
 
 
 # What ends with its parent
@@ -244,7 +244,7 @@ def live_descendants(session: int) -> list[int]:
 def queued_from_within(session: int) -> list[InboxItem]:
     """Requests that wait in the session and were sent with a token of it, or of what descends from it."""
     waiting = InboxItem.objects.filter(session=session, kind="interaction", state="queued", by__startswith=TOKEN).order_by("pk")
-    places = {by: issued_for(key_of(by)) for by in waiting.values_list("by", flat=True)}
+    places = {by: issued_for(token_key_of(by)) for by in waiting.values_list("by", flat=True)}
     within = {by for by, own in places.items() if own is not None and session in [each.pk for each in _line(own)]}
     return list(waiting.filter(by__in=within))
 
@@ -273,7 +273,7 @@ def refuse_own_approval(row: Approval, by: str) -> None:
     issued for a session of the same family. People at a login decide everything that they see, and a call-back is nobody's
     decision: whoever is outside brings it.
     """
-    key = key_of(by)
+    key = token_key_of(by)
     if not key or row.kind == "callback":
         return
     part = _part_of(key, row)
@@ -284,13 +284,13 @@ def refuse_own_approval(row: Approval, by: str) -> None:
 
 def refuse_ended(by: str) -> None:
     """Raise TokenEnded where the author is a token that was good when its request came, and is no more."""
-    if key := key_of(by):
+    if key := token_key_of(by):
         lineage.good_token(key)
 
 
 def _part_of(key: str, row: Approval) -> str:
     """What part the token has in what was asked for, in words; empty where it has none."""
-    hand = Hand(key)
+    hand = UserTokens(key)
     part = hand.part_in(row.session_id, row.asked_at, began=row.kind != "edit")
     if part:
         return part
@@ -300,11 +300,11 @@ def _part_of(key: str, row: Approval) -> str:
     return hand.part_of_writers([] if parts_of is None else list(parts_of(row.subject_id)))
 
 
-class Hand:
+class UserTokens:
     """A token and all others of its user: what one of them asked for, none of them decides."""
 
     def __init__(self, key: str):
-        self.key, self.user = key, lineage.user_of(key)
+        self.key, self.user = key, lineage.token_owner(key)
 
     def part_in(self, session: int, moment: datetime, *, began: bool = True) -> str:
         """Its part in what the session did at that moment, in words; empty where it has none.
@@ -320,7 +320,7 @@ class Hand:
                 where = "" if each.pk == session else f", which descends from session {each.pk},"
                 return f"in session {session}{where} that {self.name(each.token_key)} started"
         for each in line if began else ():
-            asker = key_of(_asked_by(each.pk, moment))
+            asker = token_key_of(_asked_by(each.pk, moment))
             if asker and self.holds(asker):
                 return f"by work in session {each.pk} that {self.name(asker)} started"
             moment = each.created_at
@@ -328,7 +328,7 @@ class Hand:
 
     def part_of_author(self, author: str) -> str:
         """The same of the author of a proposal. One whose token was revoked answers to nobody, so a person decides about it."""
-        proposer = key_of(author)
+        proposer = token_key_of(author)
         if not proposer:
             return ""
         if not Token.objects.filter(token_key=proposer).exists():
@@ -339,7 +339,7 @@ class Hand:
         """The same of those who wrote what was asked about."""
         if len(parts) > AUTHORS:
             return f"about what more than {AUTHORS} tokens have written"
-        return next((f"by {words}" for author, words in parts if self.is_behind(key_of(author))), "")
+        return next((f"by {words}" for author, words in parts if self.is_behind(token_key_of(author))), "")
 
     def is_behind(self, key: str) -> bool:
         """Whether it holds a token, or the tokens that started the session for which that one was issued, or one above it."""
@@ -348,19 +348,21 @@ class Hand:
 
     def holds(self, key: str) -> bool:
         """Whether a token is of the same user; of one that nobody knows any more nobody can say that it is not."""
-        return key == self.key or lineage.user_of(key) in (None, self.user)
+        return key == self.key or lineage.token_owner(key) in (None, self.user)
 
     def name(self, key: str) -> str:
         if key == self.key:
             return "this token"
-        return f"token {key}, {'of which nobody knows whose it was' if lineage.user_of(key) is None else 'of the same user'},"
+        return (
+            f"token {key}, {'of which nobody knows whose it was' if lineage.token_owner(key) is None else 'of the same user'},"
+        )
 
 
 def issued_for(key: str) -> int | None:
     """The session for which the token was issued, also when it has been revoked since."""
     for session in Token.objects.filter(token_key=key).values_list("session_id", flat=True):
         return session
-    created = lineage.created(key)
+    created = lineage.find_creation(key)
     return None if created is None else created.data.get("session_id")
 
 

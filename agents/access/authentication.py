@@ -25,27 +25,27 @@ TOKEN_LENGTH = 200
 """Characters; what is longer is no token of ours and is not hashed."""
 
 
-def token_of(text: str) -> Token:
+def authenticate_token(text: str) -> Token:
     """The valid token that `text` is, with the scopes of its whole line; raises AuthenticationFailed.
 
     One query looks at all that it descends from. An expired token stays, so that its owner sees why.
     """
-    line = lineage.line_of(hash_token(text)) if text.isascii() and len(text) <= TOKEN_LENGTH else []
+    line = lineage.read_lineage(hash_token(text)) if text.isascii() and len(text) <= TOKEN_LENGTH else []
     if not line:
         raise AuthenticationFailed("there is no such token", code="invalid_token")
-    if fault := lineage.fault_of(line):
+    if fault := lineage.lineage_fault(line):
         raise AuthenticationFailed(fault, code="expired_token")
     found = line[0]
-    found.scopes = lineage.scopes_of(line)
+    found.scopes = lineage.lineage_scopes(line)
     if found.session_id is not None and ancestry.has_ended(found.session_id):
         raise AuthenticationFailed(
             f"the token was issued for session {found.session_id}, which has ended", code="session_ended"
         )  # fmt: skip
-    note_use(found)
+    note_token_use(found)
     return found
 
 
-def note_use(token: Token) -> None:
+def note_token_use(token: Token) -> None:
     """Unless the database is busy: whoever only reads waits for nobody."""
     now = timezone.now()
     if token.last_used is not None and token.last_used >= now - timedelta(seconds=USED_EVERY_S):
@@ -59,7 +59,7 @@ class TokenAuthentication(KnoxAuthentication):
     """`Authorization: Bearer orr_...`; the request's `auth` is the Token. Unlike knox's, it deletes nothing."""
 
     def authenticate_credentials(self, token: bytes):
-        found = token_of(token.decode("utf-8", errors="replace"))
+        found = authenticate_token(token.decode("utf-8", errors="replace"))
         return found.user, found
 
 

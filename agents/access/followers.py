@@ -23,7 +23,7 @@ from django.db import connections
 from rest_framework.exceptions import AuthenticationFailed
 
 from agents.access.logins import Login
-from agents.access.permissions import refusal
+from agents.access.permissions import why_refused
 from agents.models import Session, Stream
 from agents.per_loop import one_per_loop
 
@@ -35,7 +35,7 @@ SHARE = 0.1
 log = logging.getLogger(__name__)
 
 
-class Closed(Exception):
+class ViewClosed(Exception):
     """The connection must be closed with `code`."""
 
     def __init__(self, code: int, message: str):
@@ -43,48 +43,48 @@ class Closed(Exception):
         self.code = code
 
 
-def admitted(login: Login, session: int) -> tuple[Any, int]:
+def admit_follower(login: Login, session: int) -> tuple[Any, int]:
     """The user and the session's head, where the login is (still) good and may see it; raises Closed."""
     try:
         user, token = login.check()
     except AuthenticationFailed as error:
-        raise Closed(4401, str(error.detail)) from error
-    if why := refusal(user, token, "own"):
-        raise Closed(4403, why)
+        raise ViewClosed(4401, str(error.detail)) from error
+    if why := why_refused(user, token, "own"):
+        raise ViewClosed(4403, why)
     head = Stream.objects.filter(pk__in=Session.objects.visible_to(user).filter(pk=session).values("pk"))
     for found in head.values_list("head", flat=True):
         return user, found
-    raise Closed(4404, f"there is no session {session}, or it is not yours to see")
+    raise ViewClosed(4404, f"there is no session {session}, or it is not yours to see")
 
 
 @dataclass(eq=False)
-class View:
+class LiveView:
     """One connection; `refused` gets why it may no longer see what it sees."""
 
     login: Login
     session: int
     user: int
-    refused: asyncio.Future[Closed]
+    refused: asyncio.Future[ViewClosed]
 
 
 class LiveViews:
     """Those of one event loop. Use `live_views()`."""
 
     def __init__(self) -> None:
-        self._views: set[View] = set()
+        self._views: set[LiveView] = set()
         self._task: asyncio.Task | None = None
 
     async def admit(self, login: Login, session: int) -> tuple[int, int]:
         """The key of the user and the head of the session; raises Closed."""
-        user, head = await database_sync_to_async(admitted)(login, session)
+        user, head = await database_sync_to_async(admit_follower)(login, session)
         if sum(view.user == user.pk for view in self._views) >= settings.LIVE_VIEWS_PER_USER:
-            raise Closed(4429, f"you have {settings.LIVE_VIEWS_PER_USER} live views already; close one first")
+            raise ViewClosed(4429, f"you have {settings.LIVE_VIEWS_PER_USER} live views already; close one first")
         return user.pk, head
 
     @contextmanager
-    def open(self, login: Login, session: int, user: int) -> Iterator[View]:
+    def open(self, login: Login, session: int, user: int) -> Iterator[LiveView]:
         """While inside, the view is looked at."""
-        view = View(login, session, user, asyncio.get_running_loop().create_future())
+        view = LiveView(login, session, user, asyncio.get_running_loop().create_future())
         self._views.add(view)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
@@ -102,7 +102,7 @@ class LiveViews:
             while self._views:
                 await asyncio.sleep(pause)
                 asked = {(view.login, view.session) for view in self._views}
-                took_s, refusals = await loop.run_in_executor(thread, refusals_of, asked)
+                took_s, refusals = await loop.run_in_executor(thread, find_refusals, asked)
                 pause = max(RECHECK_S, took_s / SHARE)
                 for view in self._views:
                     why = refusals.get((view.login, view.session))
@@ -113,14 +113,14 @@ class LiveViews:
             thread.shutdown(wait=False)
 
 
-def refusals_of(asked: set[tuple[Login, int]]) -> tuple[float, dict[tuple[Login, int], Closed]]:
+def find_refusals(asked: set[tuple[Login, int]]) -> tuple[float, dict[tuple[Login, int], ViewClosed]]:
     """Seconds that it took, and of those who may no longer see the session why."""
     began = time.monotonic()
-    found: dict[tuple[Login, int], Closed] = {}
+    found: dict[tuple[Login, int], ViewClosed] = {}
     for login, session in asked:
         try:
-            admitted(login, session)
-        except Closed as closed:
+            admit_follower(login, session)
+        except ViewClosed as closed:
             found[login, session] = closed
         except DatabaseError as error:
             log.warning("live views could not be looked at and will be again: %s", error)
@@ -128,7 +128,7 @@ def refusals_of(asked: set[tuple[Login, int]]) -> tuple[float, dict[tuple[Login,
             break
         except Exception:
             log.exception("a live view of session %s could not be looked at", session)
-            found[login, session] = Closed(4500, "something broke on our side")
+            found[login, session] = ViewClosed(4500, "something broke on our side")
     return time.monotonic() - began, found
 
 

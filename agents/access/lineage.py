@@ -35,13 +35,13 @@ class TokenEnded(AgentsError):
     status = 401
 
 
-def line_of(digest: str) -> list[Token]:
+def read_lineage(digest: str) -> list[Token]:
     """The token first, then the others of its line in no order, with their users, by one query; empty where there is none."""
     found = Token.objects.select_related("user").filter(digest__in=RawSQL(ABOVE, [digest]))
     return sorted(found, key=lambda each: each.digest != digest)
 
 
-def fault_of(line: Iterable[Token]) -> str:
+def lineage_fault(line: Iterable[Token]) -> str:
     """Why a token of this line is no good; empty where it is."""
     for place, token in enumerate(line):
         if not token.user.is_active:
@@ -51,7 +51,7 @@ def fault_of(line: Iterable[Token]) -> str:
     return ""
 
 
-def scopes_of(line: Iterable[Token]) -> list[str]:
+def lineage_scopes(line: Iterable[Token]) -> list[str]:
     """What every token of a line may do: also where one was narrowed after it had made others."""
     every = [set(token.scopes) for token in line]
     return sorted(set.intersection(*every)) if every else []
@@ -60,13 +60,13 @@ def scopes_of(line: Iterable[Token]) -> list[str]:
 def good_token(key: str) -> Token:
     """The token of this key, with the scopes of its whole line; raises TokenEnded."""
     digest = Token.objects.filter(token_key=key).values_list("digest", flat=True).first()
-    line = [] if digest is None else line_of(digest)
+    line = [] if digest is None else read_lineage(digest)
     if not line:
         raise TokenEnded(f"token {key} has been revoked")
-    if fault := fault_of(line):
+    if fault := lineage_fault(line):
         raise TokenEnded(fault)
     token = line[0]
-    token.scopes = scopes_of(line)
+    token.scopes = lineage_scopes(line)
     return token
 
 
@@ -76,7 +76,7 @@ def with_descendants(token: Token) -> list[Token]:
     return sorted(found, key=lambda each: each.digest != token.digest)
 
 
-def created(key: str) -> Event | None:
+def find_creation(key: str) -> Event | None:
     """How the token came to be; also of one that was revoked."""
     system = Stream.objects.filter(kind="system").first()
     if system is None:
@@ -84,9 +84,9 @@ def created(key: str) -> Event | None:
     return Event.objects.filter(pk__range=row_range(system.pk), type="token_created", data__token_key=key).first()
 
 
-def user_of(key: str) -> int | None:
+def token_owner(key: str) -> int | None:
     """Whose the token is, or was before it was revoked; None where nobody knows."""
     for user in Token.objects.filter(token_key=key).values_list("user_id", flat=True):
         return user
-    event = created(key)
+    event = find_creation(key)
     return None if event is None else event.data.get("user_id")

@@ -17,7 +17,7 @@ from django.contrib.auth import get_user
 from django.utils.http import is_same_domain
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
 
-from agents.access.authentication import token_of
+from agents.access.authentication import authenticate_token
 from agents.models import Token
 
 TOKEN_PREFIX = "token."
@@ -42,7 +42,7 @@ class Login:
     def check(self) -> tuple[Any, Token | None]:
         """(user, token or None); reads the database, raises AuthenticationFailed."""
         if self.token:
-            found = token_of(self.token)
+            found = authenticate_token(self.token)
             return found.user, found
         store = import_module(settings.SESSION_ENGINE).SessionStore(self.session_key or None)
         request: Any = SessionRequest(store)
@@ -52,7 +52,7 @@ class Login:
         return user, None
 
 
-def token_in(scope: dict[str, Any]) -> str:
+def token_in_scope(scope: dict[str, Any]) -> str:
     """The token of a websocket's opening request, else the empty string."""
     for name, value in scope["headers"]:
         scheme, _, rest = value.decode("latin-1").partition(" ")
@@ -63,17 +63,17 @@ def token_in(scope: dict[str, Any]) -> str:
 
 
 def login_of(scope: dict[str, Any]) -> Login:
-    if token := token_in(scope):
+    if token := token_in_scope(scope):
         return Login(token=token)
     return Login(session_key=scope.get("cookies", {}).get(settings.SESSION_COOKIE_NAME, ""))
 
 
-def own_origin(application):
+def require_own_origin(application):
     """The websocket application behind the origin check, which only a token of one's own passes by."""
     with_cookies, denied = CookieMiddleware(application), WebsocketDenier.as_asgi()
 
     async def choose(scope, receive, send):
-        allowed = token_in(scope) or is_own_origin(scope)
+        allowed = token_in_scope(scope) or is_own_origin(scope)
         await (with_cookies if allowed else denied)(scope, receive, send)
 
     return choose
@@ -106,7 +106,7 @@ def _is_trusted(origin: str, trusted: str) -> bool:
     return own_scheme == scheme and is_same_domain(own_host, host[1:])
 
 
-def is_foreign(scope: dict[str, Any]) -> bool:
+def is_foreign_page(scope: dict[str, Any]) -> bool:
     """Whether a page of somebody else's has a browser ask. Browsers name no origin where a page reads from its own server."""
     headers = dict(scope["headers"])
     if b"origin" in headers:

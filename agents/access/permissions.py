@@ -43,7 +43,7 @@ def groups_of(user: Any) -> frozenset[str]:
     return known
 
 
-def refusal(user: Any, token: Token | None, need: str) -> str:
+def why_refused(user: Any, token: Token | None, need: str) -> str:
     """Why `user`, by `token` or by login, may not do what needs `need`; empty when they may."""
     scope, groups, other_scope = NEEDS[need]
     if token is not None and scope not in token.scopes and other_scope not in token.scopes:
@@ -62,7 +62,7 @@ class RoleAndScope(permissions.BasePermission):
         default = "own" if request.method in permissions.SAFE_METHODS else UNSAFE
         need = getattr(view, "needs", {}).get(getattr(view, "action", None), default)
         token = request.auth if isinstance(request.auth, Token) else None
-        self.message = refusal(request.user, token, need)
+        self.message = why_refused(request.user, token, need)
         return not self.message
 
 

@@ -17,7 +17,7 @@ from django.utils.text import smart_split
 
 from agents.access.permissions import groups_of
 from agents.api.pagination import LARGEST
-from agents.masks.search import visibly_fitting
+from agents.masks.search import filter_visible
 from agents.models import (
     Session,
 )
@@ -49,7 +49,7 @@ class NamingChangeList(ChangeList):
         self.model_admin.add_names(self.result_list)
 
 
-def named(field: str) -> Callable[[models.Model], str]:
+def author_column(field: str) -> Callable[[models.Model], str]:
     """A column of the admin that says who the author in `field` is; what is recorded of a person is beside the name."""
 
     @admin.display(description=field.replace("_", " "), ordering=field)
@@ -62,7 +62,7 @@ def named(field: str) -> Callable[[models.Model], str]:
     return show
 
 
-def pretty(field: models.JSONField) -> Callable[[models.Model], str]:
+def json_column(field: models.JSONField) -> Callable[[models.Model], str]:
     """A column of the admin that shows `field` as indented JSON."""
 
     @admin.display(description=field.verbose_name)
@@ -100,8 +100,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
     def _column(self, field: models.Field) -> Any:
         if field.name == self.author_field:
-            return named(field.name)
-        return pretty(field) if isinstance(field, models.JSONField) else field.name
+            return author_column(field.name)
+        return json_column(field) if isinstance(field, models.JSONField) else field.name
 
     def add_names(self, rows: Iterable[Any]) -> None:
         """Let each row know who the authors of all of them are."""
@@ -158,7 +158,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         """Without rows that fit a search only by what is hidden in them."""
         places = [name.removesuffix("__startswith").removesuffix("__istartswith") for name in self.search_fields]
         words = [word.strip("\"'").lower() for word in smart_split(text)]
-        return visibly_fitting(
+        return filter_visible(
             rows, places, lambda shown: all(any(word in place.lower() for place in shown) for word in words)
         )  # fmt: skip
 

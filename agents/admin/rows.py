@@ -12,7 +12,7 @@ from django.utils.html import format_html_join
 
 from agents.access.permissions import groups_of
 from agents.admin.filters import MachineFilter, SessionFilter, StateFilter, TransitionSessionFilter, is_of_session
-from agents.admin.readonly import ReadOnlyAdmin, named
+from agents.admin.readonly import ReadOnlyAdmin, author_column
 from agents.masks.values import shown_limits
 from agents.models import (
     Actor,
@@ -73,7 +73,7 @@ class InboxItemAdmin(ReadOnlyAdmin):
     session_path = "session"
     numbers = ("id", "session_id")
     author_field = "by"
-    list_display = ("id", "session", "kind", "client_id", "state", "outcome", named("by"), "created_at")
+    list_display = ("id", "session", "kind", "client_id", "state", "outcome", author_column("by"), "created_at")
     list_select_related = ("session",)
     list_filter = ("kind", "state", SessionFilter)
     search_fields = ("client_id__startswith", "by")
@@ -171,7 +171,7 @@ class RecordAdmin(ReadOnlyAdmin):
 
 @admin.register(Event)
 class EventAdmin(RecordAdmin):
-    list_display = ("id", "stream_id", "seq", "type", named("by"), "at")
+    list_display = ("id", "stream_id", "seq", "type", author_column("by"), "at")
     search_fields = ("type__startswith",)
 
 
@@ -179,7 +179,7 @@ class EventAdmin(RecordAdmin):
 class TransitionAdmin(RecordAdmin):
     numbers = ("id", "stream_id", "subject_id")
     list_display = (
-        "id", "stream_id", "seq", "machine", "subject_id", "from_state", "to_state", "event", named("by"), "at",
+        "id", "stream_id", "seq", "machine", "subject_id", "from_state", "to_state", "event", author_column("by"), "at",
     )  # fmt: skip
     list_filter = (MachineFilter, TransitionSessionFilter)
     search_fields = ("machine",)

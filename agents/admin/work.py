@@ -10,7 +10,7 @@ from django.contrib.admin.widgets import AdminTextInputWidget
 
 from agents.access.permissions import groups_of
 from agents.admin.filters import SessionFilter, StateFilter
-from agents.admin.readonly import ReadOnlyAdmin, named
+from agents.admin.readonly import ReadOnlyAdmin, author_column
 from agents.masks.values import mask_value
 from agents.models import Approval, Evidence, Loop, PhaseRecord, Policy
 from agents.services import policies
@@ -51,7 +51,17 @@ class ApprovalAdmin(ReadOnlyAdmin):
     session_path = "session"
     author_field = "decided_by"
     numbers = ("id", "session_id", "agent_id", "subject_id")
-    list_display = ("id", "kind", "title", "state", "session", "asked_at", "expires_at", named("decided_by"), "decided_at")
+    list_display = (
+        "id",
+        "kind",
+        "title",
+        "state",
+        "session",
+        "asked_at",
+        "expires_at",
+        author_column("decided_by"),
+        "decided_at",
+    )
     list_select_related = ("session",)
     list_filter = ("state", "kind", SessionFilter)
     search_fields = ("title__istartswith", "decided_by")

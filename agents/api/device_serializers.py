@@ -7,9 +7,9 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agents.access.permissions import refusal
+from agents.access.permissions import why_refused
 from agents.api.pagination import LARGEST
-from agents.api.serializers import Body, Text, Whole
+from agents.api.serializers import RequestBody, StrictText, WholeNumber
 from agents.devices import recipes as cookbook
 from agents.devices.ceilings import POWERS, SWITCHES
 from agents.devices.profiles import ENTRIES, MOST_SLOTS, TEXT_LENGTH
@@ -18,14 +18,14 @@ from agents.models import Device, Token
 from agents.reads.confinement import confinement_shown
 
 
-class DeviceChange(Body):
+class DeviceChange(RequestBody):
     """What a device is to offer and may use; what is not given stays. What it says is looked at by agents.devices.profiles."""
 
     platform = serializers.ChoiceField(("shell",), required=False)
-    type = Text(max_length=TEXT_LENGTH, allow_blank=True, required=False)
-    capabilities = serializers.ListField(child=Text(max_length=TEXT_LENGTH), max_length=ENTRIES, required=False)
+    type = StrictText(max_length=TEXT_LENGTH, allow_blank=True, required=False)
+    capabilities = serializers.ListField(child=StrictText(max_length=TEXT_LENGTH), max_length=ENTRIES, required=False)
     labels = serializers.ListField(
-        child=Text(max_length=TEXT_LENGTH, trim_whitespace=False), max_length=ENTRIES, required=False,
+        child=StrictText(max_length=TEXT_LENGTH, trim_whitespace=False), max_length=ENTRIES, required=False,
         help_text="What policies know it by.",
     )  # fmt: skip
     recipes = serializers.DictField(required=False, help_text="Named commands with parameters.")
@@ -36,18 +36,18 @@ class DeviceChange(Body):
         "installation's ceilings, and `env` and `path` at all, only an admin sets them. env: variables of its commands, text "
         "or {secret: NAME}. network: false takes it from its commands.",
     )  # fmt: skip
-    max_concurrent = Whole(min_value=1, max_value=MOST_SLOTS, required=False)
+    max_concurrent = WholeNumber(min_value=1, max_value=MOST_SLOTS, required=False)
 
     def validate_recipes(self, recipes: dict[str, Any]) -> dict[str, Any]:
         wrong: dict[str, list[str]] = {}
-        for each in cookbook.problems(recipes):
+        for each in cookbook.recipe_problems(recipes):
             wrong.setdefault(each["key"], []).append(each["message"])
         if wrong:
             raise serializers.ValidationError(wrong)
         return recipes
 
     def validate_limits(self, limits: dict[str, Any]) -> dict[str, Any]:
-        number, wrong = Whole(min_value=0, max_value=LARGEST), {}
+        number, wrong = WholeNumber(min_value=0, max_value=LARGEST), {}
         for key, value in limits.items():
             if key not in (*POWERS, *SWITCHES):
                 try:
@@ -62,7 +62,7 @@ class DeviceChange(Body):
 class DeviceBody(DeviceChange):
     """A new device; what is not given has its default."""
 
-    name = Text(max_length=TEXT_LENGTH, trim_whitespace=False)
+    name = StrictText(max_length=TEXT_LENGTH, trim_whitespace=False)
     kind = serializers.ChoiceField(("local",), required=False)
 
 
@@ -84,7 +84,7 @@ class DeviceRow(serializers.ModelSerializer):
     def get_limits(self, device: Device) -> dict[str, Any]:
         request = self.context.get("request")
         token = request.auth if request is not None and isinstance(request.auth, Token) else None
-        return shown_limits(device.limits, to_admin=request is not None and not refusal(request.user, token, "govern"))
+        return shown_limits(device.limits, to_admin=request is not None and not why_refused(request.user, token, "govern"))
 
     def get_confinement(self, row: Device) -> str:
         if (found := self.context.get("confinement")) is None:

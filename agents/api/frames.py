@@ -50,7 +50,7 @@ def _pieces(tables: dict[str, dict[str, Fields]]) -> Iterator[dict[str, dict[str
     yield piece
 
 
-def frames(message: bytes) -> Iterator[str]:
+def split_frames(message: bytes) -> Iterator[str]:
     """What goes over the wire: the message itself, or its parts where it is larger than FRAME_BYTES."""
     text = message.decode()
     if len(message) <= FRAME_BYTES:

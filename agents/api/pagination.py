@@ -25,13 +25,13 @@ def whole_number(text: str, key: str, low: int, high: int) -> int:
     return int(text)
 
 
-def parameter(request, key: str, default: int, low: int, high: int) -> int:
+def read_parameter(request, key: str, default: int, low: int, high: int) -> int:
     """A number of the query string, or `default` where it is not there."""
-    found = optional(request, key, low, high)
+    found = optional_parameter(request, key, low, high)
     return default if found is None else found
 
 
-def optional(request, key: str, low: int, high: int) -> int | None:
+def optional_parameter(request, key: str, low: int, high: int) -> int | None:
     """A number of the query string, or None where it is not there."""
     text = request.query_params.get(key)
     return None if text is None else whole_number(text, key, low, high)
@@ -47,7 +47,7 @@ class ById(BasePagination):
     def paginate_queryset(self, queryset, request, view=None) -> list[Any]:
         self.field = getattr(view, "cursor_field", "id")
         newest_first = getattr(view, "newest_first", False)
-        limit = parameter(request, "limit", PAGE, 1, PAGE_LIMIT)
+        limit = read_parameter(request, "limit", PAGE, 1, PAGE_LIMIT)
         cursor = self._cursor(request)
         if cursor is not None:
             queryset = queryset.filter(**{f"{self.field}__{'lt' if newest_first else 'gt'}": cursor})
@@ -57,7 +57,7 @@ class ById(BasePagination):
 
     def _cursor(self, request) -> int | str | None:
         if self.field in COUNTED:
-            return optional(request, "cursor", 0, LARGEST)
+            return optional_parameter(request, "cursor", 0, LARGEST)
         text = request.query_params.get("cursor")
         if text is not None and not (text.isascii() and text.isprintable()):
             raise ValidationError({"cursor": "must be the `next` of an earlier page"})

@@ -40,7 +40,7 @@ class StrictJson(BaseParser):
             raise ParseError(f"the body is nested more than {DEPTH} levels deep") from error
         except ValueError as error:
             raise ParseError(f"the body is not JSON: {error}") from error
-        check(value)
+        check_storable(value)
         return value
 
 
@@ -85,7 +85,7 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
-def check(value: Any) -> None:
+def check_storable(value: Any) -> None:
     """Raise ParseError where `value`, or anything inside, is no text, number or depth that a database can hold."""
     _check(value, "", 1)
 

@@ -13,7 +13,7 @@ from rest_framework.views import exception_handler
 
 from agents.errors import AgentsError
 from agents.machines import TransitionNotAllowed
-from agents.streams.outages import refusal_of
+from agents.streams.outages import outage_refusal
 
 MEDIA_TYPE = "application/problem+json"
 PROBLEMS_LIMIT = 100
@@ -31,7 +31,7 @@ class BodyTooLarge(exceptions.APIException):
     default_code = "body_too_large"
 
 
-def problem(status: int, code: str, detail: str, problems: list[Problem] | None = None) -> Problem:
+def problem_body(status: int, code: str, detail: str, problems: list[Problem] | None = None) -> Problem:
     """The body of an answer; `problems` name places, e.g. {"key": "tasks[0].name", "message": "..."}.
 
     What is not known of a place, as the line in what never was text, is left out.
@@ -39,32 +39,32 @@ def problem(status: int, code: str, detail: str, problems: list[Problem] | None 
     title = code.replace("_", " ").capitalize()
     return {
         "type": f"urn:orrery:problem:{code}", "title": title, "status": status, "detail": detail, "code": code,
-        "problems": [known_of(each) for each in (problems or [])[:PROBLEMS_LIMIT]],
+        "problems": [without_unknown(each) for each in (problems or [])[:PROBLEMS_LIMIT]],
     }  # fmt: skip
 
 
-def known_of(place: Problem) -> Problem:
+def without_unknown(place: Problem) -> Problem:
     """A place without what is not known of it."""
     return {name: value for name, value in place.items() if value is not None}
 
 
-def answer(body: Problem) -> JsonResponse:
+def problem_response(body: Problem) -> JsonResponse:
     """Always JSON, whatever the request accepts."""
     headers = {"Retry-After": str(RETRY_AFTER_S)} if body["status"] == 503 else None
     return JsonResponse(body, status=body["status"], content_type=MEDIA_TYPE, headers=headers)
 
 
-def handler(error: Exception, context: dict[str, Any]) -> JsonResponse | None:
+def handle_exception(error: Exception, context: dict[str, Any]) -> JsonResponse | None:
     """DRF's exception handler: what we refuse becomes a problem; a fault of ours stays one and is logged by Django."""
-    error = refusal_of(error) or error
+    error = outage_refusal(error) or error
     if isinstance(error, AgentsError):
-        return answer({**error.members, **problem(error.status, error.code, str(error), error.problems)})
+        return problem_response({**error.members, **problem_body(error.status, error.code, str(error), error.problems)})
     if isinstance(error, TransitionNotAllowed):
-        return answer(problem(409, error.code, str(error)))
+        return problem_response(problem_body(409, error.code, str(error)))
     if isinstance(error, RequestDataTooBig):
-        return answer(problem(413, BodyTooLarge.default_code, str(error)))
+        return problem_response(problem_body(413, BodyTooLarge.default_code, str(error)))
     if isinstance(error, SuspiciousOperation):
-        return answer(problem(400, "bad_request", str(error)))
+        return problem_response(problem_body(400, "bad_request", str(error)))
     return _from_framework(error, context)
 
 
@@ -74,10 +74,10 @@ def _from_framework(error: Exception, context: dict[str, Any]) -> JsonResponse |
     if response is None:
         return None
     if isinstance(error, exceptions.ValidationError):
-        problems = list(places(error.detail))
-        found = answer(problem(400, "invalid", "; ".join(_line(each) for each in problems[:3]), problems))
+        problems = list(flatten_details(error.detail))
+        found = problem_response(problem_body(400, "invalid", "; ".join(_line(each) for each in problems[:3]), problems))
     else:
-        found = answer(problem(response.status_code, *_plain(error)))
+        found = problem_response(problem_body(response.status_code, *_plain(error)))
     for name, value in response.headers.items():
         found.headers.setdefault(name, value)
     return found
@@ -96,18 +96,18 @@ def _line(each: Problem) -> str:
     return f"{each['key']}: {each['message']}" if each["key"] else each["message"]
 
 
-def places(detail: Any, key: str = "") -> Iterator[Problem]:
+def flatten_details(detail: Any, key: str = "") -> Iterator[Problem]:
     """DRF's nested error details as a flat list of {key, message}; what is wrong in a list stands under its place's number."""
     if isinstance(detail, Mapping):
         for name, inner in detail.items():
             if isinstance(name, int):
-                yield from places(inner, f"{key}[{name}]")
+                yield from flatten_details(inner, f"{key}[{name}]")
                 continue
             own = "" if name == "non_field_errors" else str(name)
-            yield from places(inner, f"{key}.{own}" if key and own else key or own)
+            yield from flatten_details(inner, f"{key}.{own}" if key and own else key or own)
     elif isinstance(detail, list):
         for number, inner in enumerate(detail):
-            yield from places(inner, f"{key}[{number}]" if isinstance(inner, Mapping | list) else key)
+            yield from flatten_details(inner, f"{key}[{number}]" if isinstance(inner, Mapping | list) else key)
     else:
         yield {"key": key, "message": str(detail)}
 
@@ -115,9 +115,9 @@ def places(detail: Any, key: str = "") -> Iterator[Problem]:
 @csrf_exempt
 def not_found(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
     """The answer to an address under /api/ that does not exist."""
-    return answer(problem(404, "not_found", f"there is nothing at {request.path}"))
+    return problem_response(problem_body(404, "not_found", f"there is nothing at {request.path}"))
 
 
 def server_error(request: HttpRequest) -> JsonResponse:
     """The answer to a fault of ours; Django has logged it."""
-    return answer(problem(500, "server_error", "something broke on our side; it has been logged"))
+    return problem_response(problem_body(500, "server_error", "something broke on our side; it has been logged"))

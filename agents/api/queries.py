@@ -21,15 +21,15 @@ SHOWN = 80
 """Characters of an unknown name that an answer repeats."""
 
 
-def flaws(given: Mapping[str, Sequence[str]], known: Iterable[str]) -> dict[str, str]:
+def query_flaws(given: Mapping[str, Sequence[str]], known: Iterable[str]) -> dict[str, str]:
     """What is wrong with a query string, names and their values, by name: there is none such, or it is there twice."""
     known = sorted(known)
-    strange = {name[:SHOWN]: unknown(name, known) for name in given if name not in known}
+    strange = {name[:SHOWN]: say_unknown_parameter(name, known) for name in given if name not in known}
     twice = {name: len(given[name]) for name in known if len(given.get(name, ())) > 1}
     return strange | {name: f"is given {times} times, and has one value" for name, times in twice.items()}
 
 
-def unknown(name: str, known: Sequence[str]) -> str:
+def say_unknown_parameter(name: str, known: Sequence[str]) -> str:
     """What is said of a parameter that there is not: the nearest one, and all that there are."""
     said = "unknown parameter" if name else "a parameter without a name"
     if not known:
@@ -55,5 +55,5 @@ class KnownQuery(APIView):
         if method == "OPTIONS" or not hasattr(self, method.lower()):
             return  # what the address is, and that it takes no such method, has no parameters
         given = dict(request.query_params.lists())
-        if given and (wrong := flaws(given, query_parameters(method, request))):
+        if given and (wrong := query_flaws(given, query_parameters(method, request))):
             raise ValidationError(wrong)

@@ -12,7 +12,7 @@ from drf_spectacular.plumbing import ComponentRegistry
 from rest_framework.request import Request
 
 from agents.api.problems import MEDIA_TYPE
-from agents.api.serializers import Body, Problem
+from agents.api.serializers import Problem, RequestBody
 
 Direction = Literal["request", "response"]
 ALWAYS = ("400", "401", "403", "404", "405", "406", "503")
@@ -35,7 +35,7 @@ class ProblemSchema(AutoSchema):
     def _map_basic_serializer(self, serializer: Any, direction: Direction) -> dict[str, Any]:
         """Bodies refuse what they do not know, and say what else they ask for."""
         found = super()._map_basic_serializer(serializer, direction)
-        return {**found, **serializer.also} if isinstance(serializer, Body) else found
+        return {**found, **serializer.also} if isinstance(serializer, RequestBody) else found
 
 
 def query_parameters(method: str, request: Request) -> tuple[str, ...]:

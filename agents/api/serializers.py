@@ -30,7 +30,7 @@ GO_ON = ("agent", "identity")
 """What go_on says, and no other command."""
 
 
-class Body(serializers.Serializer):
+class RequestBody(serializers.Serializer):
     """A request's body; refuses keys it does not know, and turns no number into text.
 
     `also` is what its JSON schema says beside its fields.
@@ -49,10 +49,12 @@ class Body(serializers.Serializer):
     def _is_no_text(self, name: str, value: Any) -> bool:
         """Of the framework's fields of text, which would take the number 0 for "0"; `Text` does so itself. Null is theirs."""
         known = self.fields[name]
-        return isinstance(known, serializers.CharField) and not isinstance(known, Text) and not isinstance(value, str | None)
+        return (
+            isinstance(known, serializers.CharField) and not isinstance(known, StrictText) and not isinstance(value, str | None)
+        )
 
 
-class Text(serializers.CharField):
+class StrictText(serializers.CharField):
     """Text and nothing that is turned into text; at least one character, unless it may be blank."""
 
     default_error_messages = {"invalid": "must be a text"}
@@ -69,7 +71,7 @@ class Text(serializers.CharField):
         return super().to_internal_value(data)
 
 
-class Whole(serializers.IntegerField):
+class WholeNumber(serializers.IntegerField):
     """A JSON number without a fraction; `true` and "4" are none."""
 
     def to_internal_value(self, data: Any) -> int:
@@ -92,7 +94,7 @@ class ClientId(serializers.RegexField):
         return super().to_internal_value(data)
 
 
-class Parent(Whole):
+class Parent(WholeNumber):
     """The session that a new one is started from."""
 
     def __init__(self) -> None:
@@ -114,7 +116,7 @@ class AuthorName(serializers.CharField):
         return known.get(author, author)
 
 
-def asked_for(body: Mapping[str, Any]) -> dict[str, Any]:
+def interaction_payload(body: Mapping[str, Any]) -> dict[str, Any]:
     """The payload of an interaction, from a body that may hold one."""
     return {key: body[key] for key in ("plan", "request") if key in body}
 
@@ -126,26 +128,26 @@ NO_PLAN = {
 }
 
 
-class Asking(Body):
+class Asking(RequestBody):
     """What an interaction asks for: `plan` (YAML or JSON text) or `request` (words)."""
 
     client_id = ClientId()
-    plan = Text(max_length=PLAN_LENGTH, required=False, trim_whitespace=False, error_messages=NO_PLAN)
-    request = Text(max_length=REQUEST_LENGTH, required=False, trim_whitespace=False)
+    plan = StrictText(max_length=PLAN_LENGTH, required=False, trim_whitespace=False, error_messages=NO_PLAN)
+    request = StrictText(max_length=REQUEST_LENGTH, required=False, trim_whitespace=False)
 
 
 class SessionBody(Asking):
     """A session, and with `plan` or `request` its first interaction: both are made, or neither."""
 
-    also = {**Body.also, "oneOf": [*ASKED, NOT_ASKED]}
+    also = {**RequestBody.also, "oneOf": [*ASKED, NOT_ASKED]}
 
-    title = Text(max_length=200, required=False, allow_blank=True, default="")
+    title = StrictText(max_length=200, required=False, allow_blank=True, default="")
     parent = Parent()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "plan" in attrs and "request" in attrs:
             raise serializers.ValidationError("give at most one of plan and request")
-        if "client_id" in attrs and not asked_for(attrs):
+        if "client_id" in attrs and not interaction_payload(attrs):
             raise serializers.ValidationError({"client_id": "it is an interaction's: give a plan or a request with it"})
         return attrs
 
@@ -153,23 +155,23 @@ class SessionBody(Asking):
 class InteractionBody(Asking):
     """Exactly one of `plan` (YAML or JSON text) and `request` (words)."""
 
-    also = {**Body.also, "oneOf": [*ASKED]}
+    also = {**RequestBody.also, "oneOf": [*ASKED]}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if len(asked_for(attrs)) != 1:
+        if len(interaction_payload(attrs)) != 1:
             raise serializers.ValidationError("give exactly one of plan and request")
         return attrs
 
 
-class CommandBody(Body):
+class CommandBody(RequestBody):
     kind = serializers.ChoiceField(COMMANDS)
-    reason = Text(max_length=REASON_LENGTH, required=False, allow_blank=True, default="")
+    reason = StrictText(max_length=REASON_LENGTH, required=False, allow_blank=True, default="")
     mode = serializers.ChoiceField(
         PAUSE_MODES, required=False, help_text="Of pause: whether what runs may end first (else), or is cut off."
     )
     client_id = ClientId()
-    agent = Whole(min_value=1, max_value=LARGEST, required=False, help_text="Of go_on: the agent that was stuck.")
-    identity = Text(
+    agent = WholeNumber(min_value=1, max_value=LARGEST, required=False, help_text="Of go_on: the agent that was stuck.")
+    identity = StrictText(
         max_length=IDENTITY_LENGTH,
         required=False,
         trim_whitespace=False,

@@ -17,14 +17,14 @@ import orjson
 from channels.db import database_sync_to_async
 from channels.sessions import CookieMiddleware
 
-from agents.access.followers import Closed, live_views
-from agents.access.logins import is_foreign, login_of, token_in
-from agents.api.problems import MEDIA_TYPE, problem
-from agents.api.websocket import BEHIND_EVENTS, seq_of, since_of
+from agents.access.followers import ViewClosed, live_views
+from agents.access.logins import is_foreign_page, login_of, token_in_scope
+from agents.api.problems import MEDIA_TYPE, problem_body
+from agents.api.websocket import BEHIND_EVENTS, read_seq, requested_since
 from agents.masks.values import mask_json
 from agents.streams import tail
-from agents.streams.fold import snapshot
-from agents.streams.tail import Encoded
+from agents.streams.fold import stream_snapshot
+from agents.streams.tail import EncodedEvent
 
 END_BYTES = 5_000_000
 END_S = 300.0
@@ -42,17 +42,17 @@ EVENTS_AT_ONCE = 200
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
-def frame(seq: int, kind: str, data: bytes) -> bytes:
+def event_frame(seq: int, kind: str, data: bytes) -> bytes:
     """One server-sent event. JSON text has no line breaks of its own."""
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, kind.encode(), data)
 
 
-def place_of(scope: dict[str, Any]) -> int | None:
+def requested_place(scope: dict[str, Any]) -> int | None:
     """The seq behind which the client stands, None where it has nothing; raises Closed."""
-    since = since_of(scope)
+    since = requested_since(scope)
     for name, value in scope["headers"]:
         if name == b"last-event-id" and value:
-            return seq_of(value.decode("latin-1"))
+            return read_seq(value.decode("latin-1"))
     return since
 
 
@@ -62,30 +62,30 @@ class SessionStream:
     async def __call__(self, scope, receive, send: Send) -> None:
         try:
             if scope["method"] not in ("GET", "HEAD"):
-                raise Closed(4400, "only GET")
-            session, since = scope["session_id"], place_of(scope)
-            if not token_in(scope) and is_foreign(scope):
-                raise Closed(4403, "a login's cookie counts only for pages of this server")
+                raise ViewClosed(4400, "only GET")
+            session, since = scope["session_id"], requested_place(scope)
+            if not token_in_scope(scope) and is_foreign_page(scope):
+                raise ViewClosed(4403, "a login's cookie counts only for pages of this server")
             login = login_of(scope)
             user, head = await live_views().admit(login, session)
-        except Closed as closed:
-            await refuse(send, closed)
+        except ViewClosed as closed:
+            await send_refusal(send, closed)
             return
         feed = asyncio.create_task(self._feed(send, session, head, since))
-        gone = asyncio.create_task(disconnected(receive))
+        gone = asyncio.create_task(wait_disconnected(receive))
         with live_views().open(login, session, user) as view:
             done, _ = await asyncio.wait((feed, gone, view.refused), return_when=asyncio.FIRST_COMPLETED)
             for task in (feed, gone):
                 task.cancel()
             await asyncio.gather(feed, gone, return_exceptions=True)
             if view.refused in done:
-                await write(send, b"", more=False)  # whoever comes back is told why
+                await send_body(send, b"", more=False)  # whoever comes back is told why
         if feed in done:
             feed.result()
 
     async def _feed(self, send: Send, session: int, head: int, since: int | None) -> None:
         """Until END_BYTES or END_S; the client comes back behind the last event it got."""
-        await begin(send)
+        await send_headers(send)
         try:
             async with asyncio.timeout(END_S):
                 if since is None or not head - BEHIND_EVENTS <= since <= head:
@@ -93,63 +93,63 @@ class SessionStream:
                 await self._events(send, session, since)
         except TimeoutError:
             pass  # the time is up
-        await write(send, b"", more=False)
+        await send_body(send, b"", more=False)
 
     async def _snapshot(self, send: Send, session: int) -> int:
-        taken = await database_sync_to_async(snapshot)(session)
-        await write(send, frame(taken["seq"], "snapshot", mask_json(orjson.dumps(taken))))
+        taken = await database_sync_to_async(stream_snapshot)(session)
+        await send_body(send, event_frame(taken["seq"], "snapshot", mask_json(orjson.dumps(taken))))
         return taken["seq"]
 
     async def _events(self, send: Send, session: int, since: int) -> None:
         left = END_BYTES
-        async with aclosing(follow(session, since)) as pieces:
+        async with aclosing(follow_session(session, since)) as pieces:
             async for piece in pieces:
-                await write(send, piece)
+                await send_body(send, piece)
                 left -= len(piece)
                 if left <= 0:
                     return
 
 
-async def follow(session: int, seq: int):
+async def follow_session(session: int, seq: int):
     """Frames of the session's events after `seq` as they come, and comments while there are none."""
     reader = tail.tail()
     with reader.follow(session, seq):
         while True:
             try:
                 async with asyncio.timeout(PING_S):
-                    events: list[Encoded] = await reader.after(session, seq, EVENTS_AT_ONCE)
+                    events: list[EncodedEvent] = await reader.after(session, seq, EVENTS_AT_ONCE)
             except TimeoutError:
                 yield b": ping\n\n"
                 continue
             seq = events[-1].seq
-            yield b"".join(frame(event.seq, event.type, event.json) for event in events)
+            yield b"".join(event_frame(event.seq, event.type, event.json) for event in events)
 
 
-async def begin(send: Send) -> None:
+async def send_headers(send: Send) -> None:
     headers = [
         (b"content-type", b"text/event-stream; charset=utf-8"),
         (b"cache-control", b"no-store"),
         (b"x-accel-buffering", b"no"),
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
-    await write(send, b"retry: %d\n\n" % RETRY_MS)
+    await send_body(send, b"retry: %d\n\n" % RETRY_MS)
 
 
-async def write(send: Send, body: bytes, more: bool = True) -> None:
+async def send_body(send: Send, body: bytes, more: bool = True) -> None:
     await send({"type": "http.response.body", "body": body, "more_body": more})
 
 
-async def refuse(send: Send, closed: Closed) -> None:
+async def send_refusal(send: Send, closed: ViewClosed) -> None:
     """The same problem details as REST gives."""
     status, code = STATUS[closed.code]
     headers = [(b"content-type", MEDIA_TYPE.encode())]
     if status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await write(send, mask_json(orjson.dumps(problem(status, code, str(closed)))), more=False)
+    await send_body(send, mask_json(orjson.dumps(problem_body(status, code, str(closed)))), more=False)
 
 
-async def disconnected(receive) -> None:
+async def wait_disconnected(receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from agents.api.pagination import LARGEST
-from agents.api.serializers import Body, Text, Whole
+from agents.api.serializers import RequestBody, StrictText, WholeNumber
 from agents.models import Token
 from agents.models.access import SCOPES
 
 TOKEN_DAYS = 365
 
 
-class TokenBody(Body):
-    name = Text(max_length=80, allow_blank=True, default="")
+class TokenBody(RequestBody):
+    name = StrictText(max_length=80, allow_blank=True, default="")
     scopes = serializers.ListField(child=serializers.ChoiceField(SCOPES), min_length=1, max_length=len(SCOPES))
-    days = Whole(min_value=1, max_value=TOKEN_DAYS, default=90, help_text="Until it expires, at the latest with its parent.")
-    session = Whole(
+    days = WholeNumber(
+        min_value=1, max_value=TOKEN_DAYS, default=90, help_text="Until it expires, at the latest with its parent."
+    )
+    session = WholeNumber(
         min_value=1, max_value=LARGEST, required=False, help_text="It is for who works inside this one, and ends with it."
     )  # fmt: skip
 

@@ -20,10 +20,10 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.access.permissions import actor_name, refusal
+from agents.access.permissions import actor_name, why_refused
 from agents.api import serializers as forms
 from agents.api.device_serializers import DeviceBody, DeviceChange, DeviceRow
-from agents.api.pagination import LARGEST, PAGE, optional, parameter
+from agents.api.pagination import LARGEST, PAGE, optional_parameter, read_parameter
 from agents.api.parsers import StrictJson
 from agents.api.queries import ByAccept, KnownQuery
 from agents.api.schema import ProblemSchema
@@ -38,7 +38,7 @@ from agents.services import sessions
 from agents.services.devices import DeviceExists, device_change, device_create
 from agents.services.tokens import token_create, token_revoke
 from agents.streams import fold
-from agents.streams.statements import writing
+from agents.streams.statements import write_transaction
 from agents.streams.tail import read_events
 
 EVENTS_LIMIT = 1_000
@@ -96,8 +96,8 @@ class Api(KnownQuery, viewsets.GenericViewSet):
 
 def history_page(request: Request, row: Any, machine: str, about: history.About) -> Response:
     """A page of what the machine of `row` went through; to be read inside `consistent_read`."""
-    cursor = parameter(request, "cursor", 0, 0, LARGEST)
-    limit = parameter(request, "limit", PAGE, 1, history.PAGE_LIMIT)
+    cursor = read_parameter(request, "cursor", 0, 0, LARGEST)
+    limit = read_parameter(request, "limit", PAGE, 1, history.PAGE_LIMIT)
     return Response(forms.History(history.transitions_page(row, machine, cursor, limit, about)).data)
 
 
@@ -107,7 +107,7 @@ def request_id(request: Request) -> str:
     return given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
 
 
-def head_of(session: int) -> int:
+def session_head(session: int) -> int:
     return Stream.objects.values_list("head", flat=True).get(pk=session)
 
 
@@ -131,10 +131,10 @@ class SessionViews(mixins.ListModelMixin, Api):
     @extend_schema(request=forms.SessionBody, responses={201: forms.SessionMade})
     def create(self, request: Request) -> Response:
         body = self.body(forms.SessionBody)
-        payload, interaction = forms.asked_for(body), None
+        payload, interaction = forms.interaction_payload(body), None
         if payload:
             sessions.check_payload(payload)
-        with writing():
+        with write_transaction():
             made = sessions.session_create(
                 request.user, body["title"], by=actor_name(request), parent=body.get("parent")
             )  # fmt: skip
@@ -144,10 +144,10 @@ class SessionViews(mixins.ListModelMixin, Api):
 
     @extend_schema(parameters=[SNAPSHOT], responses=forms.SessionDetail)
     def retrieve(self, request: Request, pk: str) -> Response:
-        wanted = parameter(request, "snapshot", 0, 0, 1)
+        wanted = read_parameter(request, "snapshot", 0, 0, 1)
         session = self.get_object()
         if wanted:
-            session.snapshot = fold.snapshot(session.pk)
+            session.snapshot = fold.stream_snapshot(session.pk)
         return Response(self._detail(session))
 
     def _detail(self, session: Any) -> dict[str, Any]:
@@ -155,7 +155,7 @@ class SessionViews(mixins.ListModelMixin, Api):
         row = forms.SessionRow(session).data
         row["actors"] = forms.ActorRow(actors, many=True, context={"renewed_at": session.renewed_at}).data
         snapshot = getattr(session, "snapshot", None)
-        row["head"] = head_of(session.pk) if snapshot is None else snapshot["seq"]
+        row["head"] = session_head(session.pk) if snapshot is None else snapshot["seq"]
         return row if snapshot is None else {**row, "snapshot": snapshot}
 
     @extend_schema(methods=["GET"], responses=forms.InteractionRow(many=True))
@@ -171,8 +171,8 @@ class SessionViews(mixins.ListModelMixin, Api):
 
     def _submit_interaction(self, session: int) -> Response:
         body = self.body(forms.InteractionBody)
-        payload = forms.asked_for(body)
-        seq = head_of(session)  # before the request, so that whoever follows from here misses nothing of it
+        payload = forms.interaction_payload(body)
+        seq = session_head(session)  # before the request, so that whoever follows from here misses nothing of it
         item, created = self._submit(session, "interaction", body.get("client_id", ""), payload)
         ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
         return Response({**ids, "created": created, "seq": seq}, status=202)
@@ -180,17 +180,17 @@ class SessionViews(mixins.ListModelMixin, Api):
     def _submit(self, session: int, kind: str, client_id: str, payload: dict[str, Any]) -> tuple[InboxItem, bool]:
         by, asked = actor_name(self.request), request_id(self.request)
         checked = self.action == "create"  # a new session's first request has been, before anything was written
-        return sessions.command_submit(session, kind, client_id, payload, by=by, request_id=asked, checked=checked)
+        return sessions.request_submit(session, kind, client_id, payload, by=by, request_id=asked, checked=checked)
 
     @extend_schema(request=forms.CommandBody, responses={200: forms.CommandAccepted, 202: forms.CommandAccepted})
     @action(detail=True, methods=["post"])
     def commands(self, request: Request, pk: str) -> Response:
         """Commands to a session's actor, such as pause and resume."""
         session, body = self.only_id(), self.body(forms.CommandBody)
-        client_id, kind, seq = body.get("client_id", ""), body["kind"], head_of(session)
+        client_id, kind, seq = body.get("client_id", ""), body["kind"], session_head(session)
         payload: dict[str, Any] = {name: body[name] for name in ("reason", "mode", *forms.GO_ON) if name in body}
         known = client_id and InboxItem.objects.filter(session_id=session, client_id=client_id).exists()
-        if not known and not requests.changes(session, kind, payload):
+        if not known and not requests.changes_actor(session, kind, payload):
             return Response({"session": session, "command": None, "changed": False, "seq": seq})
         item, created = self._submit(session, kind, client_id, payload)
         answer = {"session": session, "command": item.pk, "changed": created, "seq": seq}
@@ -200,7 +200,7 @@ class SessionViews(mixins.ListModelMixin, Api):
     @action(detail=True, methods=["get"], pagination_class=None)
     def transitions(self, request: Request, pk: str) -> Response:
         """How one of its actors came to its state: every transition, oldest first, with its number."""
-        epoch = optional(request, "epoch", 1, LARGEST)
+        epoch = optional_parameter(request, "epoch", 1, LARGEST)
         with fold.consistent_read():
             actors = Actor.objects.filter(session=self.only_id()).order_by("-epoch")
             actor = (actors if epoch is None else actors.filter(epoch=epoch)).first()
@@ -212,11 +212,11 @@ class SessionViews(mixins.ListModelMixin, Api):
     @action(detail=True, methods=["get"], pagination_class=None)
     def events(self, request: Request, pk: str) -> HttpResponse:
         """The session's stream from a place on."""
-        since = parameter(request, "since", 0, 0, CAPACITY)
-        limit = parameter(request, "limit", EVENTS_LIMIT, 1, EVENTS_LIMIT)
+        since = read_parameter(request, "since", 0, 0, CAPACITY)
+        limit = read_parameter(request, "limit", EVENTS_LIMIT, 1, EVENTS_LIMIT)
         session = self.only_id()
         found = read_events(session, since, limit, EVENTS_BYTES)
-        ends = orjson.dumps({"next": found[-1].seq if found else since, "head": head_of(session)})
+        ends = orjson.dumps({"next": found[-1].seq if found else since, "head": session_head(session)})
         body = b'{"events":[' + b",".join(event.json for event in found) + b"]," + ends[1:]
         return HttpResponse(body, content_type="application/json")
 
@@ -246,7 +246,7 @@ class DeviceViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):
 
     def _may_exceed(self, request: Request) -> bool:
         token = request.auth if isinstance(request.auth, Token) else None
-        return not refusal(request.user, token, "govern")
+        return not why_refused(request.user, token, "govern")
 
 
 @extend_schema_view(
@@ -291,16 +291,16 @@ class MachineViews(Api):
 
     @extend_schema(responses=forms.MachineList, operation_id="machines_list")
     def list(self, request: Request) -> Response:
-        return Response({"results": [table(machine) for machine in MACHINES.values()], "next": None})
+        return Response({"results": [machine_table(machine) for machine in MACHINES.values()], "next": None})
 
     @extend_schema(responses=forms.MachineTable)
     def retrieve(self, request: Request, name: str) -> Response:
         if name not in MACHINES:
             raise NotFound(f"there is no machine called {name}")
-        return Response(table(MACHINES[name]))
+        return Response(machine_table(MACHINES[name]))
 
 
-def table(machine: Machine) -> dict[str, Any]:
+def machine_table(machine: Machine) -> dict[str, Any]:
     return forms.MachineTable(
         {
             "name": machine.name, "initial": machine.initial, "terminal": sorted(machine.terminal),

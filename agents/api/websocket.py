@@ -23,16 +23,16 @@ from urllib.parse import parse_qs
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 
-from agents.access.followers import Closed, live_views
+from agents.access.followers import ViewClosed, live_views
 from agents.access.logins import login_of
 from agents.api import parsers
-from agents.api.frames import PIECE_BYTES, frames, snapshot_messages
-from agents.api.queries import flaws
+from agents.api.frames import PIECE_BYTES, snapshot_messages, split_frames
+from agents.api.queries import query_flaws
 from agents.errors import NoSuchSession
-from agents.masks.values import mask, mask_json
+from agents.masks.values import mask_json, mask_text
 from agents.rates import Allowance
 from agents.streams import tail
-from agents.streams.fold import snapshot
+from agents.streams.fold import stream_snapshot
 
 WINDOW_EVENTS = 1_000
 WINDOW_BYTES = 1_000_000
@@ -53,7 +53,7 @@ SUBPROTOCOL = "orrery"
 log = logging.getLogger(__name__)
 
 
-class Window:
+class SendWindow:
     """What was sent and not yet acknowledged: `size` bytes."""
 
     def __init__(self, seq: int):
@@ -70,7 +70,7 @@ class Window:
     def acknowledge(self, seq: int) -> None:
         """The client has everything up to `seq`; raises Closed for what was never sent."""
         if seq > self.sent:
-            raise Closed(4400, f"ack of {seq}, but {self.sent} was the last sent")
+            raise ViewClosed(4400, f"ack of {seq}, but {self.sent} was the last sent")
         self.acknowledged = max(self.acknowledged, seq)
         while self._waiting and self._waiting[0][0] <= seq:
             self.size -= self._waiting.popleft()[1]
@@ -81,40 +81,40 @@ class Window:
         return (events, size) if events > 0 and size > 0 else (0, 0)
 
 
-def since_of(scope: dict[str, Any]) -> int | None:
+def requested_since(scope: dict[str, Any]) -> int | None:
     """The seq behind which the client stands, None where it has nothing; raises Closed."""
     given = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    for name, wrong in flaws(given, ["since"]).items():
-        raise Closed(4400, f"{name}: {wrong}" if name else wrong)
-    return seq_of(given["since"][0]) if given else None
+    for name, wrong in query_flaws(given, ["since"]).items():
+        raise ViewClosed(4400, f"{name}: {wrong}" if name else wrong)
+    return read_seq(given["since"][0]) if given else None
 
 
-def seq_of(text: str) -> int:
+def read_seq(text: str) -> int:
     """The seq that a client names; raises Closed for anything that is none."""
     if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise Closed(4400, "since must be the seq of an event")
+        raise ViewClosed(4400, "since must be the seq of an event")
     return int(text)
 
 
 def acknowledged_by(text: str | None) -> int:
     """The seq of a client's message; raises Closed for anything that is no ack."""
     if text is None or len(text) > MESSAGE_LENGTH:
-        raise Closed(4400, f"a message is JSON text of at most {MESSAGE_LENGTH} characters")
+        raise ViewClosed(4400, f"a message is JSON text of at most {MESSAGE_LENGTH} characters")
     try:
         message = parsers.read_json(text)
     except parsers.KeyTwice as error:
-        raise Closed(4400, f"the message is not JSON: {error}") from error
+        raise ViewClosed(4400, f"the message is not JSON: {error}") from error
     except (ValueError, RecursionError) as error:
-        raise Closed(4400, "the message is not JSON") from error
+        raise ViewClosed(4400, "the message is not JSON") from error
     if not isinstance(message, dict) or message.get("type") != "ack" or type(message.get("seq")) is not int:
-        raise Closed(4400, 'the only message is {"type": "ack", "seq": N}')
+        raise ViewClosed(4400, 'the only message is {"type": "ack", "seq": N}')
     return message["seq"]
 
 
 @database_sync_to_async
 def read_snapshot(session: int) -> tuple[int, list[bytes]]:
     """(seq, messages)"""
-    found = snapshot(session)
+    found = stream_snapshot(session)
     return found["seq"], [mask_json(message) for message in snapshot_messages(found)]
 
 
@@ -134,14 +134,14 @@ class SessionConsumer(AsyncWebsocketConsumer):
         self.login = login_of(self.scope)
         await self.accept(SUBPROTOCOL if SUBPROTOCOL in self.scope.get("subprotocols", ()) else None)
         try:
-            since = since_of(self.scope)
+            since = requested_since(self.scope)
             user, head = await live_views().admit(self.login, self.session)
-        except Closed as closed:
+        except ViewClosed as closed:
             await self._refuse(closed)
             return
         self.acknowledgement = asyncio.Event()
         self.allowance = Allowance(ACKS_AT_ONCE, ACKS_PER_S, time.monotonic())
-        self.window = Window(since or 0)
+        self.window = SendWindow(since or 0)
         fresh = since is None or not head - BEHIND_EVENTS <= since <= head
         self._tasks = (
             asyncio.create_task(self._guarded(self._feed(head, fresh))),
@@ -153,9 +153,9 @@ class SessionConsumer(AsyncWebsocketConsumer):
             return  # closed already; what the client had under way does not matter
         try:
             if not self.allowance.take(time.monotonic()):
-                raise Closed(4400, "too many messages: one acknowledgement for each message received is enough")
+                raise ViewClosed(4400, "too many messages: one acknowledgement for each message received is enough")
             self.window.acknowledge(acknowledged_by(text_data))
-        except Closed as closed:
+        except ViewClosed as closed:
             await self._refuse(closed)
         self.acknowledgement.set()
 
@@ -172,25 +172,25 @@ class SessionConsumer(AsyncWebsocketConsumer):
         """A background task whose end, however it comes, is the connection's."""
         try:
             await work
-        except Closed as closed:
+        except ViewClosed as closed:
             await self._refuse(closed)
         except NoSuchSession as gone:
-            await self._refuse(Closed(4404, str(gone)))
+            await self._refuse(ViewClosed(4404, str(gone)))
         except Exception:
             log.exception("the live view of session %s broke", self.session)
-            await self._refuse(Closed(4500, "something broke on our side; come back with since"))
+            await self._refuse(ViewClosed(4500, "something broke on our side; come back with since"))
 
-    async def _refuse(self, closed: Closed) -> None:
+    async def _refuse(self, closed: ViewClosed) -> None:
         self._cancel()
         code = {4400: "malformed", 4401: "not_authenticated", 4403: "permission_denied", 4404: "not_found"}.get(closed.code)
         if code is not None:
-            await self.send(json.dumps({"type": "error", "code": code, "message": mask(str(closed))}))
+            await self.send(json.dumps({"type": "error", "code": code, "message": mask_text(str(closed))}))
         await self.close(closed.code)
 
     async def _feed(self, head: int, fresh: bool) -> None:
         if fresh:
             head, messages = await read_snapshot(self.session)
-            self.window = Window(head)
+            self.window = SendWindow(head)
             self.window.add(head, sum(map(len, messages)))  # before it is sent: the answer may come at once
             for message in messages:
                 await self._send_whole(message)
@@ -209,7 +209,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
         await self._send_whole(b'{"type":"events","events":[' + joined + b"]}")
 
     async def _send_whole(self, message: bytes) -> None:
-        for frame in frames(message):
+        for frame in split_frames(message):
             self.allowance.add(1)
             await self.send(frame)
 
@@ -224,7 +224,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
                     self.acknowledgement.clear()
                     await self.acknowledgement.wait()
         except TimeoutError as error:
-            raise Closed(4408, "no acknowledgement") from error
+            raise ViewClosed(4408, "no acknowledgement") from error
 
     async def _stay_admitted(self, user: int) -> None:
         """Raises Closed as soon as the login is no longer good, or may no longer see the session."""

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from agents.api.serializers import AuthorName, Body, Text, TransitionRow, Whole
+from agents.api.serializers import AuthorName, RequestBody, StrictText, TransitionRow, WholeNumber
 from agents.models import Agent, Approval, Evidence, Loop, PhaseRecord, Policy
 from agents.patterns import LENGTH as PATTERN_LENGTH
 from agents.services.approvals import ANSWER_LENGTH, REASON_LENGTH, STATES
@@ -107,23 +107,23 @@ class ApprovalDecision(ApprovalRow):
         fields = (*ApprovalRow.Meta.fields, "changed")
 
 
-class DecisionBody(Body):
+class DecisionBody(RequestBody):
     """A person's word. `digest` is that of the action as it was seen."""
 
     decision = serializers.ChoiceField(tuple(STATES))
-    digest = Text(max_length=DIGEST_LENGTH, required=False, help_text="With it, nothing but what was seen is approved.")
+    digest = StrictText(max_length=DIGEST_LENGTH, required=False, help_text="With it, nothing but what was seen is approved.")
     arguments = serializers.DictField(required=False, help_text="To be used in the place of the call's own.")
-    answer = Text(max_length=ANSWER_LENGTH, required=False, trim_whitespace=False, help_text="To a question.")
-    reason = Text(max_length=REASON_LENGTH, required=False, allow_blank=True)
+    answer = StrictText(max_length=ANSWER_LENGTH, required=False, trim_whitespace=False, help_text="To a question.")
+    reason = StrictText(max_length=REASON_LENGTH, required=False, allow_blank=True)
 
 
-class CallbackBody(Body):
+class CallbackBody(RequestBody):
     """What came from outside: exactly one of `data` (any JSON) and `error` (words)."""
 
-    also = {**Body.also, "oneOf": [{"required": ["data"]}, {"required": ["error"]}]}
+    also = {**RequestBody.also, "oneOf": [{"required": ["data"]}, {"required": ["error"]}]}
 
     data = serializers.JSONField(required=False, allow_null=True)
-    error = Text(max_length=REASON_LENGTH, required=False)
+    error = StrictText(max_length=REASON_LENGTH, required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if len(attrs) != 1:
@@ -152,23 +152,23 @@ class Truth(serializers.BooleanField):
         return data
 
 
-class PolicyChange(Body):
+class PolicyChange(RequestBody):
     """What a policy is to say; what is not given stays."""
 
-    order = Whole(min_value=-ORDER_LIMIT, max_value=ORDER_LIMIT, required=False, help_text="The lowest that fits counts.")
-    tool = Text(max_length=NAME_LENGTH, required=False, help_text="Pattern of a tool's name, as in file names: * and ?.")
-    pattern = Text(
+    order = WholeNumber(min_value=-ORDER_LIMIT, max_value=ORDER_LIMIT, required=False, help_text="The lowest that fits counts.")
+    tool = StrictText(max_length=NAME_LENGTH, required=False, help_text="Pattern of a tool's name, as in file names: * and ?.")
+    pattern = StrictText(
         max_length=PATTERN_LENGTH, required=False, allow_blank=True, trim_whitespace=False,
         help_text="Regular expression searched in the call's target; empty: any.",
     )  # fmt: skip
-    device = Text(max_length=NAME_LENGTH, required=False, help_text="Pattern of a device's name.")
-    label = Text(
+    device = StrictText(max_length=NAME_LENGTH, required=False, help_text="Pattern of a device's name.")
+    label = StrictText(
         max_length=NAME_LENGTH, required=False,
         help_text="Pattern of one of the labels that its owner gave the device; *: any device, also without labels.",
     )  # fmt: skip
     decision = serializers.ChoiceField(Policy.DECISIONS, required=False)
     critical = Truth(required=False, help_text="With ask: the task's gate, refusal fails the task.")
-    note = Text(max_length=NOTE_LENGTH, required=False, allow_blank=True, help_text="Why.")
+    note = StrictText(max_length=NOTE_LENGTH, required=False, allow_blank=True, help_text="Why.")
 
 
 class PolicyBody(PolicyChange):

@@ -47,7 +47,7 @@ class AgentViews(mixins.ListModelMixin, Api):
 
     @extend_schema(responses=forms.AgentDetail)
     def retrieve(self, request: Request, pk: str) -> Response:
-        return Response(detail(self.get_object()))
+        return Response(agent_detail(self.get_object()))
 
     @extend_schema(responses=forms.EvidenceRow(many=True), filters=False)
     @action(detail=True, methods=["get"], serializer_class=forms.EvidenceRow)
@@ -76,7 +76,7 @@ class AgentViews(mixins.ListModelMixin, Api):
             return history_page(request, loop, TOOL_LOOP.name, history.about_agent(agent))
 
 
-def detail(agent: Agent) -> dict[str, Any]:
+def agent_detail(agent: Agent) -> dict[str, Any]:
     """The agent, its history, and what there is of its work."""
     steps = history.latest_transitions(agent.pk, TRANSITIONS, history.about_agent(agent))
     loop = Loop.objects.filter(agent=agent.pk).first()

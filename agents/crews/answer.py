@@ -23,7 +23,7 @@ def note_resources(member: Member, turn: Turn, now: float) -> bool:
     return member.state != "ResourcePaused"
 
 
-def prompt(member: Member, turn: Turn, now: float) -> bool:
+def prompt_agent(member: Member, turn: Turn, now: float) -> bool:
     """The task, or its next phase, becomes a prompt; a script answers at once."""
     if member.state == "Idle":
         member.move(turn, "start_phase" if member.script.total else "prompt")
@@ -45,7 +45,7 @@ def prompt(member: Member, turn: Turn, now: float) -> bool:
     return member.state != "Idle"
 
 
-def answer(member: Member, turn: Turn, now: float) -> bool:
+def answer_prompt(member: Member, turn: Turn, now: float) -> bool:
     """What the agent does next. Calls go on down the pipe; what else it does, it does here."""
     if member.state != "StreamingResponse":
         return True

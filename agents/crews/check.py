@@ -15,7 +15,7 @@ STUCK = "stuck"
 """The fault of an agent that gets nowhere."""
 
 
-def remember(member: Member, turn: Turn, now: float) -> bool:
+def remember_end(member: Member, turn: Turn, now: float) -> bool:
     """The end of a call becomes evidence; what it found goes to the blackboard and into the record of the phase."""
     outcome, row, step = member.outcome, member.row, member.step
     if member.state != "ExecutingTool" or outcome is None or row is None or step is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 
 from agents.crews.assignment import Assignment, Blackboard
-from agents.crews.check import remember
+from agents.crews.check import remember_end
 from agents.crews.member import Member
 from agents.crews.script import Script
 from agents.crews.states import STATES
@@ -128,7 +128,7 @@ class Crew:
             member.block_phase(turn, reason or "its agent has ended")
         member.phases.complete(turn, ended_well=ended_well)
         if member.approval is not None and member.approval["state"] == "waiting":
-            approvals.withdraw(turn, member.approval, reason)
+            approvals.withdraw_approval(turn, member.approval, reason)
         if member.loop and member.state not in ("Idle", "Halted"):
             member.move(turn, "halt", reason=reason or "its agent has ended")
 
@@ -154,7 +154,7 @@ class Crew:
         if member.outcome is None:
             return
         if member.state == "ExecutingTool" and member.agent["state"] == "CONTINUE":
-            remember(member, turn, turn.ts)
+            remember_end(member, turn, turn.ts)
         # A look that was cut off would be made again, which follows from its end; so it is left to whoever goes on.
         elif member.agent["state"] == "SCREENSHOT" and member.outcome.outcome not in INTERRUPTED:
             self._act_once(turn, turn.ts)

@@ -12,7 +12,7 @@ from agents.gates.policies import target_of
 from agents.progress.evidence import Control, Evidence, evidence_of, message_of
 from agents.progress.settings import Settings
 from agents.progress.state import State
-from agents.progress.tracker import Verdict, accept, observe
+from agents.progress.tracker import Verdict, accept_loop, observe_item
 from agents.streams.tables import Fields
 from agents.tools.calls import Outcome
 
@@ -25,7 +25,7 @@ ARGUMENT_BYTES = 64_000
 CONTROLS = ("user", "nudge", "phase", "compaction")
 
 
-class Memory:
+class LoopMemory:
     """What one loop has done: its rows' numbers, the rules' state, and what they said of the last row."""
 
     def __init__(self, settings: Settings, accepted: Iterable[str] = ()):
@@ -34,16 +34,16 @@ class Memory:
         self.count = 0
         self.verdict: Verdict | None = None
         for identity in accepted:
-            self.state = accept(self.state, identity)
+            self.state = accept_loop(self.state, identity)
 
     def take(self, row: Mapping[str, Any]) -> Verdict | None:
         """A row that is complete."""
         self.count = max(self.count, row["number"])
         self.verdict = None
         if row["kind"] == "accept":  # counted, so that the rows a verdict names are numbers of rows
-            self.state = replace(accept(self.state, row["target"]), observed=self.state.observed + 1)
+            self.state = replace(accept_loop(self.state, row["target"]), observed=self.state.observed + 1)
         else:
-            self.state, self.verdict = observe(self.state, item_of(row), self.settings)
+            self.state, self.verdict = observe_item(self.state, item_of(row), self.settings)
         return self.verdict
 
     def read(self, rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:

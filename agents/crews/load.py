@@ -18,7 +18,7 @@ CALLS = ("tool", "test", "poll", "observe")
 """Kinds of evidence that calls leave."""
 
 
-def load(crew: Crew, read: Read) -> None:
+def load_crew(crew: Crew, read: Read) -> None:
     """Fill `crew`, which has its host and nothing else."""
     member = crew.host
     _load_member(member, read)

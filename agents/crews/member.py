@@ -8,15 +8,15 @@ from typing import Any
 
 from agents.clock import from_iso
 from agents.crews.assignment import Assignment, Blackboard
-from agents.crews.evidence import Memory, call_row, ended_fields, verdict_json
+from agents.crews.evidence import LoopMemory, call_row, ended_fields, verdict_json
 from agents.crews.phases import Phases
-from agents.crews.script import DELEGATIONS, Position, Script, Step, call_of, single
+from agents.crews.script import DELEGATIONS, Position, Script, Step, call_of, plain_script
 from agents.errors import AgentsError
 from agents.gates import approvals
 from agents.gates.gate import Gate
 from agents.gates.policies import Act
 from agents.machines import DEVICE_AGENT, TOOL_LOOP
-from agents.progress.tracker import Verdict, progress, progress_due
+from agents.progress.tracker import Verdict, count_progress, is_progress_due
 from agents.streams.tables import TABLES, Fields
 from agents.streams.turn import Turn
 from agents.tools.calls import SECONDS, Call, Outcome
@@ -43,7 +43,7 @@ class Member:
         self.agent, self.script, self.depth = agent, script, depth
         self.loop: Fields = {}
         self.position = Position()
-        self.memory = Memory(assignment.settings, assignment.accepted)
+        self.memory = LoopMemory(assignment.settings, assignment.accepted)
         self.phases = Phases(agent["id"])
         self.approval: Fields | None = None
         self.row: Fields | None = None
@@ -125,8 +125,8 @@ class Member:
             row["verdict"] = verdict_json(verdict)
             if verdict.first:
                 turn.record("stuck", agent_id=self.agent["id"], **row["verdict"])
-        if row["kind"] in ("tool", "test", "poll") and progress_due(self.memory.state, self.memory.settings):
-            turn.record("progress", agent_id=self.agent["id"], **vars(progress(self.memory.state)))
+        if row["kind"] in ("tool", "test", "poll") and is_progress_due(self.memory.state, self.memory.settings):
+            turn.record("progress", agent_id=self.agent["id"], **vars(count_progress(self.memory.state)))
 
     def end_row(self, turn: Turn, outcome: Outcome, wrong: str) -> Fields:
         """The call under way has ended: the fields of its row, and what the rules say of it."""
@@ -153,7 +153,7 @@ class Member:
         self.gate.open(action.get("leads_to"))
         if approval["edited"]:
             timeout = self.assignment.script[0]["steps"][0]["timeout"]
-            self.script = Script(single(action["tool"], action["arguments"], timeout), self.assignment.holds, plain=True)
+            self.script = Script(plain_script(action["tool"], action["arguments"], timeout), self.assignment.holds, plain=True)
 
     # --- calls
 
@@ -243,7 +243,7 @@ class Member:
 
     def ask(self, turn: Turn, kind: str, title: str, seconds: float | None, **more: Any) -> None:
         """Put something into the inbox of the people (or programs) who may decide it."""
-        self.approval = approvals.new(
+        self.approval = approvals.open_approval(
             turn, self.assignment.stream, self.assignment.task, kind, title, seconds, agent=self.agent["id"], **more
         )
 

@@ -13,7 +13,7 @@ from agents.streams.turn import Turn
 from agents.tools.calls import Outcome
 
 
-def permit(member: Member, turn: Turn, now: float) -> bool:
+def permit_call(member: Member, turn: Turn, now: float) -> bool:
     """Policies decide about the call in turn; a person about what they leave open."""
     if member.state == "AwaitingPermission":
         _follow_decision(member, turn)
@@ -48,7 +48,7 @@ def _follow_decision(member: Member, turn: Turn) -> None:
         why = f"refused by {approval['decided_by']}" + (f": {approval['reason']}" if approval["reason"] else "")
         _refuse(member, turn, "denied", act, why)
     # Policies and paths may have changed since the person was asked, and an approver cannot allow what a policy denies.
-    elif not approvals.intact(approval) or member.gate.judge(act).decision == "deny":
+    elif not approvals.is_intact(approval) or member.gate.judge(act).decision == "deny":
         _refuse(member, turn, "denied", act, "what was approved is not what may be done")
     elif not approval["edited"] and act.action != action:
         _refuse(member, turn, "denied", act, f"what was approved is not what would be done: the path leads to {act.place} now")
@@ -67,7 +67,7 @@ def _refuse(member: Member, turn: Turn, event: str, act: Act, why: str) -> None:
     member.move(turn, event, position, reason=why, add={"evidence": [row]})
 
 
-def perform(member: Member, turn: Turn, now: float) -> bool:
+def await_call(member: Member, turn: Turn, now: float) -> bool:
     """Wait for the call under way."""
     return member.state != "ExecutingTool" or member.outcome is not None
 

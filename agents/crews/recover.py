@@ -9,7 +9,7 @@ from agents.crews.check import STUCK
 from agents.crews.member import Member
 from agents.crews.permit import is_free
 from agents.crews.ways import FIRST_S, LONGEST_S, STRETCH, way_out
-from agents.faults import pause
+from agents.faults import pause_seconds
 from agents.gates import approvals
 from agents.streams.turn import Turn
 from agents.tools.calls import Outcome
@@ -18,7 +18,7 @@ AGAIN, SKIP, GIVE_UP = "try again", "skip it", "give up"
 """What a person may answer when something is missing."""
 
 
-def recover(member: Member, turn: Turn, now: float) -> bool:
+def recover_agent(member: Member, turn: Turn, now: float) -> bool:
     """What follows from being stuck, or from a fault, by its kind."""
     if member.state != "ErrorRecovery":
         return True
@@ -74,7 +74,7 @@ def _wait_first(member: Member, turn: Turn) -> bool:
     """The same call again after a pause, which is longer after each fault."""
     if member.position.waits == "over":
         return _retry(member, turn)
-    seconds = pause(member.position.faults, member.agent["id"], FIRST_S, LONGEST_S)
+    seconds = pause_seconds(member.position.faults, member.agent["id"], FIRST_S, LONGEST_S)
     member.wait(turn, "time", seconds, f"tries again in {seconds:.1f} s after {member.position.fault}")
     return False
 

@@ -144,7 +144,7 @@ def call_of(step: Step) -> tuple[str, Mapping[str, Any]]:
     return ("observe", {}) if step["do"] == "observe" else (step["tool"], step["arguments"])
 
 
-def single(tool: str, arguments: Mapping[str, Any], timeout: float | None) -> list[dict[str, Any]]:
+def plain_script(tool: str, arguments: Mapping[str, Any], timeout: float | None) -> list[dict[str, Any]]:
     """The script of a plain task: its one call."""
     step: dict[str, Any] = {
         "do": "call", "tool": tool, "arguments": dict(arguments), "kind": "", "expect": {}, "timeout": timeout, "tries": 1,

@@ -23,7 +23,7 @@ STATES: dict[str, dict[str, State]] = {}
 APPROVED = "approved"
 
 
-def register(platform: str, states: dict[str, State]) -> None:
+def register_states(platform: str, states: dict[str, State]) -> None:
     STATES[platform] = states
 
 
@@ -58,7 +58,7 @@ def _ask_for_the_task(member: Member, turn: Turn) -> None:
     member.become(turn, "ask", reason="waits for a person")
 
 
-def look(member: Member, turn: Turn, now: float) -> None:
+def take_look(member: Member, turn: Turn, now: float) -> None:
     """SCREENSHOT: an observation, and nothing else."""
     outcome, row = member.outcome, member.row
     if outcome is None or row is None:
@@ -82,7 +82,7 @@ def look(member: Member, turn: Turn, now: float) -> None:
     member.become(turn, "captured", position, also=also)
 
 
-def pend(member: Member, turn: Turn, now: float) -> None:
+def wait_pending(member: Member, turn: Turn, now: float) -> None:
     """PENDING: until the time, the answer or the child is there; then the agent needs its slot back."""
     WAITS[member.position.waits](member, turn, now)
 
@@ -100,8 +100,8 @@ def _wait_for_answer(member: Member, turn: Turn, now: float) -> None:
     approval = member.approval
     assert approval is not None
     if approval["state"] == "waiting":
-        if approvals.expired(approval, now):
-            approvals.expire(turn, approval)
+        if approvals.has_expired(approval, now):
+            approvals.expire_approval(turn, approval)
             why = f"nobody answered in time: {approval['title']}"
             if member.state == "AwaitingPermission":
                 member.last_outcome = Outcome("failed", error=why, error_kind="denied", reason="expired")
@@ -111,7 +111,7 @@ def _wait_for_answer(member: Member, turn: Turn, now: float) -> None:
     # An approval is used once, and not before the agent can do what it is for.
     if not member.claim_slot():
         return
-    approvals.use(turn, approval)
+    approvals.use_approval(turn, approval)
     well = approval["state"] == APPROVED
     position = replace(member.position, waits="", until=None)
     step = member.step
@@ -152,22 +152,22 @@ def _save(member: Member, turn: Turn, step: Step, value: Any) -> str:
 WAITS: dict[str, State] = {"time": _wait_for_time, "approval": _wait_for_answer, "child": _wait_for_child}
 
 
-def confirm(member: Member, turn: Turn, now: float) -> None:
+def wait_confirmed(member: Member, turn: Turn, now: float) -> None:
     """CONFIRM: a person decides about the task, exactly as it was shown."""
     approval = member.approval
     assert approval is not None
     if approval["state"] == "waiting":
-        if approvals.expired(approval, now):
-            approvals.expire(turn, approval)
+        if approvals.has_expired(approval, now):
+            approvals.expire_approval(turn, approval)
             _refuse(member, turn, "expired", "nobody decided in time")
     elif approval["state"] != APPROVED:
-        approvals.use(turn, approval)
+        approvals.use_approval(turn, approval)
         why = f"rejected by {approval['decided_by']}" + (f": {approval['reason']}" if approval["reason"] else "")
         _refuse(member, turn, "rejected", why, by=approval["decided_by"])
     elif member.claim_slot():
-        approvals.use(turn, approval)
+        approvals.use_approval(turn, approval)
         member.approval = None
-        if approvals.intact(approval):
+        if approvals.is_intact(approval):
             member.pass_gate(approval)
             member.become(turn, "approved", by=approval["decided_by"])
         else:
@@ -180,5 +180,5 @@ def _refuse(member: Member, turn: Turn, event: str, why: str, by: str = "") -> N
     member.become(turn, event, reason=why, by=by)
 
 
-SHELL: dict[str, State] = {"CONTINUE": go_on, "PENDING": pend, "CONFIRM": confirm, "SCREENSHOT": look}
-register("shell", SHELL)
+SHELL: dict[str, State] = {"CONTINUE": go_on, "PENDING": wait_pending, "CONFIRM": wait_confirmed, "SCREENSHOT": take_look}
+register_states("shell", SHELL)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agents.crews.answer import answer, note_resources, prompt
-from agents.crews.check import check_progress, remember
+from agents.crews.answer import answer_prompt, note_resources, prompt_agent
+from agents.crews.check import check_progress, remember_end
 from agents.crews.member import Member
-from agents.crews.permit import perform, permit
-from agents.crews.recover import recover
+from agents.crews.permit import await_call, permit_call
+from agents.crews.recover import recover_agent
 from agents.machines.device_agent import PROCESSING_PHASES
 from agents.streams.turn import Turn
 
@@ -21,7 +21,7 @@ Pipe = dict[str, tuple[Strategy, ...]]
 PIPES: dict[str, Pipe] = {}
 
 
-def register(platform: str, pipe: Pipe) -> None:
+def register_pipe(platform: str, pipe: Pipe) -> None:
     """The pipe of a platform; raises ValueError for one that leaves a processing phase out."""
     if tuple(pipe) != PROCESSING_PHASES:
         raise ValueError(f"the pipe of {platform} must have the phases {', '.join(PROCESSING_PHASES)}, in this order")
@@ -30,8 +30,8 @@ def register(platform: str, pipe: Pipe) -> None:
 
 SHELL: Pipe = {
     "DATA_COLLECTION": (note_resources,),
-    "LLM_INTERACTION": (prompt, answer),
-    "ACTION_EXECUTION": (note_resources, permit, perform),
-    "MEMORY_UPDATE": (remember, check_progress, recover),
+    "LLM_INTERACTION": (prompt_agent, answer_prompt),
+    "ACTION_EXECUTION": (note_resources, permit_call, await_call),
+    "MEMORY_UPDATE": (remember_end, check_progress, recover_agent),
 }
-register("shell", SHELL)
+register_pipe("shell", SHELL)

@@ -6,8 +6,8 @@ Begin at: agents.devices.local (runs a command), agents.devices.confinement (its
 Called by: agents.tools, and the engine for what a dead runner left.
 """
 
-from agents.devices.limits import Limits
+from agents.devices.limits import CommandLimits
 from agents.devices.local import DEFAULT_PATH, CommandOutcome, run_command
 from agents.devices.processes import end_attempts, is_same_process, process_start
 
-__all__ = ["DEFAULT_PATH", "CommandOutcome", "Limits", "end_attempts", "is_same_process", "process_start", "run_command"]
+__all__ = ["DEFAULT_PATH", "CommandLimits", "CommandOutcome", "end_attempts", "is_same_process", "process_start", "run_command"]

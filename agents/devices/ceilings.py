@@ -30,7 +30,7 @@ LIMITS = frozenset(UNSAID) - {"max_concurrent"} | {*POWERS, *SWITCHES}
 """All that limits may say."""
 
 
-def excesses(
+def find_excesses(
     limits: Mapping[str, Any], before: Mapping[str, Any] | None, ceilings: Mapping[str, float]
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
     """(limit, what is wrong) for each that only an admin may set so.

@@ -77,7 +77,7 @@ class NotPlain(ValueError):
         self.is_shells = is_shells
 
 
-def split(line: str) -> list[str]:
+def split_line(line: str) -> list[str]:
     """The words of a line which a shell would only split; raises NotPlain."""
     line = line.strip(BLANKS)
     for found in _own(line):
@@ -94,17 +94,17 @@ def split(line: str) -> list[str]:
 def is_split_into(line: str, words: Sequence[str]) -> bool:
     """Whether a shell would only split this line, into these words."""
     try:
-        return split(line) == list(words)
+        return split_line(line) == list(words)
     except NotPlain:
         return False
 
 
-def through_a_shell(line: str) -> list[str]:
+def shell_arguments(line: str) -> list[str]:
     """The argument list that has a shell run the line."""
     return [*SHELL, line]
 
 
-def line_of(argv: Sequence[str]) -> str | None:
+def shell_line_of(argv: Sequence[str]) -> str | None:
     """The line that `through_a_shell` made this argument list of; None for every other list."""
     return argv[2] if len(argv) == 3 and tuple(argv[:2]) == SHELL and argv[2].strip(BLANKS) else None
 
@@ -116,19 +116,19 @@ def run_by_a_shell(argv: Sequence[str]) -> str | None:
         if program_name(argv[at]) in SHELLS:
             line = _line_at(argv, at)
             return None if line is None else argv[line]
-        at = next_run(argv, at)
+        at = next_command(argv, at)
     return None
 
 
-def commands_in(line: str) -> list[str]:
+def commands_in_line(line: str) -> list[str]:
     """The commands of a shell's line, roughly: what stands between `;`, `|`, `&&`, brackets and line ends, in quotes or not.
 
     With each goes what it runs in turn (`commands_of`).
     """
-    return [command for each in PARTS.split(line) if (part := each.strip(BLANKS)) for command in commands_of(part)]
+    return [command for each in PARTS.split(line) if (part := each.strip(BLANKS)) for command in commands_run_by(part)]
 
 
-def commands_of(command: str) -> list[str]:
+def commands_run_by(command: str) -> list[str]:
     """A command, and what it runs: behind words of the shell, assignments, `env` and its like, or given to another shell."""
     found: list[str] = []
     text: str | None = command
@@ -151,7 +151,7 @@ def _add_what_runs(found: list[str], text: str) -> str | None:
         line = _line_at(words, at)
         if line is not None and text[slice(*spans[line])] != words[line]:
             return _unquoted_word(text[spans[line][0] :])
-        inner = next_run(words, at) if line is None else line
+        inner = next_command(words, at) if line is None else line
     if words and text[slice(*spans[at])] != words[at]:
         found.append(words[at] + text[spans[at][1] :])  # "rm" and r\m are rm
     return None
@@ -161,7 +161,7 @@ def _runs_others(text: str) -> bool:
     """Whether the first word of a text may have a command behind it: of one that has none the rest is not read."""
     first = WORD.search(text)
     word = _unquoted_word(first[0]) if first else ""
-    return bool(first) and (program_name(word) in SHELLS or next_run([word], 0) is not None)
+    return bool(first) and (program_name(word) in SHELLS or next_command([word], 0) is not None)
 
 
 def _unquoted_word(word: str) -> str:
@@ -179,7 +179,7 @@ def _line_at(words: Sequence[str], at: int) -> int | None:
     return next((place + 1 for place in range(at + 1, len(words) - 1) if RUNS_A_LINE.fullmatch(words[place])), None)
 
 
-def next_run(words: Sequence[str], at: int) -> int | None:
+def next_command(words: Sequence[str], at: int) -> int | None:
     """Where the command begins that follows the word at `at` or is run by it; None where that word is the program itself."""
     word = words[at]
     if word in BEFORE_A_COMMAND or ASSIGNMENT.match(word):

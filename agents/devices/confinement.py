@@ -112,7 +112,7 @@ class Walls:
 
 
 @cache
-def interpreter() -> tuple[Path, ...]:
+def interpreter_folders() -> tuple[Path, ...]:
     """Folders of this interpreter and its packages, as they are called and as they are; the system's own are left out."""
     packages = (Path(path) for path in sys.path if Path(path).name in ("site-packages", "dist-packages"))
     named = [Path(sys.prefix), Path(sys.base_prefix), Path(site.getusersitepackages()), *packages]
@@ -130,7 +130,7 @@ def _program() -> list[str]:
     return [os.path.realpath(sys.executable), "-I", "-S", compiled if os.path.exists(compiled) else launcher.__file__]
 
 
-def confined(argv: Sequence[str], walls: Walls, workspace: Path, memory_bytes: int, status: int) -> list[str]:
+def confine_command(argv: Sequence[str], walls: Walls, workspace: Path, memory_bytes: int, status: int) -> list[str]:
     """The command line that runs `argv` in `workspace` behind the walls; the launcher tells its end by the handle `status`."""
     program = _program()
     call = [*program, str(status), walls.mechanism]
@@ -140,7 +140,7 @@ def confined(argv: Sequence[str], walls: Walls, workspace: Path, memory_bytes: i
     if walls.mechanism == UID:
         user = own_id(workspace)
         return [*call, "-u", str(user), "-g", str(own_id(walls.shared[0]) if walls.shared else user), "--", *argv]
-    for path in (*SYSTEM, *(f"/etc/{name}" for name in ETC), "/proc", *interpreter(), *walls.readable):
+    for path in (*SYSTEM, *(f"/etc/{name}" for name in ETC), "/proc", *interpreter_folders(), *walls.readable):
         call += ["-r", str(path)]
     for path in (*DEVICES, *walls.writable, workspace, *walls.shared):
         call += ["-w", str(path)]
@@ -199,7 +199,7 @@ def _bubblewrap(walls: Walls, workspace: Path, program: Path, memory_bytes: int)
     for folder in walls.hidden:
         if is_below(folder, shown):
             words += ["--tmpfs", str(folder)]
-    words += _bound("--ro-bind-try", (*interpreter(), program))
+    words += _bound("--ro-bind-try", (*interpreter_folders(), program))
     words += _bound("--ro-bind-try", [one for one in walls.readable if is_below(one, walls.hidden)])
     words += _bound("--bind-try", [one for one in walls.writable if is_below(one, walls.hidden)])
     words += _bound("--bind", (workspace, *walls.shared))
@@ -297,7 +297,7 @@ def _tried(mechanism: str, place: Path) -> str:
     try:
         program = [sys.executable, "-I", "-S", "-c", PROBE, str(secret), str(place / "other"), str(os.getpid())]
         ended = subprocess.run(
-            confined(program, walls, workspace, PROBE_MEMORY, status), cwd=workspace, pass_fds=(status,), check=False,
+            confine_command(program, walls, workspace, PROBE_MEMORY, status), cwd=workspace, pass_fds=(status,), check=False,
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PROBE_S, start_new_session=True,
         )  # fmt: skip
         if (place / "other").exists():

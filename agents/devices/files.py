@@ -69,7 +69,7 @@ class NobodyWaits(FileRefused):
     code = "nobody_waits"
 
 
-class Leave:
+class ChangeLeave:
     """Leave to change a file, which whoever wants the change may take back while it is not being made."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Leave:
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class FilePiece:
     """`text` is what the file holds from `offset` on; `offset` and `size` (of the whole file) are in characters."""
 
     text: str
@@ -101,7 +101,7 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """A file's digests before (ABSENT: there was none) and after, its size in characters, and how often a text was replaced."""
 
     before: str
@@ -115,27 +115,38 @@ def content_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:DIGEST_LENGTH]
 
 
-def read(workspace: Path, path: str, offset: int = 0, limit: int = READ_CHARACTERS, *, judged: str | None = None) -> Content:
+def read_text(
+    workspace: Path, path: str, offset: int = 0, limit: int = READ_CHARACTERS, *, judged: str | None = None
+) -> FilePiece:
     """At most `limit` characters, and READ_CHARACTERS, from `offset` on. Raises FileRefused."""
     with _in_its_folder(workspace, path, judged) as (folder, name):
         text = _text(path, _content(folder, name, path))
-    return Content(text[offset : offset + min(limit, READ_CHARACTERS)], offset, len(text))
+    return FilePiece(text[offset : offset + min(limit, READ_CHARACTERS)], offset, len(text))
 
 
-def write(workspace: Path, path: str, content: str, leave: Leave | None = None, *, judged: str | None = None) -> Change:
+def write_text(
+    workspace: Path, path: str, content: str, leave: ChangeLeave | None = None, *, judged: str | None = None
+) -> FileChange:
     """Make the file, or replace all it holds, at once; folders that are missing are made. Raises FileRefused."""
     encoded = _encoded(path, content)
     with _in_its_folder(workspace, path, judged, make=True) as (folder, name):
         before = _state(folder, name, path)
         if before == UNKNOWN:
             raise FileRefused(f"{path} is not a file")
-        _replace(folder, name, encoded, leave or Leave())
-    return Change(before, content_digest(encoded), len(content))
+        _replace(folder, name, encoded, leave or ChangeLeave())
+    return FileChange(before, content_digest(encoded), len(content))
 
 
-def edit(
-    workspace: Path, path: str, old: str, new: str, count: int = 1, leave: Leave | None = None, *, judged: str | None = None
-) -> Change:
+def replace_text(
+    workspace: Path,
+    path: str,
+    old: str,
+    new: str,
+    count: int = 1,
+    leave: ChangeLeave | None = None,
+    *,
+    judged: str | None = None,
+) -> FileChange:
     """Replace `old`, wherever it stands, by `new`. Raises FileRefused, also when it stands in more than `count` places."""
     with _in_its_folder(workspace, path, judged) as (folder, name):
         content = _content(folder, name, path)
@@ -147,11 +158,11 @@ def edit(
             raise FileRefused(f"text to replace found {found} times in {path}, allowed: {count}")
         changed = text.replace(old, new)
         encoded = _encoded(path, changed)
-        _replace(folder, name, encoded, leave or Leave())
-    return Change(content_digest(content), content_digest(encoded), len(changed), found)
+        _replace(folder, name, encoded, leave or ChangeLeave())
+    return FileChange(content_digest(content), content_digest(encoded), len(changed), found)
 
 
-def state(workspace: Path, path: str) -> str:
+def content_state(workspace: Path, path: str) -> str:
     """The digest of a file's content, ABSENT when there is none, UNKNOWN for what is no file. Raises PathRefused, FileUnfit."""
     try:
         with _in_its_folder(workspace, path) as (folder, name):
@@ -313,7 +324,7 @@ def _encoded(path: str, content: str) -> bytes:
     return encoded
 
 
-def _replace(folder: int, name: str, content: bytes, leave: Leave) -> None:
+def _replace(folder: int, name: str, content: bytes, leave: ChangeLeave) -> None:
     """Whoever reads meanwhile finds the old content or the new one. The file keeps its permissions."""
     temporary = f".written-{secrets.token_hex(8)}"
     file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)

@@ -14,7 +14,7 @@ ROOM_BYTES = 1 << 20
 """Free space below which the disk counts as full: what is written next would not fit."""
 
 
-def instance() -> str:
+def instance_name() -> str:
     """A short name of this database, the same in every process that uses it."""
     database = connection.settings_dict
     identity = f"{database['ENGINE']} {database.get('HOST')} {database.get('PORT')} {database['NAME']}"
@@ -23,7 +23,7 @@ def instance() -> str:
 
 def runtime_dir() -> Path:
     """The installation's folder for this, apart for each database; made when missing, readable by its user only."""
-    path = settings.STATE_DIR / "run" / instance()
+    path = settings.STATE_DIR / "run" / instance_name()
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
 
@@ -37,7 +37,7 @@ def storage_flaw() -> str:
     return f"the disk of {settings.STATE_DIR} is full" if free < ROOM_BYTES else ""
 
 
-def host() -> str:
+def boot_identity() -> str:
     """This machine since its last boot: process ids mean something only there."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
@@ -51,10 +51,10 @@ def is_orphaned(pid: int) -> bool:
 
     Session 0 is one that cannot be seen from here, as that of a container's first process.
     """
-    found = processes.process(pid)
+    found = processes.read_process(pid)
     if found is None or found.session in (0, found.pid):
         return False
-    parent = processes.process(found.parent)
+    parent = processes.read_process(found.parent)
     return parent is not None and parent.session != found.session
 
 

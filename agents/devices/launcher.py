@@ -18,25 +18,25 @@ import os
 import sys
 
 
-class Long(_ctypes._SimpleCData):
+class CLong(_ctypes._SimpleCData):
     """A C long: what the kernel's calls take and give."""
 
     _type_ = "l"
 
 
-class Function(_ctypes.CFuncPtr):
+class CFunction(_ctypes.CFuncPtr):
     """A function of the C library. Numbers are given as long, buffers as bytes or bytearray."""
 
     _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
-    _restype_ = Long
+    _restype_ = CLong
 
 
 LIBC = _ctypes.dlopen("", 0)
 
 
-def call(name: str, *arguments: "int | bytes | None") -> int:
+def call_library(name: str, *arguments: "int | bytes | None") -> int:
     """What the C library's function gives, below 0 where it fails."""
-    return Function(_ctypes.dlsym(LIBC, name))(*(Long(one) if isinstance(one, int) else one for one in arguments))
+    return CFunction(_ctypes.dlsym(LIBC, name))(*(CLong(one) if isinstance(one, int) else one for one in arguments))
 
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
@@ -64,7 +64,7 @@ MISSING = 2
 """ENOENT; the module that has its name is one more to import."""
 
 
-def called(what: str, result: int) -> int:
+def check_result(what: str, result: int) -> int:
     """The result of a call, unless it is the mark of an error: then OSError."""
     if result < 0:
         number = _ctypes.get_errno()
@@ -72,8 +72,8 @@ def called(what: str, result: int) -> int:
     return result
 
 
-def prctl(option: int, value: int) -> None:
-    called("prctl", call("prctl", option, value, 0, 0, 0))
+def set_process_option(option: int, value: int) -> None:
+    check_result("prctl", call_library("prctl", option, value, 0, 0, 0))
 
 
 # --- Landlock
@@ -81,10 +81,10 @@ def prctl(option: int, value: int) -> None:
 
 def landlock_abi() -> int:
     """0 where the kernel has none, or it is switched off."""
-    return max(call("syscall", CREATE_RULESET, None, 0, RULESET_VERSION), 0)
+    return max(call_library("syscall", CREATE_RULESET, None, 0, RULESET_VERSION), 0)
 
 
-def rights(abi: int) -> int:
+def landlock_rights(abi: int) -> int:
     """All that this kernel's Landlock can forbid to do with files."""
     known = (1 << 13) - 1
     return (
@@ -95,27 +95,29 @@ def rights(abi: int) -> int:
     )
 
 
-def landlock(readable: list[str], writable: list[str], guards_files: bool) -> None:
+def restrict_files(readable: list[str], writable: list[str], guards_files: bool) -> None:
     """From now on this process and its children touch nothing else, and reach neither signals nor sockets outside.
 
     Without `guards_files` only the latter. Does nothing of what the kernel's version of Landlock cannot.
     """
     abi = landlock_abi()
-    handled = rights(abi) if guards_files else 0
+    handled = landlock_rights(abi) if guards_files else 0
     scopes = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if abi >= ABI_SCOPES else 0
     if not (handled or scopes):
         return
     attributes = b"".join(one.to_bytes(8, sys.byteorder) for one in (handled, 0, scopes))
-    ruleset = called("landlock_create_ruleset", call("syscall", CREATE_RULESET, attributes, 24 if scopes else 8, 0))
+    ruleset = check_result(
+        "landlock_create_ruleset", call_library("syscall", CREATE_RULESET, attributes, 24 if scopes else 8, 0)
+    )
     if guards_files:
         for paths, allowed in ((readable, READING), (writable, handled)):
             for path in paths:
-                allow(ruleset, path, allowed & handled)
-    called("landlock_restrict_self", call("syscall", RESTRICT_SELF, ruleset, 0))
+                allow_path(ruleset, path, allowed & handled)
+    check_result("landlock_restrict_self", call_library("syscall", RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
 
 
-def allow(ruleset: int, path: str, allowed: int) -> None:
+def allow_path(ruleset: int, path: str, allowed: int) -> None:
     """What is not there is not allowed."""
     try:
         handle = os.open(path, O_PATH | os.O_CLOEXEC)
@@ -124,22 +126,22 @@ def allow(ruleset: int, path: str, allowed: int) -> None:
     if not os.path.isdir(path):
         allowed &= OF_A_FILE
     rule = allowed.to_bytes(8, sys.byteorder) + handle.to_bytes(4, sys.byteorder)
-    called(path, call("syscall", ADD_RULE, ruleset, PATH_BENEATH, rule, 0))
+    check_result(path, call_library("syscall", ADD_RULE, ruleset, PATH_BENEATH, rule, 0))
     os.close(handle)
 
 
 # --- namespaces
 
 
-def mount(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
-    called(target, call("mount", source.encode(), target.encode(), kind.encode(), flags, data.encode()))
+def mount_folder(source: str, target: str, kind: str, flags: int, data: str = "") -> None:
+    check_result(target, call_library("mount", source.encode(), target.encode(), kind.encode(), flags, data.encode()))
 
 
 def new_namespaces(network: bool) -> None:
     """A namespace of each kind; in that of users this process is who it was, and nobody else is there."""
     user, group = os.getuid(), os.getgid()
     kinds = NEW_USER | NEW_PID | NEW_MOUNTS | NEW_IPC | NEW_UTS | (0 if network else NEW_NETWORK)
-    called("unshare", call("unshare", kinds))
+    check_result("unshare", call_library("unshare", kinds))
     for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
@@ -156,28 +158,28 @@ def raise_loopback() -> None:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, request)
 
 
-def cover(needed: list[str], writable: list[str]) -> None:
+def cover_folders(needed: list[str], writable: list[str]) -> None:
     """A view of processes of its own, and empty folders over COVERED, but for those that something needed lies in."""
-    mount("none", "/", "none", MS_REC | MS_PRIVATE)
-    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+    mount_folder("none", "/", "none", MS_REC | MS_PRIVATE)
+    mount_folder("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     for path in COVERED:
         if os.path.isdir(path) and not any(f"{one}/".startswith(f"{path}/") for one in needed):
-            mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=25%,mode=1777")
+            mount_folder("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, "size=25%,mode=1777")
             writable.append(path)
 
 
 def drop_capabilities() -> None:
     for number in range(LAST_CAPABILITY + 1):
-        if call("prctl", PR_CAPBSET_DROP, number, 0, 0, 0) < 0:
+        if call_library("prctl", PR_CAPBSET_DROP, number, 0, 0, 0) < 0:
             break  # beyond the kernel's last
     header = CAPABILITY_VERSION.to_bytes(4, sys.byteorder) + bytes(4)
-    called("capset", call("capset", header, bytes(24)))
+    check_result("capset", call_library("capset", header, bytes(24)))
 
 
 # --- the command
 
 
-class Wanted:
+class LauncherArguments:
     """What the arguments ask for."""
 
     def __init__(self, arguments: list[str]):
@@ -196,14 +198,14 @@ class Wanted:
         self.command = rest
 
 
-def die_with(parent: int, signum: int) -> None:
+def end_with_parent(parent: int, signum: int) -> None:
     """End when whoever started this ends, also when that was before now."""
-    prctl(PR_SET_PDEATHSIG, signum)
+    set_process_option(PR_SET_PDEATHSIG, signum)
     if os.getppid() != parent:
         sys.exit(CANNOT_START)
 
 
-def start(wanted: Wanted) -> int:
+def start_command(wanted: LauncherArguments) -> int:
     """The command's pid. It leads a session of its own."""
     pid = os.fork()
     if pid:
@@ -215,18 +217,18 @@ def start(wanted: Wanted) -> int:
             os.setresgid(wanted.uid, wanted.uid, wanted.uid)
             os.setresuid(wanted.uid, wanted.uid, wanted.uid)
             os.umask(0o007)
-        prctl(PR_SET_NO_NEW_PRIVS, 1)
-        landlock(wanted.readable, wanted.writable, guards_files=wanted.mechanism == "landlock")
+        set_process_option(PR_SET_NO_NEW_PRIVS, 1)
+        restrict_files(wanted.readable, wanted.writable, guards_files=wanted.mechanism == "landlock")
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the command would inherit that
         seen = {name: value for name, value in os.environ.items() if name != "PWD"}  # bubblewrap's, not the caller's
-        execute(wanted.command, seen)
+        execute_command(wanted.command, seen)
     except OSError as error:
         os.write(wanted.status, f"errno {error.errno}\n".encode())
     finally:
         os._exit(CANNOT_START)
 
 
-def execute(command: list[str], seen: dict[str, str]) -> None:
+def execute_command(command: list[str], seen: dict[str, str]) -> None:
     """As os.execvpe, which imports more than it saves. Raises OSError: what is found cannot be run, or nothing is found."""
     fault: OSError = FileNotFoundError(MISSING, command[0])
     folders = seen.get("PATH", os.defpath).split(os.pathsep) if "/" not in command[0] else [""]
@@ -240,7 +242,7 @@ def execute(command: list[str], seen: dict[str, str]) -> None:
     raise fault
 
 
-def follow(command: int) -> int:
+def wait_for_command(command: int) -> int:
     """The wait status of the command; whatever else ends meanwhile is forgotten."""
     while True:
         pid, status = os.wait()
@@ -260,38 +262,38 @@ def end_children() -> None:
             return
 
 
-def told_to_end(signum: int, frame: object) -> None:
+def end_on_signal(signum: int, frame: object) -> None:
     end_children()
     os._exit(128 + signum)
 
 
 def main(arguments: list[str]) -> None:
-    wanted = Wanted(arguments)
+    wanted = LauncherArguments(arguments)
     os.set_inheritable(wanted.status, False)
     if wanted.mechanism == "landlock":
         begin_namespaces(wanted)
     elif wanted.mechanism == "uid":
-        signal.signal(signal.SIGTERM, told_to_end)
-        die_with(wanted.parent, signal.SIGTERM)
-        prctl(PR_SET_CHILD_SUBREAPER, 1)
-    prctl(PR_SET_DUMPABLE, 0)  # the command may neither trace this process nor write its memory
-    status = follow(start(wanted))
+        signal.signal(signal.SIGTERM, end_on_signal)
+        end_with_parent(wanted.parent, signal.SIGTERM)
+        set_process_option(PR_SET_CHILD_SUBREAPER, 1)
+    set_process_option(PR_SET_DUMPABLE, 0)  # the command may neither trace this process nor write its memory
+    status = wait_for_command(start_command(wanted))
     if wanted.mechanism == "uid":
         end_children()
     os.write(wanted.status, f"status {status}\n".encode())
     os._exit(0)  # at once: nothing is left to be tidied
 
 
-def begin_namespaces(wanted: Wanted) -> None:
+def begin_namespaces(wanted: LauncherArguments) -> None:
     """Returns in a new process, the first of its namespace, which ends with this one; this one waits for it."""
-    die_with(wanted.parent, signal.SIGKILL)
+    end_with_parent(wanted.parent, signal.SIGKILL)
     new_namespaces(wanted.network)
     if first := os.fork():
         os.close(wanted.status)
         code = os.waitstatus_to_exitcode(os.waitpid(first, 0)[1])
         os._exit(128 - code if code < 0 else code)
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    cover([*wanted.readable, *wanted.writable], wanted.writable)
+    set_process_option(PR_SET_PDEATHSIG, signal.SIGKILL)
+    cover_folders([*wanted.readable, *wanted.writable], wanted.writable)
     drop_capabilities()
 
 

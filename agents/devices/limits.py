@@ -11,7 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.devices.processes import UNREADABLE_LOOKS, Mark, Process, is_unsure, mark, pids, process, shared_out_bytes
+from agents.devices.processes import (
+    UNREADABLE_LOOKS,
+    AttemptMark,
+    Process,
+    is_unsure,
+    list_pids,
+    read_mark,
+    read_process,
+    shared_out_bytes,
+)
 from agents.per_loop import one_per_loop
 
 SAMPLE_S = 0.1
@@ -27,7 +36,7 @@ LARGEST = 1e12
 
 
 @dataclass(frozen=True)
-class Limits:
+class CommandLimits:
     """Of one command with all its processes. `seconds` is wall time; output is what it prints on both streams.
 
     Without `network` it reaches nothing but itself (agents.devices.confinement).
@@ -40,7 +49,7 @@ class Limits:
     network: bool = True
 
     @classmethod
-    def of(cls, wanted: Mapping[str, Any]) -> "Limits":
+    def of(cls, wanted: Mapping[str, Any]) -> "CommandLimits":
         """From a device's limits: seconds, memory_mb, output_mb, processes, network, each optional; other keys are not limits.
 
         Raises ValueError naming the key whose value is not a positive number, or for `network` neither true nor false.
@@ -63,7 +72,7 @@ class Limits:
 
 
 @dataclass(eq=False)
-class Watched:
+class WatchedCommand:
     """A command that runs. `stop` is called with the reason when a limit is exceeded; `members` are its processes' starts.
 
     The first `frame` generations of its processes are those of its walls: `pid`, and where it is 2 the child of that.
@@ -71,14 +80,14 @@ class Watched:
 
     pid: int
     start: int
-    mark: Mark
-    limits: Limits
+    mark: AttemptMark
+    limits: CommandLimits
     stop: Callable[[str], None]
     frame: int = 0
     members: dict[int, int] = field(default_factory=dict)
 
 
-def own(watched: Watched, members: list[Process]) -> list[Process]:
+def own_processes(watched: WatchedCommand, members: list[Process]) -> list[Process]:
     """Those that the command itself has started: what holds it up does not count against its limits."""
     return [
         member for member in members
@@ -86,7 +95,7 @@ def own(watched: Watched, members: list[Process]) -> list[Process]:
     ]  # fmt: skip
 
 
-def excess(limits: Limits, members: list[Process]) -> str | None:
+def find_excess(limits: CommandLimits, members: list[Process]) -> str | None:
     """The limit that these processes exceed, as a sentence; None when they are within."""
     if len(members) > limits.processes:
         return f"{limits.processes} processes exceeded"
@@ -102,30 +111,30 @@ class Sampler:
     """Knows the processes of all commands of one event loop. Runs only while there are any."""
 
     def __init__(self) -> None:
-        self._by_session: dict[int, Watched] = {}
-        self._by_mark: dict[Mark, Watched] = {}
+        self._by_session: dict[int, WatchedCommand] = {}
+        self._by_mark: dict[AttemptMark, WatchedCommand] = {}
         self._foreign: set[int] = set()
         self.unsure: dict[int, int] = {}
         """Looks in which a process had no readable environment, by pid: whose it is may still show."""
         self._looked_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
-    def watch(self, watched: Watched) -> None:
+    def watch(self, watched: WatchedCommand) -> None:
         self._by_session[watched.pid] = watched
         self._by_mark[watched.mark] = watched
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(SAMPLE_S, self._sample)
 
-    def forget(self, watched: Watched) -> None:
+    def forget(self, watched: WatchedCommand) -> None:
         self._by_session.pop(watched.pid, None)
         self._by_mark.pop(watched.mark, None)
         if not self._by_session and self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def look(self) -> dict[Watched, list[Process]]:
+    def look(self) -> dict[WatchedCommand, list[Process]]:
         """Every command's processes, zombies too, by one pass over /proc that reads only what is new or ours."""
-        present = pids()
+        present = list_pids()
         if time.monotonic() - self._looked_at > STALE_S:
             self._foreign.clear()
             self.unsure.clear()
@@ -133,8 +142,8 @@ class Sampler:
         self._foreign &= present
         self.unsure = {pid: looks for pid, looks in self.unsure.items() if pid in present}
         oldest = min((watched.start for watched in self._by_session.values()), default=0)
-        found: dict[Watched, list[Process]] = {watched: [] for watched in self._by_session.values()}
-        new = [seen for pid in present - self._foreign if (seen := process(pid)) is not None]
+        found: dict[WatchedCommand, list[Process]] = {watched: [] for watched in self._by_session.values()}
+        new = [seen for pid in present - self._foreign if (seen := read_process(pid)) is not None]
         for seen in sorted(new, key=lambda one: (one.start, one.pid)):  # parents before their children, also past the last pid
             if owner := self._owner(seen, oldest):
                 owner.members[seen.pid] = seen.start
@@ -143,7 +152,7 @@ class Sampler:
             watched.members = {member.pid: member.start for member in members}
         return found
 
-    def _owner(self, seen: Process, oldest: int) -> Watched | None:
+    def _owner(self, seen: Process, oldest: int) -> WatchedCommand | None:
         """Once a command's process it stays one, whatever it does to its session, parent and environment."""
         if (owner := self._by_session.get(seen.session)) is not None:
             return owner
@@ -153,7 +162,7 @@ class Sampler:
         for watched in self._by_session.values():
             if watched.members.get(seen.pid) == seen.start or seen.parent in watched.members:
                 return watched
-        carried = mark(seen.pid)
+        carried = read_mark(seen.pid)
         if is_unsure(seen, carried) and self.unsure.get(seen.pid, 0) < UNREADABLE_LOOKS:
             self.unsure[seen.pid] = self.unsure.get(seen.pid, 0) + 1
             return None
@@ -165,7 +174,7 @@ class Sampler:
     def _sample(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(SAMPLE_S, self._sample)
         for watched, members in self.look().items():
-            if reason := excess(watched.limits, own(watched, members)):
+            if reason := find_excess(watched.limits, own_processes(watched, members)):
                 watched.stop(reason)
 
 

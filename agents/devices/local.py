@@ -16,11 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agents.devices.confinement import UID, Walls, confined, hand_over
-from agents.devices.limits import MB, Limits, Watched, sampler
-from agents.devices.output import Output
-from agents.devices.processes import ATTEMPT, INSTANCE, Mark, Process, kill, kill_group, pauses, process
-from agents.faults import kind_of
+from agents.devices.confinement import UID, Walls, confine_command, hand_over
+from agents.devices.limits import MB, CommandLimits, WatchedCommand, sampler
+from agents.devices.output import CommandOutput
+from agents.devices.processes import (
+    ATTEMPT,
+    INSTANCE,
+    AttemptMark,
+    Process,
+    kill_group,
+    kill_process,
+    pause_lengths,
+    read_process,
+)
+from agents.faults import error_kind_of
 
 READ_BYTES = 1 << 16
 DRAIN_READS = 64
@@ -60,7 +69,7 @@ class CommandOutcome:
     error_kind: str = ""
 
 
-def environment(workspace: Path, attempt_id: int, instance: str, path: str, extra: Mapping[str, str]) -> dict[str, str]:
+def command_environment(workspace: Path, attempt_id: int, instance: str, path: str, extra: Mapping[str, str]) -> dict[str, str]:
     """All that a command gets to see; nothing of this process's own environment."""
     return {
         "PATH": path,
@@ -85,7 +94,7 @@ def _mistake(argv: Sequence[str]) -> str:
 
 def _refused(error: Exception, argv: Sequence[str]) -> CommandOutcome:
     """Why the command could not be started, for its user."""
-    kind = kind_of(error)
+    kind = error_kind_of(error)
     if isinstance(error, FileNotFoundError):
         return CommandOutcome("failed", error=f"command not found: {argv[0]}", error_kind=kind)
     reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
@@ -107,7 +116,7 @@ def _prepared(workspace: Path, walls: Walls | None) -> Path:
     return home
 
 
-class Child(NamedTuple):
+class StartedChild(NamedTuple):
     """A child that has just been started: its streams, when it began, and the handle that tells its end.
 
     Behind walls it is the first of their frame; `told` is then where the launcher tells how the command itself ended, else -1.
@@ -119,12 +128,14 @@ class Child(NamedTuple):
     told: int
 
 
-def _spawn(argv: Sequence[str], workspace: Path, seen: Mapping[str, str], walls: Walls | None, memory_bytes: int) -> Child:
+def _spawn(
+    argv: Sequence[str], workspace: Path, seen: Mapping[str, str], walls: Walls | None, memory_bytes: int
+) -> StartedChild:
     """The child, leader of a session of its own. Raises OSError, ValueError or TypeError; then nothing runs."""
     told, status = os.pipe() if walls else (-1, -1)
     try:
         child = subprocess.Popen(
-            confined(argv, walls, workspace, memory_bytes, status) if walls else list(argv),
+            confine_command(argv, walls, workspace, memory_bytes, status) if walls else list(argv),
             cwd=workspace,
             env=seen,
             stdin=subprocess.DEVNULL,
@@ -140,8 +151,8 @@ def _spawn(argv: Sequence[str], workspace: Path, seen: Mapping[str, str], walls:
     finally:
         _close(status)
     try:
-        began = process(child.pid)  # a zombie at the least, as nobody has reaped it
-        return Child(child, began.start if began else 0, os.pidfd_open(child.pid), told)
+        began = read_process(child.pid)  # a zombie at the least, as nobody has reaped it
+        return StartedChild(child, began.start if began else 0, os.pidfd_open(child.pid), told)
     except OSError:  # no file handle left: what nobody watches must not run
         kill_group(child.pid)
         child.communicate()
@@ -154,11 +165,17 @@ def _close(handle: int) -> None:
         os.close(handle)
 
 
-class Running:
+class RunningCommand:
     """A command between its start and its end."""
 
     def __init__(
-        self, argv: Sequence[str], child: Child, mark: Mark, limits: Limits, on_output: Callable[[str], None], frame: int
+        self,
+        argv: Sequence[str],
+        child: StartedChild,
+        mark: AttemptMark,
+        limits: CommandLimits,
+        on_output: Callable[[str], None],
+        frame: int,
     ):
         self._loop = asyncio.get_running_loop()
         self._argv = argv
@@ -167,13 +184,13 @@ class Running:
         self._told = child.told
         self._refusal: OSError | None = None
         self._exit_code: int | None = None
-        self._output = Output(on_output, limits.output_bytes)
+        self._output = CommandOutput(on_output, limits.output_bytes)
         self._limits = limits
         self._stopped: tuple[str, str] | None = None
         self._fault: Exception | None = None
         self._streams: dict[str, Any] = {"stdout": child.popen.stdout, "stderr": child.popen.stderr}
         stop = functools.partial(self.stop, "limit")
-        self._watched = Watched(child.popen.pid, child.start, mark, limits, stop, frame)
+        self._watched = WatchedCommand(child.popen.pid, child.start, mark, limits, stop, frame)
         self._patience: asyncio.TimerHandle | None = None
         self.exited: asyncio.Future[None] = self._loop.create_future()
 
@@ -252,13 +269,13 @@ class Running:
     async def _end_processes(self) -> list[Process]:
         """Kill until none is left; those that SIGKILL does not end in KILL_WAIT_S."""
         deadline = self._loop.time() + KILL_WAIT_S
-        for pause in pauses():
+        for pause in pause_lengths():
             self._kill_group()
             living = [member for member in sampler().look().get(self._watched, []) if not member.zombie]
             if not (living or sampler().unsure) or self._loop.time() > deadline:
                 break
             for member in living:
-                kill(member)
+                kill_process(member)
             await asyncio.sleep(pause)
         if living:
             log.error("processes %s of %s outlived SIGKILL", [member.pid for member in living], self._watched.mark)
@@ -357,7 +374,7 @@ async def run_command(
     workspace: Path,
     attempt_id: int,
     instance: str,
-    limits: Limits,
+    limits: CommandLimits,
     timeout: float | None,  # noqa: ASYNC109 - the command's, which is an outcome and not an error
     on_output: Callable[[str], None],
     env: Mapping[str, str] | None = None,
@@ -375,16 +392,16 @@ async def run_command(
         return CommandOutcome("failed", error=mistake, error_kind="bad_arguments")
     try:
         home = _prepared(workspace, walls)
-        seen = environment(home, attempt_id, instance, path, env or {})
+        seen = command_environment(home, attempt_id, instance, path, env or {})
         child = _spawn(argv, home, seen, walls, limits.memory_bytes)
     except (OSError, ValueError, TypeError) as error:
         return _refused(error, argv)
-    running = Running(argv, child, Mark(instance, attempt_id), limits, on_output, walls.frame if walls else 0)
+    running = RunningCommand(argv, child, AttemptMark(instance, attempt_id), limits, on_output, walls.frame if walls else 0)
     running.watch()
     return await _to_its_end(running, limits.seconds if timeout is None else min(timeout, limits.seconds))
 
 
-async def _to_its_end(running: Running, seconds: float) -> CommandOutcome:
+async def _to_its_end(running: RunningCommand, seconds: float) -> CommandOutcome:
     clock = asyncio.get_running_loop().call_later(seconds, running.stop, "timeout", f"stopped after {seconds:g} s")
     try:
         await asyncio.shield(running.exited)

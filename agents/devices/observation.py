@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from agents.clock import now_iso, to_iso
 from agents.devices import files, readings
 from agents.devices.local import TEMPORARY
-from agents.devices.processes import pids
-from agents.progress.digests import canonical, digest
+from agents.devices.processes import list_pids
+from agents.progress.digests import canonical_json, text_digest
 
 FILES = 200
 """Told of, newest first."""
@@ -28,7 +28,7 @@ LAST_S = 253_402_300_799
 """The end of year 9999: no time of a file is told as later."""
 
 
-class Found(NamedTuple):
+class FoundFile(NamedTuple):
     """A file of the workspace; `modified` is in seconds since 1970."""
 
     path: str
@@ -36,7 +36,7 @@ class Found(NamedTuple):
     modified: float
 
 
-def observe(workspace: Path) -> dict[str, Any]:
+def observe_workspace(workspace: Path) -> dict[str, Any]:
     """{"files": [{path, size, modified, digest?}], "files_total", "system", "at"}; sizes in bytes, times as in records.
 
     `files_total` counts what is among the first ENTRIES entries. Temporary files and links are left out.
@@ -44,33 +44,33 @@ def observe(workspace: Path) -> dict[str, Any]:
     found = list(_walk(workspace))
     found.sort(key=lambda file: (-file.modified, file.path))
     shown = [_told(workspace, file) for file in found[:FILES]]
-    return {"files": shown, "files_total": len(found), "system": system(workspace), "at": now_iso()}
+    return {"files": shown, "files_total": len(found), "system": system_state(workspace), "at": now_iso()}
 
 
 def files_digest(seen: dict[str, Any]) -> str:
     """Equal while the files told of keep their paths, sizes and contents; times do not count."""
     told = sorted([file["path"], file["size"], file.get("digest", "")] for file in seen["files"])
-    return digest(canonical([told, seen["files_total"]]))
+    return text_digest(canonical_json([told, seen["files_total"]]))
 
 
-def system(workspace: Path) -> dict[str, Any]:
+def system_state(workspace: Path) -> dict[str, Any]:
     """How the host is doing; None for what cannot be read."""
-    reading = readings.read(workspace)
+    reading = readings.take_reading(workspace)
     return {
         "load_1m": round(os.getloadavg()[0], 2), "memory_percent": reading.memory_percent, "disk_percent": reading.disk_percent,
-        "cpu_count": os.cpu_count(), "uptime_s": readings.uptime_s(), "processes": len(pids()),
+        "cpu_count": os.cpu_count(), "uptime_s": readings.uptime_s(), "processes": len(list_pids()),
     }  # fmt: skip
 
 
-def _told(workspace: Path, file: Found) -> dict[str, Any]:
+def _told(workspace: Path, file: FoundFile) -> dict[str, Any]:
     shown = os.fsencode(file.path).decode("utf-8", "replace")  # a name need not be text
     told = {"path": shown, "size": file.size, "modified": to_iso(file.modified)}
-    if file.size < DIGEST_BYTES and (content := files.state(workspace, file.path)) not in (files.ABSENT, files.UNKNOWN):
+    if file.size < DIGEST_BYTES and (content := files.content_state(workspace, file.path)) not in (files.ABSENT, files.UNKNOWN):
         told["digest"] = content
     return told
 
 
-def _walk(workspace: Path) -> Iterator[Found]:
+def _walk(workspace: Path) -> Iterator[FoundFile]:
     """The files of the workspace, those of a folder before those below it."""
     left, top = ENTRIES, workspace.resolve()
     folders = deque([(top, 1)])
@@ -83,7 +83,7 @@ def _walk(workspace: Path) -> Iterator[Found]:
                 continue
             path = folder / name
             if stat.S_ISREG(found.st_mode):
-                yield Found(os.path.relpath(path, top), found.st_size, min(max(found.st_mtime, 0), LAST_S))
+                yield FoundFile(os.path.relpath(path, top), found.st_size, min(max(found.st_mtime, 0), LAST_S))
             elif stat.S_ISDIR(found.st_mode) and depth < DEPTH:
                 folders.append((path, depth + 1))
 

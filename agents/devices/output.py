@@ -16,7 +16,7 @@ TEXT_CHARACTERS = 4000
 """Of the last text of both streams that an expectation may look into."""
 
 
-class Tail:
+class OutputTail:
     """The last `most` bytes of what was put in."""
 
     def __init__(self, most: int):
@@ -34,7 +34,7 @@ class Tail:
         return bytes(self._kept)
 
 
-class Output:
+class CommandOutput:
     """Both streams of one command. Calls `on_text` with each piece as it comes, at most `most` bytes altogether.
 
     Text is UTF-8; what is not becomes U+FFFD, and so does NUL, which PostgreSQL cannot store. A character is never parted.
@@ -44,7 +44,7 @@ class Output:
         self._on_text = on_text
         self._left = most
         self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("stdout", "stderr")}
-        self._tails = {"stdout": Tail(RESULT_BYTES + 1), "stderr": Tail(EXCERPT_BYTES)}
+        self._tails = {"stdout": OutputTail(RESULT_BYTES + 1), "stderr": OutputTail(EXCERPT_BYTES)}
         self._hashes = {"stdout": hashlib.sha256(), "stderr": hashlib.sha256()}
         self._text = ""
 
@@ -81,7 +81,7 @@ class Output:
         lines = tail.bytes().rstrip().rsplit(b"\n", 1)
         if len(lines[-1]) > RESULT_BYTES or (len(lines) == 1 and tail.cut):
             return None
-        return stored_json(lines[-1])
+        return read_json_line(lines[-1])
 
     def excerpt(self) -> str:
         """The last lines of standard error, else of standard output, for an error's text."""
@@ -92,7 +92,7 @@ class Output:
         return ""
 
 
-def stored_json(line: bytes) -> Any:
+def read_json_line(line: bytes) -> Any:
     """The JSON value of `line`, None when it is none or one that a database or a browser refuses.
 
     Those are NaN and infinite numbers, NUL and half characters (PostgreSQL's jsonb), and nesting beyond the parser's depth.

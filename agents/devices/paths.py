@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 
-class Place(NamedTuple):
+class ResolvedPath(NamedTuple):
     """Where a path leads in a device's workspace: `path` without links and detours, relative to it.
 
     `doubt` says why the file may be known by other names, empty where it is not; `any_case` that the file system takes small
@@ -17,15 +17,15 @@ class Place(NamedTuple):
     any_case: bool = False
 
 
-def unresolved(path: str, is_word: bool = False) -> Place:
+def unresolved_path(path: str, is_word: bool = False) -> ResolvedPath:
     """A path that nobody can look at, without its detours; words with blanks are taken for none."""
     if is_word and " " in path:
-        return Place(path)
+        return ResolvedPath(path)
     parts = [part for part in path.split("/") if part not in ("", ".")]
-    return Place(("/" if path.startswith("/") else "") + "/".join(parts))
+    return ResolvedPath(("/" if path.startswith("/") else "") + "/".join(parts))
 
 
-class Resolve(Protocol):
+class PathResolver(Protocol):
     """Tells where a path leads. Of a word that may be none `any_case` is not wanted."""
 
-    def __call__(self, path: str, is_word: bool = False) -> Place: ...
+    def __call__(self, path: str, is_word: bool = False) -> ResolvedPath: ...

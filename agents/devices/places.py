@@ -6,10 +6,10 @@ import os
 import stat
 from pathlib import Path
 
-from agents.devices.paths import Place, unresolved
+from agents.devices.paths import ResolvedPath, unresolved_path
 
 
-def leads_to(workspace: Path, path: str, is_word: bool = False) -> Place:
+def resolve_path(workspace: Path, path: str, is_word: bool = False) -> ResolvedPath:
     """Where `path`, relative to the workspace, leads now; absolute where that is outside of it. Raises nothing.
 
     `is_word`: it may be no path at all, so one with blanks has to be there; most words are looked at once.
@@ -17,16 +17,16 @@ def leads_to(workspace: Path, path: str, is_word: bool = False) -> Place:
     if is_word and ("/" not in path or " " in path):
         found = _stat(os.path.join(workspace, path))
         if found is None:
-            return Place(path)
+            return ResolvedPath(path)
         if "/" not in path and not stat.S_ISLNK(found.st_mode):
-            return Place(path, _doubt_of(found))
+            return ResolvedPath(path, _doubt_of(found))
     try:
         top = os.path.realpath(workspace)
         place = os.path.realpath(os.path.join(top, path))
     except (OSError, ValueError):  # too long, a NUL character, links that go round
-        return unresolved(path)
+        return unresolved_path(path)
     inside = place.startswith(top + os.sep)
-    return Place(os.path.relpath(place, top) if inside else place, _doubt(place), inside and _takes_any_case(place, top))
+    return ResolvedPath(os.path.relpath(place, top) if inside else place, _doubt(place), inside and _takes_any_case(place, top))
 
 
 def _doubt(place: str) -> str:

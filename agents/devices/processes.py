@@ -34,7 +34,7 @@ class Process(NamedTuple):
     resident_bytes: int
 
 
-class Mark(NamedTuple):
+class AttemptMark(NamedTuple):
     """Whose work a process is."""
 
     instance: str
@@ -59,11 +59,11 @@ def _content(path: str, most: int) -> bytes:
         os.close(handle)
 
 
-def pids() -> set[int]:
+def list_pids() -> set[int]:
     return {int(name) for name in os.listdir("/proc") if name.isdigit()}
 
 
-def process(pid: int) -> Process | None:
+def read_process(pid: int) -> Process | None:
     """What /proc says of it, None when it is gone."""
     content = _content(f"/proc/{pid}/stat", STAT_BYTES)
     # The name stands in brackets and may itself hold brackets and spaces.
@@ -77,7 +77,7 @@ def process(pid: int) -> Process | None:
 
 def process_start(pid: int) -> int | None:
     """When the process began, in clock ticks since boot; None when none lives there (a zombie has ended)."""
-    found = process(pid)
+    found = read_process(pid)
     return None if found is None or found.zombie else found.start
 
 
@@ -94,10 +94,10 @@ def shared_out_bytes(pid: int) -> int | None:
     return None
 
 
-UNREADABLE = Mark("", 0)
+UNREADABLE = AttemptMark("", 0)
 
 
-def mark(pid: int) -> Mark | None:
+def read_mark(pid: int) -> AttemptMark | None:
     """The attempt in the process's environment, None when there is none.
 
     UNREADABLE when the environment is empty, as it is for an instant when a process becomes another program.
@@ -111,10 +111,10 @@ def mark(pid: int) -> Mark | None:
     attempt = found.get(ATTEMPT.encode(), b"")
     if not attempt.isdigit():
         return None
-    return Mark(found.get(INSTANCE.encode(), b"").decode("utf-8", "surrogateescape"), int(attempt))
+    return AttemptMark(found.get(INSTANCE.encode(), b"").decode("utf-8", "surrogateescape"), int(attempt))
 
 
-def kill(found: Process) -> None:
+def kill_process(found: Process) -> None:
     """SIGKILL to exactly this process: one that has taken over its pid since is left alone."""
     if process_start(found.pid) != found.start:
         return
@@ -132,7 +132,7 @@ def kill_group(group: int, signum: int = signal.SIGKILL) -> None:
         pass
 
 
-def pauses() -> Iterator[float]:
+def pause_lengths() -> Iterator[float]:
     """Seconds to wait between looks, without end."""
     pause = FIRST_PAUSE_S
     while True:
@@ -140,23 +140,23 @@ def pauses() -> Iterator[float]:
         pause = min(pause * 2, LONGEST_PAUSE_S)
 
 
-def is_unsure(found: Process, carried: Mark | None) -> bool:
+def is_unsure(found: Process, carried: AttemptMark | None) -> bool:
     """Whether a later look may find a mark. Threads of the kernel, which have session 0, and zombies never have one."""
     return carried == UNREADABLE and not found.zombie and found.session != 0
 
 
-def _family(attempts: dict[Mark, set[int]]) -> tuple[dict[Process, Mark], bool]:
+def _family(attempts: dict[AttemptMark, set[int]]) -> tuple[dict[Process, AttemptMark], bool]:
     """All living processes of `attempts`: who carries the mark, shares a session with such a one or descends from it.
 
     A command has a session of its own, so a process in it belongs to the attempt even if it has cleared its environment.
     `attempts` remembers the sessions from look to look: the last process with the mark may die before the others.
     Also tells whether there is a process of which it is unsure.
     """
-    living = {found.pid: found for pid in pids() - {os.getpid()} if (found := process(pid)) and not found.zombie}
-    family: dict[int, Mark] = {}
+    living = {found.pid: found for pid in list_pids() - {os.getpid()} if (found := read_process(pid)) and not found.zombie}
+    family: dict[int, AttemptMark] = {}
     unsure = False
     for pid, found in living.items():
-        carried = mark(pid)
+        carried = read_mark(pid)
         unsure = unsure or is_unsure(found, carried)
         if carried in attempts:
             family[pid] = carried
@@ -173,7 +173,7 @@ def _family(attempts: dict[Mark, set[int]]) -> tuple[dict[Process, Mark], bool]:
 
 def attempts_at_work(instance: str) -> set[int]:
     """Attempts of `instance` that have processes on this host."""
-    carried = (mark(pid) for pid in pids())
+    carried = (read_mark(pid) for pid in list_pids())
     return {found.attempt_id for found in carried if found is not None and found.instance == instance}
 
 
@@ -182,11 +182,11 @@ def end_attempts(instance: str, attempt_ids: Iterable[int], timeout_s: float = 5
 
     Returns the ids of the attempts that still had processes. Raises TimeoutError naming the pids that outlived `timeout_s`.
     """
-    attempts: dict[Mark, set[int]] = {Mark(instance, attempt_id): set() for attempt_id in attempt_ids}
+    attempts: dict[AttemptMark, set[int]] = {AttemptMark(instance, attempt_id): set() for attempt_id in attempt_ids}
     ended: set[int] = set()
     deadline = time.monotonic() + timeout_s
     empty_looks = 0
-    for pause in pauses():
+    for pause in pause_lengths():
         family, unsure = _family(attempts) if attempts else ({}, False)
         empty_looks = 0 if family else empty_looks + 1
         if empty_looks == UNREADABLE_LOOKS or not (family or unsure):
@@ -195,6 +195,6 @@ def end_attempts(instance: str, attempt_ids: Iterable[int], timeout_s: float = 5
             raise TimeoutError(f"processes {sorted(found.pid for found in family)} outlived SIGKILL for {timeout_s:g} s")
         ended |= {whose.attempt_id for whose in family.values()}
         for found in family:
-            kill(found)
+            kill_process(found)
         time.sleep(pause)
     return ended

@@ -9,8 +9,8 @@ from typing import Any
 from django.conf import settings
 
 from agents.devices import recipes as cookbook
-from agents.devices.ceilings import LIMITS, MAX_CONCURRENT, excesses
-from agents.devices.limits import Limits
+from agents.devices.ceilings import LIMITS, MAX_CONCURRENT, find_excesses
+from agents.devices.limits import CommandLimits
 from agents.devices.names import name_fault
 from agents.devices.readings import Pressure
 from agents.errors import AgentsError
@@ -71,7 +71,7 @@ def _problems(said: Mapping[str, Any]) -> Found:
         yield from _text_problems(key, said.get(key, ""))
     for key in ("capabilities", "labels"):
         yield from _list_problems(key, said.get(key, []))
-    for each in cookbook.problems(said.get("recipes", {})):
+    for each in cookbook.recipe_problems(said.get("recipes", {})):
         yield f"recipes.{each['key']}".rstrip("."), each["message"]
     yield from _limit_problems(said.get("limits", {}))
     slots = said.get("max_concurrent", MAX_CONCURRENT)
@@ -105,7 +105,7 @@ def _limit_problems(limits: Any) -> Found:
         if key not in LIMITS:
             yield f"limits.{key}", f"there is no such limit; there are {', '.join(sorted(LIMITS))}"
     try:
-        Limits.of(limits)
+        CommandLimits.of(limits)
         Pressure.of(limits)
     except ValueError as error:
         key, _, message = str(error).partition(" ")
@@ -125,5 +125,5 @@ def _excesses(said: Mapping[str, Any], before: Device | None) -> Found:
     slots = said.get("max_concurrent", MAX_CONCURRENT if before is None else before.max_concurrent)
     limits = said.get("limits", {} if before is None else before.limits)
     wanted = {**limits, "max_concurrent": slots}
-    for name, message in excesses(wanted, had, settings.DEVICE_CEILINGS):
+    for name, message in find_excesses(wanted, had, settings.DEVICE_CEILINGS):
         yield name if name == "max_concurrent" else f"limits.{name}", message

@@ -40,7 +40,7 @@ class Reading:
     ticks: Ticks | None = None
 
 
-def read(workspace: Path, before: Reading | None = None) -> Reading:
+def take_reading(workspace: Path, before: Reading | None = None) -> Reading:
     """As things are now; the processors' since `before`, None without it. The disk is the workspace's."""
     ticks = cpu_ticks(_proc("stat"))
     cpu = cpu_percent(before.ticks if before else None, ticks)

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.devices.command_lines import NotPlain, is_quoted, split, through_a_shell
+from agents.devices.command_lines import NotPlain, is_quoted, shell_arguments, split_line
 from agents.masks.masking import is_hidden
 
 MAX_RECIPES = 100
@@ -56,7 +56,7 @@ Problem = dict[str, str]
 
 
 @dataclass(frozen=True)
-class Parameter:
+class RecipeParameter:
     """`default` is None when a value must be given. `leads` says that its value begins an argument somewhere."""
 
     type: str
@@ -81,7 +81,7 @@ class Recipe:
 
     name: str
     command: tuple[str, ...]
-    parameters: Mapping[str, Parameter]
+    parameters: Mapping[str, RecipeParameter]
     description: str = ""
 
     def missing(self, given: Mapping[str, str]) -> list[str]:
@@ -102,14 +102,16 @@ class Recipe:
         return " ".join([self.name, *shown])
 
 
-def read(name: str, written: Any) -> Recipe | None:
+def read_recipe(name: str, written: Any) -> Recipe | None:
     """The recipe, or None when it has problems."""
     if next(_recipe_problems(name, written), None):
         return None
     command, described = written["command"], written.get("parameters", {})
     words = _words(command, bool(written.get("shell")))
     parameters = {
-        name: Parameter(one.get("type", "string"), _text(one["default"]) if "default" in one else None, _leads(name, words))
+        name: RecipeParameter(
+            one.get("type", "string"), _text(one["default"]) if "default" in one else None, _leads(name, words)
+        )
         for name, one in described.items()
     }
     command = _by_shell(name, command, list(parameters)) if written.get("shell") else words
@@ -120,17 +122,17 @@ def _words(command: Any, by_shell: bool) -> list[str]:
     """The words of a command, as far as they can be told of what a shell runs."""
     if not isinstance(command, str):
         return list(command)
-    return command.split() if by_shell else split(command)
+    return command.split() if by_shell else split_line(command)
 
 
 def _by_shell(name: str, line: str, parameters: Sequence[str]) -> list[str]:
     """The argument list that has a shell run a line, whose parameters are the shell's own: "${1}", "${2}", ..."""
     places = {parameter: f'"${{{place}}}"' for place, parameter in enumerate(parameters, 1)}
     line = PLACEHOLDER.sub(lambda found: places[found[2]] if found[2] else found[0], line)
-    return [*through_a_shell(line), *((name, *(f"{{{parameter}}}" for parameter in parameters)) if parameters else ())]
+    return [*shell_arguments(line), *((name, *(f"{{{parameter}}}" for parameter in parameters)) if parameters else ())]
 
 
-def problems(written: Any) -> list[Problem]:
+def recipe_problems(written: Any) -> list[Problem]:
     """What is wrong with the recipes of a device's profile; nothing when they are well."""
     return [{"key": key, "message": message} for key, message in _problems(written)]
 
@@ -244,7 +246,7 @@ def _line_problems(key: str, line: str, by_shell: bool, parameters: Mapping[str,
         return
     if not by_shell:
         try:
-            words = split(line)
+            words = split_line(line)
         except NotPlain as error:
             yield key, f"{error}: {WAYS_OUT}" if error.is_shells else f"{error}; close it"
         else:

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from agents.clock import from_iso
 from agents.engine.known import Known
-from agents.engine.work import InHand, OwnedSession, Work, handler
+from agents.engine.work import InHand, OwnedSession, Work, registered_handler
 from agents.machines import ACTOR
 from agents.streams.tables import Fields
 from agents.streams.turn import Turn
@@ -130,7 +130,7 @@ class ActorPart:
     def _begin(self, turn: Turn, actor: Fields, item: Fields) -> None:
         self._move(turn, actor, "ProcessInteraction")
         self._set_inbox(turn, "interaction_started", item, state="running", started_at=turn.at)
-        self._hand.work = handler().open(self._session, item)
+        self._hand.work = registered_handler().open(self._session, item)
         self._hand.work.begin(turn, *self._hand.prepared.pop(item["id"]))
 
     def _work(self, turn: Turn, now: float) -> bool:

@@ -14,7 +14,7 @@ from django.db import connections
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 
-from agents.streams.outages import refusal_of
+from agents.streams.outages import outage_refusal
 
 RETRY_S = 0.2
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ class PatientBroker(ORM):
         try:
             jobs = super().dequeue()
         except DatabaseError as error:
-            refusal = refusal_of(error)
+            refusal = outage_refusal(error)
             if refusal is None:
                 raise
             if not self._is_away:

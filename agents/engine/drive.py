@@ -14,12 +14,12 @@ from agents.clock import to_iso
 from agents.engine.actor import ActorPart
 from agents.engine.ended import Ended
 from agents.engine.known import Known
-from agents.engine.leases import Leased
+from agents.engine.leases import LeasedSession
 from agents.engine.numbers import RowNumbers
 from agents.engine.pending import Pending, Precedence
-from agents.engine.work import InHand, handler
+from agents.engine.work import InHand, registered_handler
 from agents.streams.fold import consistent_read, events_since
-from agents.streams.statements import cursor, store
+from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import Fields
 from agents.streams.turn import Batch, Turn
 from agents.tools.calls import Call
@@ -49,7 +49,9 @@ class Drive:
     way. `is_new`: its rows were never read under this lease.
     """
 
-    def __init__(self, leased: Leased, devices: Mapping[int, Fields], policies: Sequence[Rule], printed: Callable[[int], str]):
+    def __init__(
+        self, leased: LeasedSession, devices: Mapping[int, Fields], policies: Sequence[Rule], printed: Callable[[int], str]
+    ):
         self.stream, self.token = leased.stream, leased.token
         self.devices, self.policies, self.printed = devices, policies, printed
         self.known = Known(leased.stream)
@@ -75,12 +77,14 @@ class Drive:
         known = self.known
         with consistent_read():
             known.head, self.numbers.known = (
-                store().execute(cursor(), "SELECT head, rows FROM agents_stream WHERE id = %s", (self.stream,)).fetchone()
+                current_store()
+                .execute(raw_cursor(), "SELECT head, rows FROM agents_stream WHERE id = %s", (self.stream,))
+                .fetchone()
             )
             known.read_open()
             running = known.interaction()
             loads = self._faults <= LOADED_FAULTS
-            self.hand.work = handler().load(self, running) if running is not None and loads else None
+            self.hand.work = registered_handler().load(self, running) if running is not None and loads else None
         self.pending.forget()
         self.outcomes.restore()
         self.numbers.beyond = 0
@@ -145,7 +149,9 @@ class Drive:
         """Whether a batch is written of which the connection was lost before the answer came; its last record shows it."""
         if batch.starts.keys() - batch.admitted.keys() or not (drafts := batch.written()):
             return False
-        token = store().execute(cursor(), "SELECT token FROM agents_stream WHERE id = %s", (self.stream,)).fetchone()
+        token = (
+            current_store().execute(raw_cursor(), "SELECT token FROM agents_stream WHERE id = %s", (self.stream,)).fetchone()
+        )
         if token != (self.token,):
             return False
         events = events_since(self.stream, batch.head + len(drafts) - 1, 1)
@@ -180,7 +186,11 @@ class Drive:
     def follow(self) -> None:
         """Read what others have recorded since `head` and take it up; sets `lost` or `stale` where that cannot be."""
         known = self.known
-        row = store().execute(cursor(), "SELECT head, rows, token FROM agents_stream WHERE id = %s", (self.stream,)).fetchone()
+        row = (
+            current_store()
+            .execute(raw_cursor(), "SELECT head, rows, token FROM agents_stream WHERE id = %s", (self.stream,))
+            .fetchone()
+        )
         if row is None or row[2] != self.token:
             known.lost = True
             return

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from agents.devices.names import name_fault
-from agents.devices.readings import Pressure, Reading, read
+from agents.devices.readings import Pressure, Reading, take_reading
 from agents.gates.policies import Rule
-from agents.streams.statements import cursor, store
+from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import TABLES, Fields, fold_rows
-from agents.tools.command import workspace
+from agents.tools.command import device_workspace
 
 READ_S = 5.0
 """Between two readings of a device's memory, disk and processor."""
@@ -42,7 +42,7 @@ class Surroundings:
         table, changed = TABLES["device"], False
         columns = (*table.columns, ("used", "int"), ("queued", "int"))
         names = [name for name, _ in columns]
-        for values in store().select(cursor(), table.db_table, columns, "id > %s", (0,)):
+        for values in current_store().select(raw_cursor(), table.db_table, columns, "id > %s", (0,)):
             row, known = dict(zip(names, values, strict=True)), self.devices.setdefault(values[0], {"low": ""})
             changed |= any(known.get(name) != row[name] for name, _ in table.columns)
             known.update(row)
@@ -61,7 +61,7 @@ class Surroundings:
         for key, device in self.devices.items():
             if device["kind"] != "local" or name_fault(device["name"]):
                 continue
-            reading = self._readings[key] = read(workspace(device["name"]), self._readings.get(key))
+            reading = self._readings[key] = take_reading(device_workspace(device["name"]), self._readings.get(key))
             low = self._pressure(key, device).take(reading)
             changed |= bool(low) != bool(device["low"])
             device["low"] = low

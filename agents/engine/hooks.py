@@ -41,7 +41,7 @@ MESSAGE = 500
 log = logging.getLogger(__name__)
 
 
-def wanted() -> dict[str, Hook]:
+def load_hooks() -> dict[str, Hook]:
     """The hooks by name, imported; raises ImportError for a path that leads nowhere."""
     return {name: import_string(path) for name, path in settings.HOOKS.items() if path}
 
@@ -50,7 +50,7 @@ class Hooks:
     """Calls the hooks of one runner, one after the other, in a thread of their own."""
 
     def __init__(self) -> None:
-        self._hooks = wanted()
+        self._hooks = load_hooks()
         self._calls: Queue[tuple[int, str, Fields] | None] = Queue(WAITING)
         self._left_out: set[str] = set()
         self._failures: Counter[tuple[int, str]] = Counter()

@@ -18,9 +18,9 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 from agents.clock import now_iso
 from agents.streams import nudges
-from agents.streams.door import WAKE, one_trip, write
+from agents.streams.door import WAKE, one_trip, write_batches
 from agents.streams.garbage import nothing_collected
-from agents.streams.statements import cursor, own, store
+from agents.streams.statements import current_store, own_connection, raw_cursor
 from agents.streams.turn import Batch
 
 RETRY_S = 0.0005
@@ -48,7 +48,7 @@ Also = Callable[[Any, list[Batch]], None]
 """Writes on a cursor what belongs into the same transaction as these batches."""
 
 
-class Committed(NamedTuple):
+class CommitOutcome(NamedTuple):
     """What became of batches. `held`: all are refused because a lock was held, not because somebody came first."""
 
     written: list[Batch]
@@ -56,7 +56,7 @@ class Committed(NamedTuple):
     held: bool
 
 
-class Held(Exception):
+class LockHeld(Exception):
     """Somebody has held a lock for longer than HELD_S: nothing is recorded, and it is to be asked for again."""
 
 
@@ -64,7 +64,7 @@ class Journal:
     """The one writer of a runner."""
 
     def __init__(self) -> None:
-        self._store = store()
+        self._store = current_store()
         self._connection = connections[DEFAULT_DB_ALIAS]
         self._connection.inc_thread_sharing()  # a lost one is replaced in another thread, as that may take its time
         self._backend: tuple[Any, ...] = ()
@@ -96,7 +96,7 @@ class Journal:
     def use(self) -> None:
         """From now on this thread's statements go over the connection that was opened."""
         self._raw = self._connection.connection
-        own(self._raw)
+        own_connection(self._raw)
 
     @asynccontextmanager
     async def transaction(self, *, pipelined: bool = False) -> AsyncIterator[Any]:
@@ -104,7 +104,7 @@ class Journal:
 
         `pipelined`: on PostgreSQL statements whose results nobody reads share one round trip with the commit.
         """
-        own_cursor = cursor()
+        own_cursor = raw_cursor()
         try:
             with one_trip(self._raw) if pipelined else nullcontext():
                 await self._begin(own_cursor)
@@ -115,7 +115,7 @@ class Journal:
             with suppress(*FATAL):  # a lost connection has nothing to undo; the error that said so is the one to tell
                 self._raw.rollback()
             if isinstance(error, psycopg.errors.LockNotAvailable):
-                raise Held(str(error)) from error
+                raise LockHeld(str(error)) from error
             raise
         self.commits += 1
 
@@ -136,15 +136,15 @@ class Journal:
             await asyncio.sleep(0)
 
     def cursor(self) -> Any:
-        return cursor()
+        return raw_cursor()
 
     def close(self) -> None:
         """Give the connection back to Django."""
-        own(None)
+        own_connection(None)
         self._connection.close()
         self._connection.dec_thread_sharing()
 
-    async def commit(self, batches: list[Batch], again: Again | None = None, also: Also | None = None) -> Committed:
+    async def commit(self, batches: list[Batch], again: Again | None = None, also: Also | None = None) -> CommitOutcome:
         """Record `batches`, and what `also` writes with them. What is written is durable when this returns.
 
         A single batch that is refused is decided `again`, if that is given, under the lock that it has by then: whoever
@@ -153,19 +153,19 @@ class Journal:
         asked = batches
         try:
             async with self.transaction(pipelined=True) as own_cursor:
-                written, refused = write(self._store, own_cursor, asked, wait=len(asked) == 1)
+                written, refused = write_batches(self._store, own_cursor, asked, wait=len(asked) == 1)
                 if again is not None and refused and len(asked) == 1:
                     fresh = again(refused[0])
                     asked = [fresh] if fresh is not None else []
-                    written, refused = write(self._store, own_cursor, asked)
+                    written, refused = write_batches(self._store, own_cursor, asked)
                 if also is not None and written:
                     also(own_cursor, written)
                 woken = {session for batch in written for session in batch.woken}
                 for session in sorted(woken):  # in order, as everybody locks leases
                     self._store.execute(own_cursor, WAKE, (self._store.time(now_iso()), session))
                 heads = {batch.stream: batch.head + len(batch.written()) for batch in written}
-                nudges.announce(own_cursor, dict.fromkeys(woken, 0) | heads)
-        except Held:
-            return Committed([], asked, held=True)
-        nudges.send(dict.fromkeys(woken, 0) | heads)
-        return Committed(written, refused, held=False)
+                nudges.announce_heads(own_cursor, dict.fromkeys(woken, 0) | heads)
+        except LockHeld:
+            return CommitOutcome([], asked, held=True)
+        nudges.send_nudge(dict.fromkeys(woken, 0) | heads)
+        return CommitOutcome(written, refused, held=False)

@@ -19,8 +19,8 @@ from django.db import connection
 
 from agents.clock import to_iso
 from agents.devices import host as runtime
-from agents.engine.journal import Held, Journal
-from agents.streams.statements import cursor, store
+from agents.engine.journal import Journal, LockHeld
+from agents.streams.statements import current_store, raw_cursor
 
 RENEW_S = 3.0
 """Between two renewals of a runner's row, from the loop that works."""
@@ -41,7 +41,7 @@ SESSIONS_AT_ONCE = 200
 
 
 @dataclass(slots=True)
-class Leased:
+class LeasedSession:
     """A session just taken up: its fence, and the row numbers that came with it, (first, beyond]."""
 
     stream: int
@@ -50,7 +50,7 @@ class Leased:
     rows_to: int
 
 
-class Returned(NamedTuple):
+class ReturnedLease(NamedTuple):
     """A session to be given back: where its owner has seen it, its fence, row numbers not used, when it wants a look."""
 
     stream: int
@@ -60,7 +60,7 @@ class Returned(NamedTuple):
     wake_at: float | None
 
 
-class Locked:
+class RunnerLock:
     """The lock that a living runner holds; the kernel, or the database server, frees it when the runner dies."""
 
     def __init__(self, folder: Path, runner: int):
@@ -73,7 +73,7 @@ class Locked:
     def hold(self) -> None:
         """Hold the database's lock too; it goes with the connection, and is taken again over another one."""
         if connection.vendor == "postgresql":
-            cursor().execute("SELECT pg_advisory_lock(%s, %s)", (ADVISORY, self._runner))
+            raw_cursor().execute("SELECT pg_advisory_lock(%s, %s)", (ADVISORY, self._runner))
 
     def close(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -86,16 +86,16 @@ def lock_path(folder: Path, runner: int) -> Path:
 
 def is_dead(runner: int, host: str, folder: str, renewed_ago_s: float) -> bool:
     """Whether a runner can no longer be at work, as its host or its renewals show (see also `Leases.dead`)."""
-    if host == runtime.host():
+    if host == runtime.boot_identity():
         return _is_free(lock_path(Path(folder), runner))
     return renewed_ago_s > LEASE_S
 
 
 def session_is_gone(runner: int) -> bool:
     """Whether the database session that held the runner's advisory lock has ended."""
-    gone = cursor().execute("SELECT pg_try_advisory_lock(%s, %s)", (ADVISORY, runner)).fetchone()[0]
+    gone = raw_cursor().execute("SELECT pg_try_advisory_lock(%s, %s)", (ADVISORY, runner)).fetchone()[0]
     if gone:
-        cursor().execute("SELECT pg_advisory_unlock(%s, %s)", (ADVISORY, runner))
+        raw_cursor().execute("SELECT pg_advisory_unlock(%s, %s)", (ADVISORY, runner))
     return gone
 
 
@@ -117,7 +117,7 @@ class Leases:
     """The leases of one runner, kept on the journal's connection."""
 
     def __init__(self, journal: Journal, runner: int):
-        self._journal, self._runner, self._store = journal, runner, store()
+        self._journal, self._runner, self._store = journal, runner, current_store()
         self._renewed = self._began = time.monotonic()
         self._free_since: dict[int, float] = {}
         self.has_company = False
@@ -148,7 +148,7 @@ class Leases:
                 )
                 self._store.execute(cursor, "SELECT stop_wanted FROM agents_runner WHERE id = %s", (self._runner,))
                 row = cursor.fetchone()
-        except Held:
+        except LockHeld:
             return False
         self._renewed = time.monotonic()
         return row is None or bool(row[0])
@@ -166,7 +166,7 @@ class Leases:
 
     async def seen(self, streams: list[int]) -> None:
         """Forget that these sessions of ours wanted a look; call it before reading them. Held: all want it still."""
-        with suppress(Held):
+        with suppress(LockHeld):
             async with self._journal.transaction() as cursor:
                 for stream in sorted(streams):
                     self._store.execute(
@@ -175,17 +175,17 @@ class Leases:
                         (stream, self._runner),
                     )
 
-    async def take(self, streams: list[int]) -> list[Leased]:
+    async def take(self, streams: list[int]) -> list[LeasedSession]:
         """Become the owner of those of `streams` that are still nobody's, and that nobody is writing to."""
         try:
             async with self._journal.transaction() as cursor:
                 free = self._store.lock(cursor, streams, wait=False)
                 taken = [self._take(cursor, stream) for stream in sorted(free)]
-        except Held:
+        except LockHeld:
             return []
         return [leased for leased in taken if leased is not None]
 
-    def _take(self, cursor, stream: int) -> Leased | None:
+    def _take(self, cursor, stream: int) -> LeasedSession | None:
         self._store.execute(
             cursor,
             "UPDATE agents_lease SET runner_id = %s, wake_at = NULL WHERE stream_id = %s AND runner_id IS NULL",
@@ -199,9 +199,9 @@ class Leases:
             (ROWS_AHEAD, stream),
         )
         token, rows = cursor.fetchone()
-        return Leased(stream, token, rows - ROWS_AHEAD, rows)
+        return LeasedSession(stream, token, rows - ROWS_AHEAD, rows)
 
-    async def give_back(self, sessions: Sequence[Returned]) -> set[int]:
+    async def give_back(self, sessions: Sequence[ReturnedLease]) -> set[int]:
         """Return leases; says which: none where somebody writes to the stream, or it has moved beyond what its owner has seen.
 
         A look that somebody has asked for meanwhile stays asked for: a granted slot moves no stream.
@@ -213,11 +213,11 @@ class Leases:
                 for session in sorted(sessions, key=lambda s: s.stream):
                     if session.stream in given:
                         self._return(cursor, session)
-        except Held:
+        except LockHeld:
             return set()
         return given
 
-    def _return(self, cursor, session: Returned) -> None:
+    def _return(self, cursor, session: ReturnedLease) -> None:
         first, beyond = session.unused
         self._store.execute(
             cursor, "UPDATE agents_stream SET rows = %s WHERE id = %s AND rows = %s", (first, session.stream, beyond)
@@ -238,7 +238,7 @@ class Leases:
                     "UPDATE agents_lease SET runner_id = NULL, wake_at = %s WHERE runner_id = %s",
                     (self._now(), self._runner),
                 )
-        except Held:
+        except LockHeld:
             return False
         return True
 
@@ -252,7 +252,7 @@ class Leases:
                         "UPDATE agents_lease SET runner_id = NULL, wake_at = NULL WHERE stream_id = %s AND runner_id = %s",
                         (stream, self._runner),
                     )
-        except Held:
+        except LockHeld:
             return False
         return True
 
@@ -265,13 +265,13 @@ class Leases:
             (self._runner,),
         )
         rows = found.fetchall()
-        self.has_company = any(row[1] != runtime.host() for row in rows)
+        self.has_company = any(row[1] != runtime.boot_identity() for row in rows)
         return {row[0]: self._sessions_of(row[0]) for row in rows if is_dead(*row) or self._has_lost_its_lock(row[0], row[1])}
 
     def _has_lost_its_lock(self, runner: int, host: str) -> bool:
         """Whether a runner elsewhere is without its advisory lock for LOCK_FREE_S: it may only have lost its connection."""
         now = time.monotonic()
-        if connection.vendor != "postgresql" or host == runtime.host() or now - self._began < LEASE_S:
+        if connection.vendor != "postgresql" or host == runtime.boot_identity() or now - self._began < LEASE_S:
             return False
         if not session_is_gone(runner):
             self._free_since.pop(runner, None)
@@ -284,7 +284,7 @@ class Leases:
 
     async def bury(self, dead: Iterable[int]) -> None:
         """Take their leases from dead runners; whoever looks first takes the sessions up. Where one is held, none is taken."""
-        with suppress(Held):
+        with suppress(LockHeld):
             async with self._journal.transaction() as cursor:
                 for runner in sorted(dead):
                     self._store.execute(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from agents import ids
-from agents.engine.leases import Leased
+from agents.engine.leases import LeasedSession
 from agents.streams.turn import Batch
 
 REFILL = 1024
@@ -17,7 +17,7 @@ class RowNumbers:
 
     __slots__ = ("_ahead", "_stream", "beyond", "known")
 
-    def __init__(self, leased: Leased):
+    def __init__(self, leased: LeasedSession):
         self._stream = leased.stream
         self._ahead: deque[tuple[int, int]] = deque([(leased.rows_from, leased.rows_to)])
         self.known = leased.rows_to

@@ -12,7 +12,7 @@ import orjson
 
 from agents.devices import host
 from agents.devices.processes import end_attempts
-from agents.engine.outputs import durable
+from agents.engine.outputs import durable_characters
 from agents.faults import NO_ROOM
 from agents.tools.calls import Outcome
 
@@ -20,7 +20,7 @@ ROTATE_BYTES = 4_000_000
 """Beyond this the file is begun anew as soon as everything in it is durable."""
 
 
-def path_of(folder: Path, runner: int) -> Path:
+def outcomes_path(folder: Path, runner: int) -> Path:
     return folder / f"outcomes-{runner}.jsonl"
 
 
@@ -28,7 +28,7 @@ class OutcomeFile:
     """Appends outcomes, one write for all that ended together."""
 
     def __init__(self, folder: Path, runner: int):
-        self.path = path_of(folder, runner)
+        self.path = outcomes_path(folder, runner)
         self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._pending: list[bytes] = []
         self._size = 0
@@ -76,7 +76,7 @@ class OutcomeFile:
         self.path.unlink(missing_ok=True)
 
 
-def read(path: Path) -> dict[int, Outcome]:
+def read_outcomes(path: Path) -> dict[int, Outcome]:
     """Outcomes by the row they belong to (Call.key); a line that was cut off is no outcome."""
     found: dict[int, Outcome] = {}
     try:
@@ -98,17 +98,17 @@ def ends_of_orphans(folder: Path, orphans: dict[int, int]) -> dict[int, Outcome]
 
     Their processes are ended first; then what they left in an outcome file counts, and the others are lost.
     """
-    end_attempts(host.instance(), set(orphans.values()))
+    end_attempts(host.instance_name(), set(orphans.values()))
     left: dict[int, Outcome] = {}
     for path in folder.glob("outcomes-*.jsonl"):
-        left.update(read(path))
+        left.update(read_outcomes(path))
     found: dict[int, Outcome] = {}
     for key, attempt in orphans.items():
         outcome = left.get(key) or Outcome("lost", error="its runner ended before it did")
         outcome.attempt = attempt
         if outcome.unwritten is not None:
             begins, text = outcome.unwritten
-            known = max(durable(attempt), begins)
+            known = max(durable_characters(attempt), begins)
             outcome.unwritten = known, text[known - begins :]
         found[key] = outcome
     return found

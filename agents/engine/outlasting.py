@@ -16,8 +16,8 @@ from django.db import connection
 from agents.clock import to_iso
 from agents.devices.host import storage_flaw
 from agents.engine.journal import Journal
-from agents.engine.leases import ALONE_S, Leases, Locked
-from agents.streams.outages import record_outage, refusal_of
+from agents.engine.leases import ALONE_S, Leases, RunnerLock
+from agents.streams.outages import outage_refusal, record_outage
 
 RETRY_S = (0.05, 0.1, 0.2, 0.5)
 """Between two tries; the last one again and again."""
@@ -38,14 +38,14 @@ class Interruptible(Protocol):
 class Outlasting:
     """Of one runner, which `who` names. `outlast` returns when work can go on."""
 
-    def __init__(self, who: str, journal: Journal, leases: Leases, locked: Locked, sessions: Interruptible):
+    def __init__(self, who: str, journal: Journal, leases: Leases, locked: RunnerLock, sessions: Interruptible):
         self._who, self._journal, self._leases, self._locked, self._sessions = who, journal, leases, locked, sessions
         self._began = self._ended = float("-inf")
         self._tries = 0
 
     async def outlast(self, error: Exception, is_over: Callable[[], bool]) -> None:
         """Wait for the end of the outage that `error` tells of. Raises it where it tells of none, or when `is_over`."""
-        refusal = refusal_of(error)
+        refusal = outage_refusal(error)
         if refusal is None:
             raise error
         now = time.monotonic()
@@ -76,7 +76,7 @@ class Outlasting:
         try:
             record_outage(self._who, cause, to_iso(time.time() - lasted_s), lasted_s, interrupted=let_go)
         except Exception as error:
-            if refusal_of(error) is None:
+            if outage_refusal(error) is None:
                 raise
         finally:
             connection.close()
@@ -97,7 +97,7 @@ class Outlasting:
                 return False
             await self._sessions.recover(cause, time.monotonic() - since)
         except Exception as error:
-            if refusal_of(error) is None:
+            if outage_refusal(error) is None:
                 raise
             return False
         return True

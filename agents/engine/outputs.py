@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from agents.engine.journal import Journal
-from agents.streams.statements import cursor, store
+from agents.streams.statements import current_store, raw_cursor
 from agents.tools.calls import Outcome
 
 FLUSH_S = 0.1
@@ -25,16 +25,16 @@ TAIL_CHARACTERS = 4_000
 PRINTED = 'SELECT max("offset" + length(text)) FROM agents_output WHERE attempt_id = %s'
 
 
-def durable(attempt: int) -> int:
+def durable_characters(attempt: int) -> int:
     """Characters of the attempt's output that the database has."""
-    return store().execute(cursor(), PRINTED, (attempt,)).fetchone()[0] or 0
+    return current_store().execute(raw_cursor(), PRINTED, (attempt,)).fetchone()[0] or 0
 
 
 class Outputs:
     """Collects pieces by attempt; one transaction writes them all. What is being written counts as not yet written."""
 
     def __init__(self, journal: Journal):
-        self._journal, self._store = journal, store()
+        self._journal, self._store = journal, current_store()
         self._pieces: dict[int, list[str]] = {}
         self._offsets: dict[int, int] = {}
         self._tails: dict[int, str] = {}
@@ -121,7 +121,7 @@ class Outputs:
         """After the loss of a connection: nobody knows whether its last transaction was written, so it is looked up."""
         writing, self._writing = self._writing, {}
         for attempt in writing.keys() & self._pieces.keys():
-            if (beyond := durable(attempt) - self._offsets[attempt]) > 0:
+            if (beyond := durable_characters(attempt) - self._offsets[attempt]) > 0:
                 self._drop_first(attempt, beyond)
 
     def _drop_first(self, attempt: int, size: int) -> None:

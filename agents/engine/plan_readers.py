@@ -24,7 +24,7 @@ PASSED_S = 5.0
 
 
 @dataclass(order=True)
-class Waiting:
+class WaitingPlan:
     """A plan to be read; `due` orders them."""
 
     due: float
@@ -40,14 +40,14 @@ class PlanReaders:
         names = ("short plans", "plans")
         self._short, self._any = (ThreadPoolExecutor(1, thread_name_prefix=name) for name in names)
         self._free = [self._any, self._short]
-        self._waiting: list[Waiting] = []
+        self._waiting: list[WaitingPlan] = []
         self._numbers = count()
 
     async def read(self, size: int, function: Callable[..., Any], *arguments: Any) -> Any:
         """What `function` says, for a plan of `size` characters."""
         loop = asyncio.get_running_loop()
         due = loop.time() + min(size / PASSED_BY, PASSED_S)
-        waiting = Waiting(due, next(self._numbers), size, loop.create_future())
+        waiting = WaitingPlan(due, next(self._numbers), size, loop.create_future())
         self._waiting.append(waiting)
         self._assign()
         try:
@@ -70,7 +70,7 @@ class PlanReaders:
                 self._waiting.remove(waiting)
                 waiting.turn.set_result(thread)
 
-    def _give_back(self, waiting: Waiting) -> None:
+    def _give_back(self, waiting: WaitingPlan) -> None:
         """Nobody waits for this any more, whether or not it had its turn."""
         if waiting in self._waiting:
             self._waiting.remove(waiting)

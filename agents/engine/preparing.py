@@ -7,11 +7,11 @@ import logging
 from typing import Any
 
 from agents.engine.plan_readers import PlanReaders
-from agents.engine.shares import timed
-from agents.engine.work import handler
+from agents.engine.shares import time_call
+from agents.engine.work import registered_handler
 from agents.errors import AgentsError
-from agents.faults import is_transient, pause
-from agents.streams.outages import refusal_of, with_fresh_connection
+from agents.faults import is_transient, pause_seconds
+from agents.streams.outages import outage_refusal, with_fresh_connection
 from agents.streams.tables import Fields
 
 RETRIES = 5
@@ -24,21 +24,21 @@ OUTAGE_RETRY_S = 0.2
 log = logging.getLogger(__name__)
 
 
-async def prepared(item: Fields, stream: int, readers: PlanReaders) -> tuple[Any, float]:
+async def prepare_item(item: Fields, stream: int, readers: PlanReaders) -> tuple[Any, float]:
     """What the handler makes of the interaction `item` of a session, or the error with which its creation fails, and the
     seconds of a processor that it took.
     """
     made = 0
     while True:
         try:
-            payload, prepare = item["payload"], handler().prepare
-            return await readers.read(len(str(payload)), timed, with_fresh_connection, prepare, payload, item["by"])
+            payload, prepare = item["payload"], registered_handler().prepare
+            return await readers.read(len(str(payload)), time_call, with_fresh_connection, prepare, payload, item["by"])
         except Exception as error:
-            if refusal_of(error):
+            if outage_refusal(error):
                 await asyncio.sleep(OUTAGE_RETRY_S)
                 continue
             made += 1
             if not is_transient(error) or made > RETRIES:  # the interaction's creation fails with it
                 log.error("session %s: its request cannot be prepared", stream, exc_info=error)
                 return AgentsError(f"{type(error).__name__}: {error}"), 0.0
-        await asyncio.sleep(pause(made, stream, RETRY_S, RETRY_LONGEST_S))
+        await asyncio.sleep(pause_seconds(made, stream, RETRY_S, RETRY_LONGEST_S))

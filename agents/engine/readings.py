@@ -17,9 +17,9 @@ from django.db import connections
 from agents.engine.drive import Drive
 from agents.engine.outcomes import ends_of_orphans
 from agents.engine.plan_readers import PlanReaders
-from agents.engine.preparing import OUTAGE_RETRY_S, prepared
+from agents.engine.preparing import OUTAGE_RETRY_S, prepare_item
 from agents.engine.reports import Reports
-from agents.streams.outages import refusal_of, with_fresh_connection
+from agents.streams.outages import outage_refusal, with_fresh_connection
 from agents.streams.tables import Fields
 
 T = TypeVar("T")
@@ -73,7 +73,7 @@ class Readings:
     async def _prepare(self, drive: Drive, item: Fields) -> None:
         loop = asyncio.get_running_loop()
         since = loop.time()
-        found, spent = await prepared(item, drive.stream, self._plan_readers)
+        found, spent = await prepare_item(item, drive.stream, self._plan_readers)
         self._charge(drive.stream, spent)
         drive.hand.prepared[item["id"]] = found, loop.time() - since
         await self._end(drive)
@@ -104,7 +104,7 @@ class Readings:
             self.under_way.discard(drive)
             if self._drives.get(drive.stream) is not drive:
                 return
-            if refusal_of(error):
+            if outage_refusal(error):
                 drive.forget()
                 self.read(drive, after=OUTAGE_RETRY_S)
             else:

@@ -16,7 +16,7 @@ IMMEDIATE = "immediate"
 """The mode of a pause that cuts off what runs."""
 
 
-def changes(session: int, kind: str, payload: Mapping[str, Any]) -> bool:
+def changes_actor(session: int, kind: str, payload: Mapping[str, Any]) -> bool:
     """Whether `kind` would change the session's latest actor; False: it is there already.
 
     Raises ActorEnded where there is nobody (left) to command, TransitionNotAllowed where its state does not take it. The

@@ -28,7 +28,7 @@ from agents.devices.host import storage_flaw
 from agents.devices.processes import attempts_at_work, end_attempts
 from agents.engine.drive import Drive
 from agents.engine.journal import Journal
-from agents.engine.leases import RENEW_S, Leases, Locked, Returned
+from agents.engine.leases import RENEW_S, Leases, ReturnedLease, RunnerLock
 from agents.engine.outlasting import Outlasting
 from agents.engine.sessions import Sessions
 from agents.errors import StorageFull
@@ -71,13 +71,13 @@ class Runner:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._folder = host.runtime_dir()
         self._parent, self._orphan_at = os.getppid(), math.inf
-        confinement = confining.told()
+        confinement = confining.confinement_text()
         with transaction.atomic():  # nobody sees the row before its lock is held, or it would be taken for dead
             self.row = RunnerRow.objects.create(
-                host=host.host(), pid=os.getpid(), pid_start=host.process_start(), files=str(self._folder),
+                host=host.boot_identity(), pid=os.getpid(), pid_start=host.process_start(), files=str(self._folder),
                 started_at=timezone.now(), renewed_at=timezone.now(), confinement=confinement,
             )  # fmt: skip
-            self._locked = Locked(self._folder, self.row.pk)
+            self._locked = RunnerLock(self._folder, self.row.pk)
         self.journal = Journal()
         self._leases = Leases(self.journal, self.row.pk)
         self.sessions = self.sessions_type(self.journal, self._folder, self.row.pk, self._wake_up, clock)
@@ -110,7 +110,7 @@ class Runner:
         self._wake = asyncio.Event()
         self.sessions.begin()
         self._loop.add_signal_handler(signal.SIGTERM, self.stop)
-        listener = nudges.Listener(self._nudged)
+        listener = nudges.NudgeListener(self._nudged)
         await listener.start()
         try:
             while not self._done():
@@ -211,7 +211,7 @@ class Runner:
         returned = []
         for drive in drives:
             wake_at = time.time() if drive.draining else drive.wake_at()
-            returned.append(Returned(drive.stream, drive.known.head, drive.token, drive.numbers.unused(), wake_at))
+            returned.append(ReturnedLease(drive.stream, drive.known.head, drive.token, drive.numbers.unused(), wake_at))
         given = await self._leases.give_back(returned)
         for drive in drives:
             if drive.stream in given:
@@ -279,7 +279,7 @@ def _short_waits() -> Iterator[None]:
 
 def end_sessions(sessions: set[int]) -> None:
     """End whatever works on this host for sessions whose runner is dead, also what it had been told to interrupt."""
-    instance = host.instance()
+    instance = host.instance_name()
     end_attempts(instance, {attempt for attempt in attempts_at_work(instance) if ids.stream_of(attempt) in sessions})
 
 

@@ -15,13 +15,13 @@ from agents.engine.drive import Drive
 from agents.engine.environment import Surroundings
 from agents.engine.hooks import Hooks
 from agents.engine.journal import FATAL, RECORDS_A_COMMIT, Journal
-from agents.engine.leases import Leased
+from agents.engine.leases import LeasedSession
 from agents.engine.preparing import RETRIES, RETRY_LONGEST_S, RETRY_S
 from agents.engine.readings import Readings
 from agents.engine.reports import Reports
 from agents.engine.shares import Shares
-from agents.engine.timers import Resting
-from agents.faults import is_transient, pause
+from agents.engine.timers import SessionTimers
+from agents.faults import is_transient, pause_seconds
 from agents.streams.turn import Batch
 
 TURN_S = 0.01
@@ -40,7 +40,7 @@ class Sessions:
         self.devices = self.around.devices
         self.ready: dict[int, None] = {}
         self._clock = clock
-        self._resting = Resting(clock)
+        self._resting = SessionTimers(clock)
         self._shares = Shares()
         self._left: list[int] = []
         self._contested: set[int] = set()
@@ -255,7 +255,7 @@ class Sessions:
         if is_transient(error) and drive.retries < RETRIES:
             drive.retries += 1
             drive.forget()
-            self._read_anew(drive, after=pause(drive.retries, drive.stream, RETRY_S, RETRY_LONGEST_S))
+            self._read_anew(drive, after=pause_seconds(drive.retries, drive.stream, RETRY_S, RETRY_LONGEST_S))
         elif drive.broke(error):
             self._read_anew(drive)
         else:
@@ -298,7 +298,7 @@ class Sessions:
 
     # --- readings
 
-    def begin_drive(self, leased: Leased, draining: bool) -> None:
+    def begin_drive(self, leased: LeasedSession, draining: bool) -> None:
         if leased.stream in self.drives:  # lost to somebody who is gone, and nobody noticed
             self._drop(self.drives[leased.stream])
         drive = self.drives[leased.stream] = Drive(leased, self.devices, self.around.policies, self.reports.outputs.tail)

@@ -42,7 +42,7 @@ class Shares:
         self._ends.pop(stream, None)
 
 
-def timed(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+def time_call(function: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
     """What `function` returns, and how many seconds of a processor it took in this thread."""
     began = time.thread_time()
     return function(*arguments), time.thread_time() - began

@@ -11,7 +11,7 @@ from django_q.tasks import async_task
 
 from agents.engine.leases import LEASE_S
 from agents.models import Runner
-from agents.streams.statements import writing
+from agents.streams.statements import write_transaction
 
 RUNNERS = "runners"
 """The cluster whose workers carry one runner each; short jobs have the default cluster."""
@@ -26,7 +26,7 @@ def wake_a_runner() -> None:
 
 def ask_for_runner() -> None:
     """Enqueue a runner; one too many returns at once."""
-    with writing():
+    with write_transaction():
         async_task("agents.jobs.run_runner", secrets.token_hex(8), cluster=RUNNERS, timeout=-1, ack_failure=True, save=False)
 
 

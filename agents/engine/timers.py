@@ -9,7 +9,7 @@ from collections.abc import Callable
 from agents.engine.drive import Drive
 
 
-class Resting:
+class SessionTimers:
     """Timers by `clock`, a wall clock, for they are kept in rows; being idle by the loop's."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

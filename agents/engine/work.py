@@ -162,6 +162,6 @@ def register_handler(handler: Handler) -> Handler:
     return handler
 
 
-def handler() -> Handler:
+def registered_handler() -> Handler:
     """The registered handler of interactions."""
     return _HANDLER[0]

@@ -18,7 +18,7 @@ WAIT_S = 60.0
 """Any other wait, unless it says otherwise (docs/machines.md, "3. Device agent")."""
 
 
-def new(
+def open_approval(
     turn: Turn, session: int, subject: int, kind: str, title: str, seconds: float | None, *,
     agent: int | None = None, action: Mapping[str, Any] | None = None, observed: Any = None, options: Sequence[str] = (),
 ) -> Fields:  # fmt: skip
@@ -37,21 +37,21 @@ def new(
     return row
 
 
-def expired(approval: Fields, now: float) -> bool:
+def has_expired(approval: Fields, now: float) -> bool:
     at = approval["expires_at"]
     return approval["state"] == "waiting" and at is not None and from_iso(at) <= now
 
 
-def use(turn: Turn, approval: Fields) -> None:
+def use_approval(turn: Turn, approval: Fields) -> None:
     """The agent acts on it: it is good for nothing more."""
     _set(turn, "approval_used", approval, used_at=turn.at)
 
 
-def expire(turn: Turn, approval: Fields) -> None:
+def expire_approval(turn: Turn, approval: Fields) -> None:
     _set(turn, "approval_expired", approval, state="expired", decided_at=turn.at)
 
 
-def withdraw(turn: Turn, approval: Fields, reason: str) -> None:
+def withdraw_approval(turn: Turn, approval: Fields, reason: str) -> None:
     """Whoever asked has ended."""
     _set(turn, "approval_withdrawn", approval, state="withdrawn", decided_at=turn.at, reason=reason[:TITLE])
 
@@ -62,6 +62,6 @@ def _set(turn: Turn, event: str, approval: Fields, **fields: Any) -> None:
     approval.update(fields)
 
 
-def intact(approval: Fields) -> bool:
+def is_intact(approval: Fields) -> bool:
     """Whether what was approved is what would be done."""
     return approval["digest"] == action_digest(approval["action"])

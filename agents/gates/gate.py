@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agents.gates.judging import act_on
-from agents.gates.policies import Act, Judgement, Rule, Site, judge
+from agents.gates.policies import Act, Judgement, Rule, Site, judge_act
 
 
 class Gate:
@@ -38,7 +38,7 @@ class Gate:
 
     def judge(self, act: Act) -> Judgement:
         """What the policies say of a call."""
-        return judge(self._rules(), self._own, act, Site.of(self._device))
+        return judge_act(self._rules(), self._own, act, Site.of(self._device))
 
     def open(self, leads_to: str | None) -> None:
         """A person has let the task begin; the path they were shown leads to `leads_to`, if elsewhere than it reads."""

@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from agents.devices.names import name_fault
-from agents.devices.paths import Place, unresolved
-from agents.devices.places import leads_to
+from agents.devices.paths import ResolvedPath, unresolved_path
+from agents.devices.places import resolve_path
 from agents.gates.policies import Act
-from agents.tools.command import workspace
+from agents.tools.command import device_workspace
 
 
 def act_on(device: Mapping[str, Any], tool: str, arguments: Mapping[str, Any], writes: str = "") -> Act:
@@ -18,7 +18,7 @@ def act_on(device: Mapping[str, Any], tool: str, arguments: Mapping[str, Any], w
     return Act(tool, arguments, partial(_place_of, device), writes)
 
 
-def _place_of(device: Mapping[str, Any], path: str, is_word: bool = False) -> Place:
+def _place_of(device: Mapping[str, Any], path: str, is_word: bool = False) -> ResolvedPath:
     if device["kind"] != "local" or name_fault(device["name"]):
-        return unresolved(path)
-    return leads_to(workspace(device["name"]), path, is_word)
+        return unresolved_path(path)
+    return resolve_path(device_workspace(device["name"]), path, is_word)

@@ -15,11 +15,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from agents.devices.command_lines import run_by_a_shell
-from agents.devices.paths import Place, Resolve, unresolved
-from agents.patterns import begins, is_found, may_fit
-from agents.progress.digests import canonical
+from agents.devices.paths import PathResolver, ResolvedPath, unresolved_path
+from agents.patterns import fits_beginning, is_found, may_fit
+from agents.progress.digests import canonical_json
 from agents.tools.catalogue import PATHS
-from agents.tools.shell_reading import Seen, seen_in
+from agents.tools.shell_reading import SeenCommand, commands_seen_in
 
 SEARCHED = 2_000_000
 """Characters of everything a call is about; a longer one is denied where a pattern would have to be searched in it."""
@@ -67,7 +67,7 @@ class Site(NamedTuple):
 class Act:
     """A call, and what it is about; found out when a rule asks for it. `resolve` tells where a path leads."""
 
-    def __init__(self, tool: str, arguments: Mapping[str, Any], resolve: Resolve = unresolved, writes: str = ""):
+    def __init__(self, tool: str, arguments: Mapping[str, Any], resolve: PathResolver = unresolved_path, writes: str = ""):
         self.tool, self.arguments, self.writes, self._resolve = tool, arguments, writes, resolve
 
     @cached_property
@@ -75,7 +75,7 @@ class Act:
         return target_of(self.tool, self.arguments)
 
     @cached_property
-    def places(self) -> list[Place]:
+    def places(self) -> list[ResolvedPath]:
         """Where the paths lead that the call names as such."""
         named = [self.arguments.get(key) for key in PATHS.get(self.tool, ())]
         return [self._resolve(path) for path in (*named, self.writes) if isinstance(path, str) and path]
@@ -90,7 +90,7 @@ class Act:
         """What people are shown and decide about. `leads_to` is there where the path leads elsewhere than it reads."""
         action: dict[str, Any] = {"tool": self.tool, "arguments": self.arguments}
         path = self.arguments.get(PATHS[self.tool][0]) if self.place is not None else None
-        if path is not None and unresolved(path).path != self.place:
+        if path is not None and unresolved_path(path).path != self.place:
             action["leads_to"] = self.place
         return action
 
@@ -99,20 +99,20 @@ class Act:
         return any(place.any_case for place in self.places)
 
     @cached_property
-    def seen(self) -> list[Seen]:
+    def seen(self) -> list[SeenCommand]:
         """Everything that the call is about, as far as it can be known."""
-        found = [Seen(self.target)]
-        found += [Seen(place.path, 0, place.doubt) for place in self.places]
+        found = [SeenCommand(self.target)]
+        found += [SeenCommand(place.path, 0, place.doubt) for place in self.places]
         argv = _argv(self.tool, self.arguments)
         if argv is not None:
-            commands = seen_in(argv)
+            commands = commands_seen_in(argv)
             return [*found, *commands, *self._follow_words(commands)]
         if self.tool not in PATHS:
             for text in _texts(self.arguments):
-                found += [Seen(text), Seen(self._resolve(text).path)] if "/" in text else [Seen(text)]
+                found += [SeenCommand(text), SeenCommand(self._resolve(text).path)] if "/" in text else [SeenCommand(text)]
         return found
 
-    def _follow_words(self, commands: Sequence[Seen]) -> Iterator[Seen]:
+    def _follow_words(self, commands: Sequence[SeenCommand]) -> Iterator[SeenCommand]:
         """The commands with the paths that their words lead to, where these are others, or may be."""
         left = WORDS_RESOLVED
         for command in commands:
@@ -124,14 +124,18 @@ class Act:
             doubtful = next((number for number, place in enumerate(places) if place.doubt), None)
             if doubtful is not None or paths != list(words):
                 text = shlex.join([*paths, *command.words[len(places) :]])
-                yield Seen(text) if doubtful is None else Seen(text, len(shlex.join(paths[:doubtful])), places[doubtful].doubt)
+                yield (
+                    SeenCommand(text)
+                    if doubtful is None
+                    else SeenCommand(text, len(shlex.join(paths[:doubtful])), places[doubtful].doubt)
+                )
 
-    def _follow_word(self, word: str) -> Place:
+    def _follow_word(self, word: str) -> ResolvedPath:
         """Where a word leads, or what stands in it behind the name of an option: `--file=x`, `if=x`."""
         name, sign, value = word.partition("=")
         if not sign:
-            return Place(word) if word.startswith("-") else self._resolve(word, True)
-        place = self._resolve(value, True) if value else Place(value)
+            return ResolvedPath(word) if word.startswith("-") else self._resolve(word, True)
+        place = self._resolve(value, True) if value else ResolvedPath(value)
         return place._replace(path=f"{name}={place.path}")
 
     @cached_property
@@ -159,7 +163,7 @@ def _texts(value: Any) -> Iterator[str]:
             todo.extend(one)
 
 
-def judge(rules: Sequence[Rule], own: Sequence[Rule], act: Act, site: Site) -> Judgement:
+def judge_act(rules: Sequence[Rule], own: Sequence[Rule], act: Act, site: Site) -> Judgement:
     """The stricter of what the installation's `rules` and the task's `own` say: a plan can only tighten.
 
     Of each the first that fits counts; where none fits, the call is allowed. A rule that asks or denies, and of which nobody
@@ -176,11 +180,11 @@ def _judge_by(rules: Sequence[Rule], act: Act, site: Site) -> Judgement:
     """What the first rule that fits says, and what those before it leave open."""
     found = [Judgement()]
     for rule in rules:
-        if not concerns(rule, act.tool, site):
+        if not concerns_call(rule, act.tool, site):
             continue
         if rule.pattern and act.length > SEARCHED:
             return Judgement("deny", note=f"it has {act.length:,} characters; {SEARCHED:,} can be judged")
-        if fits(rule, act):
+        if fits_act(rule, act):
             found.append(Judgement(rule.decision, rule.critical, rule.note))
             break
         if rule.decision != "allow" and (doubt := _find_doubt(rule, act)):
@@ -188,14 +192,14 @@ def _judge_by(rules: Sequence[Rule], act: Act, site: Site) -> Judgement:
     return max(found, key=_strictness)
 
 
-def concerns(rule: Rule, tool: str, site: Site) -> bool:
+def concerns_call(rule: Rule, tool: str, site: Site) -> bool:
     """Whether `rule` is about calls of this tool on this device."""
     if not (fnmatchcase(tool, rule.tool) and fnmatchcase(site.name, rule.device)):
         return False
     return rule.label == "*" or any(fnmatchcase(label, rule.label) for label in site.labels)
 
 
-def fits(rule: Rule, act: Act) -> bool:
+def fits_act(rule: Rule, act: Act) -> bool:
     """Whether `rule`, which concerns this call, is about what it does.
 
     What a shell runs may do more than what a pattern knows of it. So a rule that allows has to fit from the shell's name on
@@ -211,7 +215,7 @@ def fits(rule: Rule, act: Act) -> bool:
     argv = _argv(act.tool, act.arguments)
     if argv is None:
         return all(is_found(rule.pattern, text) for text in list(_texts(act.arguments)) or [act.target])
-    return (is_found if run_by_a_shell(argv) is None else begins)(rule.pattern, act.target)
+    return (is_found if run_by_a_shell(argv) is None else fits_beginning)(rule.pattern, act.target)
 
 
 def _find_doubt(rule: Rule, act: Act) -> str:
@@ -225,9 +229,9 @@ def target_of(tool: str, arguments: Mapping[str, Any]) -> str:
     if argv is not None:
         return shlex.join(argv)
     path = arguments.get("path")
-    return path if isinstance(path, str) else canonical(arguments)
+    return path if isinstance(path, str) else canonical_json(arguments)
 
 
 def action_digest(action: Mapping[str, Any]) -> str:
     """SHA-256, in hexadecimal digits, of exactly what is to be done: equal for equal actions in any order of their keys."""
-    return hashlib.sha256(canonical(action).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(canonical_json(action).encode("utf-8", "surrogatepass")).hexdigest()

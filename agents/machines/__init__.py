@@ -8,19 +8,10 @@ Called by: the engine, crews and models; constellations.machines has the other t
 
 from agents.machines.actor import ACTOR
 from agents.machines.device_agent import DEVICE_AGENT
-from agents.machines.machine import (
-    ANY,
-    MACHINES,
-    Machine,
-    MachineError,
-    Row,
-    TransitionNotAllowed,
-    register,
-    step,
-)
+from agents.machines.machine import ANY, MACHINES, Machine, MachineError, Row, TransitionNotAllowed, register_machine, step
 from agents.machines.tool_loop import TOOL_LOOP
 
 __all__ = [
     "ACTOR", "ANY", "DEVICE_AGENT", "MACHINES", "TOOL_LOOP",
-    "Machine", "MachineError", "Row", "TransitionNotAllowed", "register", "step",
+    "Machine", "MachineError", "Row", "TransitionNotAllowed", "register_machine", "step",
 ]  # fmt: skip

@@ -1,8 +1,8 @@
 """Machine 1, the actor: one incarnation of a session."""
 
-from agents.machines.machine import ANY, Machine, Row, register
+from agents.machines.machine import ANY, Machine, Row, register_machine
 
-ACTOR = register(
+ACTOR = register_machine(
     Machine(
         name="actor",
         initial="created",

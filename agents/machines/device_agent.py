@@ -1,11 +1,11 @@
 """Machine 3, the device agent: works on one task on one device."""
 
-from agents.machines.machine import ANY, Machine, Row, register
+from agents.machines.machine import ANY, Machine, Row, register_machine
 
 PROCESSING_PHASES = ("DATA_COLLECTION", "LLM_INTERACTION", "ACTION_EXECUTION", "MEMORY_UPDATE")
 """The phases of one step, in order."""
 
-DEVICE_AGENT = register(
+DEVICE_AGENT = register_machine(
     Machine(
         name="device_agent",
         initial="CONTINUE",

@@ -148,7 +148,7 @@ def step(machine: Machine, state: str, event: str, facts: Facts = NO_FACTS) -> t
 MACHINES: dict[str, Machine] = {}
 
 
-def register(machine: Machine) -> Machine:
+def register_machine(machine: Machine) -> Machine:
     """Make a machine known by its name to history, verification and the API."""
     if MACHINES.setdefault(machine.name, machine) is not machine:
         raise MachineError(f"two machines are called {machine.name}")

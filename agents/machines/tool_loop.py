@@ -1,6 +1,6 @@
 """Machine 4, the tool loop: prompt, answer, tool, progress."""
 
-from agents.machines.machine import ANY, Machine, Row, register
+from agents.machines.machine import ANY, Machine, Row, register_machine
 
 WORKING = (
     "ProcessingPrompt", "StreamingResponse", "ExecutingTool", "AwaitingPermission",
@@ -13,7 +13,7 @@ def _rows(sources: str, **targets: str) -> tuple[Row, ...]:
     return tuple(Row(source, event, target) for source in sources.split() for event, target in targets.items())
 
 
-TOOL_LOOP = register(
+TOOL_LOOP = register_machine(
     Machine(
         name="tool_loop",
         initial="Idle",

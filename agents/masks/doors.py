@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand
 from django.http import HttpRequest, HttpResponse
 
 from agents.masks.masking import MARK
-from agents.masks.values import mask, mask_json, masker
+from agents.masks.values import get_masker, mask_json, mask_text
 
 SHOWN_ONCE = "shown_once"
 """Attribute of an answer: the one text that it exists to show, as a new token."""
@@ -31,16 +31,16 @@ class MaskedAnswers:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         for name, value in response.headers.items():
-            if (masked := mask(value)) is not value:
+            if (masked := mask_text(value)) is not value:
                 response.headers[name] = masked.replace(MARK, "*")  # a header has no other letters than these
         if response.streaming:
-            response.streaming_content = [masker().data(b"".join(response.streaming_content))]  # type: ignore[attr-defined]
+            response.streaming_content = [get_masker().data(b"".join(response.streaming_content))]  # type: ignore[attr-defined]
             return response
         before = response.content
         if "json" in response.headers.get("Content-Type", ""):
             masked_content = mask_json(before, getattr(response, SHOWN_ONCE, ""))
         else:
-            masked_content = masker().data(before)
+            masked_content = get_masker().data(before)
         if masked_content is not before:
             response.content = masked_content
             if "Content-Length" in response.headers:
@@ -56,11 +56,11 @@ class MaskedLogs(logging.Filter):
             message = record.getMessage()
         except Exception:  # its arguments do not fit; the handler would have said so, and shown them
             message = f"{record.msg} {record.args}"
-        record.msg, record.args = mask(message), None
+        record.msg, record.args = mask_text(message), None
         if record.exc_info and not record.exc_text:
             record.exc_text = _FORMATTER.formatException(record.exc_info)
-        record.exc_text = mask(record.exc_text) if record.exc_text else record.exc_text
-        record.stack_info = mask(record.stack_info) if record.stack_info else record.stack_info
+        record.exc_text = mask_text(record.exc_text) if record.exc_text else record.exc_text
+        record.stack_info = mask_text(record.stack_info) if record.stack_info else record.stack_info
         return True
 
 
@@ -77,13 +77,13 @@ class MaskedStream(io.TextIOBase):
     def write(self, text: str) -> int:
         whole, end, self._line = (self._line + text).rpartition("\n")
         if end:
-            self._stream.write(mask(whole + end))
+            self._stream.write(mask_text(whole + end))
         return len(text)
 
     def flush(self) -> None:
         line, self._line = self._line, ""
         if line:
-            self._stream.write(mask(line))
+            self._stream.write(mask_text(line))
         self._stream.flush()
 
     def fileno(self) -> int:

@@ -101,7 +101,7 @@ def is_hidden(text: str) -> bool:
     return not text.isascii() and HIDDEN.search(text) is not None
 
 
-def refusal_of(value: str) -> str:
+def masking_refusal(value: str) -> str:
     """Why `value` cannot be told apart from ordinary text, and so not be masked; empty when it can."""
     if len(value) < SHORTEST:
         return f"it has {len(value)} characters, and a secret needs {SHORTEST}: a shorter one could not be masked"
@@ -137,7 +137,7 @@ def _base64(raw: bytes) -> Iterator[str]:
                 yield from (text[at : at + columns] for columns in WRAPPED for at in range(0, len(text), columns))
 
 
-def forms_of(value: str) -> set[bytes]:
+def known_forms(value: str) -> set[bytes]:
     """What a known value looks like in texts. Of several lines, each that is long enough is a value, too."""
     values = {value, *(line.strip() for line in value.splitlines() if len(line.strip()) >= SHORTEST_LINE)}
     once = {text for each in values for text in (each, *_written(each))}
@@ -151,9 +151,9 @@ class Masker:
     """Hides `values` (those that can be: `refusal_of`) and everything of a known form; `shown` are texts that stay."""
 
     def __init__(self, values: Iterable[str] = ()):
-        self.values = frozenset(value for value in values if not refusal_of(value))
+        self.values = frozenset(value for value in values if not masking_refusal(value))
         by_seed: dict[bytes, list[bytes]] = {}
-        for form in sorted({form for value in self.values for form in forms_of(value)}):
+        for form in sorted({form for value in self.values for form in known_forms(value)}):
             for seed in {form[:SHORTEST], form[-SHORTEST:]}:
                 by_seed.setdefault(seed, []).append(form)
         literals = [re2.escape(seed.decode("latin-1")) for seed in by_seed]

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 from django.conf import settings
 
 from agents.errors import AgentsError
-from agents.masks.masking import LONGEST, MARK, SHORTEST, Masker, is_hidden, refusal_of
+from agents.masks.masking import LONGEST, MARK, SHORTEST, Masker, is_hidden, masking_refusal
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 """Of a secret."""
@@ -89,7 +89,7 @@ def _value_flaw(name: str, value: Any) -> str:
         return "holds what is shown in the place of a secret; leave the variable as it was, or name the secret"
     if HARMLESS.fullmatch(value):
         return ""
-    if SENSITIVE.search(name) or mask(value) != value:
+    if SENSITIVE.search(name) or mask_text(value) != value:
         return (
             f'looks like a secret, and secrets are not kept here: write {{"secret": "{name}"}}, and put the value into '
             f"{settings.SECRET_PREFIXES[0]}{name} of the server's environment, or into the file {name} of ORRERY_SECRETS_DIR"
@@ -97,7 +97,7 @@ def _value_flaw(name: str, value: Any) -> str:
     return ""
 
 
-def resolved(wanted: Mapping[str, Any]) -> dict[str, str]:
+def resolve_environment(wanted: Mapping[str, Any]) -> dict[str, str]:
     """The `env` of a device's limits with each reference's value; raises SecretMissing."""
     return {name: value if (secret := reference_of(value)) is None else secret_value(secret) for name, value in wanted.items()}
 
@@ -112,18 +112,18 @@ def secret_value(name: str) -> str:
     if folder is not None:
         path = folder / name
         if os.path.lexists(path):
-            return _usable(name, read_file(path))
+            return _usable(name, read_secret_file(path))
         places.append(f"{folder} has no file {name}")
     raise SecretMissing(f"the secret {name} is not there: {' and '.join(places)}")
 
 
 def _usable(name: str, value: str) -> str:
-    if flaw := refusal_of(value):
+    if flaw := masking_refusal(value):
         raise SecretMissing(f"the secret {name} cannot be used: {flaw}")
     return value
 
 
-def read_file(path: Path) -> str:
+def read_secret_file(path: Path) -> str:
     """A secret's file, without the line end at its end; raises SecretMissing saying why it is refused."""
     try:
         with path.open("rb") as file:
@@ -151,7 +151,7 @@ def shown_limits(limits: Mapping[str, Any], to_admin: bool = False) -> dict[str,
     return {**limits, "env": shown}
 
 
-def kept_literally(devices: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
+def literal_secrets(devices: Iterable[tuple[str, Mapping[str, Any]]]) -> list[str]:
     """`device: NAME` of the values in limits, by device, that would be refused today; they are not known to the mask."""
     return [
         f"{device}: {name}"
@@ -227,25 +227,25 @@ class _Known:
 _KNOWN = _Known()
 
 
-def masker() -> Masker:
+def get_masker() -> Masker:
     """Hides the installation's secrets; in one place for each way out (docs/secrets.md, "Where it is masked")."""
     return _KNOWN.current()
 
 
-def mask(text: str) -> str:
-    return masker().text(text)
+def mask_text(text: str) -> str:
+    return get_masker().text(text)
 
 
 def mask_value(value: Any) -> Any:
     """A JSON value with all its texts masked."""
-    return masker().value(value)
+    return get_masker().value(value)
 
 
 def mask_json(data: bytes, shown: str = "") -> bytes:
     """JSON text with its strings masked, but one that is equal to `shown`."""
-    return masker().json(data, shown)
+    return get_masker().json(data, shown)
 
 
 def mask_jsons(texts: list[bytes]) -> list[bytes]:
     """The same of many JSON texts, at the price of one search where there is nothing to hide."""
-    return masker().jsons(texts)
+    return get_masker().jsons(texts)

@@ -7,7 +7,7 @@ from agents.models.checks import state_check
 from agents.models.sessions import Agent, Session
 
 
-def choices(values) -> list[tuple[str, str]]:
+def list_choices(values) -> list[tuple[str, str]]:
     return [(value, value) for value in values]
 
 
@@ -44,7 +44,7 @@ class Evidence(models.Model):
     loop = models.ForeignKey(Loop, on_delete=models.CASCADE, related_name="evidence")
     number = models.PositiveIntegerField(help_text="1, 2, ... within the loop.")
     phase = models.PositiveIntegerField(default=0, help_text="0 where the work has no phases.")
-    kind = models.CharField(max_length=16, choices=choices(ACTIONS + CONTROLS))
+    kind = models.CharField(max_length=16, choices=list_choices(ACTIONS + CONTROLS))
     tool = models.CharField(max_length=80, blank=True)
     target = models.TextField(blank=True)
     arguments = models.JSONField(default=dict)
@@ -105,14 +105,14 @@ class Approval(models.Model):
     id = models.BigIntegerField(primary_key=True)
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="approvals")
     agent = models.ForeignKey(Agent, null=True, on_delete=models.CASCADE, related_name="approvals", db_index=False)
-    kind = models.CharField(max_length=16, choices=choices(KINDS))
+    kind = models.CharField(max_length=16, choices=list_choices(KINDS))
     subject_id = models.BigIntegerField(help_text="Row of the task, or for an edit of the constellation, it is about.")
     title = models.CharField(max_length=500)
     action = models.JSONField(default=dict, help_text="Exactly what is to be done: {tool, arguments} or {phases}.")
     digest = models.CharField(max_length=64, blank=True, help_text="SHA-256 of the canonical action.")
     observed = models.JSONField(null=True, help_text="What was seen before it was asked.")
     options = models.JSONField(default=list, help_text="Answers to choose from; empty: any text.")
-    state = models.CharField(max_length=16, default="waiting", choices=choices(STATES))
+    state = models.CharField(max_length=16, default="waiting", choices=list_choices(STATES))
     asked_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True)
     decided_at = models.DateTimeField(null=True)
@@ -143,7 +143,7 @@ class Policy(models.Model):
     label = models.CharField(
         max_length=80, default="*", help_text="Pattern of one of the device's labels; *: any device, also without labels."
     )
-    decision = models.CharField(max_length=8, choices=choices(DECISIONS))
+    decision = models.CharField(max_length=8, choices=list_choices(DECISIONS))
     critical = models.BooleanField(default=False, help_text="With ask: the task's gate, refusal fails the task.")
     note = models.CharField(max_length=500, blank=True, help_text="Why; shown to whoever is asked or refused.")
     created_at = models.DateTimeField()

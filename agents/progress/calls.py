@@ -61,7 +61,7 @@ def is_look(tool: str, target: str, settings: Settings) -> bool:
     return tool not in settings.change_tools and bool(_words(tool) & LOOKING)
 
 
-def program(tool: str, target: str, settings: Settings) -> str:
+def program_name(tool: str, target: str, settings: Settings) -> str:
     """The program of a shell's command line, empty for other tools."""
     return _programs(target)[0] if tool in settings.shell_tools and _programs(target) else ""
 

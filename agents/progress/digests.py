@@ -34,19 +34,19 @@ _VOLATILE = tuple(
 )  # fmt: skip
 
 
-def digest(text: str) -> str:
+def text_digest(text: str) -> str:
     """A short stable digest of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_LENGTH]
 
 
-def canonical(value: Any) -> str:
+def canonical_json(value: Any) -> str:
     """JSON with sorted keys: equal for equal arguments in any order. Raises TypeError for what JSON cannot say."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def arguments_digest(arguments: Any) -> str:
     """The digest of a call's canonical arguments; spaces around texts do not count."""
-    return digest(canonical(_trimmed(arguments)))
+    return text_digest(canonical_json(_trimmed(arguments)))
 
 
 def _trimmed(value: Any) -> Any:
@@ -71,4 +71,4 @@ def normalised_error(text: str, target: str = "") -> str:
 
 def error_digest(text: str, target: str = "") -> str:
     """The digest of a normalised error; empty for no error."""
-    return digest(normalised_error(text, target)) if text.strip() else ""
+    return text_digest(normalised_error(text, target)) if text.strip() else ""

@@ -1,8 +1,8 @@
 """Rules about errors that come again."""
 
-from agents.progress.digests import digest
+from agents.progress.digests import text_digest
 from agents.progress.evidence import Evidence
-from agents.progress.hits import Hit, fresh, hit, identity_of, last_action, shown
+from agents.progress.hits import Hit, identity_of, is_fresh, last_action, make_hit, quote_text
 from agents.progress.settings import Settings
 from agents.progress.state import Action, State
 
@@ -16,17 +16,17 @@ def same_target_error(state: State, item: Evidence, settings: Settings) -> Hit |
     """stuck_threshold failures of one target with one error since it last changed; reads between do not clear them."""
     if not item.error or not settings.stuck_threshold:
         return None
-    target = digest(item.target or item.tool)
+    target = text_digest(item.target or item.tool)
     identity = identity_of("same_target_error", target, item.error)
     rows = [
         failure.index
         for failure in state.failures
-        if (failure.target, failure.error) == (target, item.error) and fresh(state, identity, failure.index)
+        if (failure.target, failure.error) == (target, item.error) and is_fresh(state, identity, failure.index)
     ]
     if len(rows) < settings.stuck_threshold or rows[-1] != state.observed:
         return None
-    sentence = f"{shown(item.target or item.tool)} failed {len(rows)} times with the same error since it last changed: "
-    return hit("same_target_error", identity, rows, sentence + shown(item.raw_error or item.error))
+    sentence = f"{quote_text(item.target or item.tool)} failed {len(rows)} times with the same error since it last changed: "
+    return make_hit("same_target_error", identity, rows, sentence + quote_text(item.raw_error or item.error))
 
 
 def same_tool_error(state: State, item: Evidence, settings: Settings) -> Hit | None:
@@ -38,12 +38,12 @@ def same_tool_error(state: State, item: Evidence, settings: Settings) -> Hit | N
     if not item.error or last is None or item.kind in ("poll", "test") or not settings.max_recent_errors:
         return None
     identity = identity_of("same_tool_error", item.tool, item.error)
-    rows = _outstanding([action for action in state.actions if fresh(state, identity, action.index)], last)
+    rows = _outstanding([action for action in state.actions if is_fresh(state, identity, action.index)], last)
     needed = TOOL_PATIENCE * settings.stuck_threshold
     if not needed or len(rows) < needed:
         return None
     sentence = f"{item.tool} failed {len(rows)} times with the same error, whatever its arguments: "
-    return hit("same_tool_error", identity, rows, sentence + shown(item.raw_error or item.error))
+    return make_hit("same_tool_error", identity, rows, sentence + quote_text(item.raw_error or item.error))
 
 
 def _outstanding(actions: list[Action], last: Action) -> list[int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agents.progress.calls import kind_of_call
-from agents.progress.digests import arguments_digest, canonical, digest, error_digest
+from agents.progress.digests import arguments_digest, canonical_json, error_digest, text_digest
 from agents.progress.settings import Settings
 
 Kind = Literal["tool", "test", "message", "poll"]
@@ -64,7 +64,7 @@ def evidence_of(
 
 def message_of(text: str) -> Evidence:
     """The row of something the agent said."""
-    said = digest(" ".join(text.split()).casefold())
+    said = text_digest(" ".join(text.split()).casefold())
     return Evidence(tool="", target="", call=said, outcome=said, kind="message")
 
 
@@ -72,5 +72,5 @@ def _outcome(result: Any) -> str | None:
     """An empty answer carries no information: nothing was observed."""
     if result is None:
         return None
-    text = result.strip() if isinstance(result, str) else canonical(result)
-    return digest(text) if text else None
+    text = result.strip() if isinstance(result, str) else canonical_json(result)
+    return text_digest(text) if text else None

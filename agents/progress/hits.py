@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from agents.progress.digests import digest
+from agents.progress.digests import text_digest
 from agents.progress.evidence import Evidence
 from agents.progress.settings import Settings
 from agents.progress.state import CHANGE, Action, State
@@ -31,14 +31,14 @@ Rule = Callable[[State, Evidence, Settings], Hit | None]
 
 
 def identity_of(rule: str, *parts: str) -> str:
-    return f"{rule}:{digest(chr(0).join(parts))}"
+    return f"{rule}:{text_digest(chr(0).join(parts))}"
 
 
-def hit(rule: str, identity: str, rows: Iterable[int], sentence: str) -> Hit:
+def make_hit(rule: str, identity: str, rows: Iterable[int], sentence: str) -> Hit:
     return Hit(rule, identity, tuple(rows)[-ROWS_SHOWN:], sentence)
 
 
-def fresh(state: State, identity: str, index: int) -> bool:
+def is_fresh(state: State, identity: str, index: int) -> bool:
     """Whether a row is younger than the last steer about this loop: told once, an agent is judged by what it does then."""
     return index > state.steered.get(identity, 0)
 
@@ -56,12 +56,12 @@ def last_action(state: State) -> Action | None:
     return state.actions[-1] if state.actions and state.actions[-1].index == state.observed else None
 
 
-def shown(text: str) -> str:
+def quote_text(text: str) -> str:
     """A text as a sentence quotes it: one line, not too long."""
     line = " ".join(text.split())
     return f"“{line[: TEXT_SHOWN - 1]}…”" if len(line) > TEXT_SHOWN else f"“{line}”"
 
 
-def called(item: Evidence) -> str:
+def name_call(item: Evidence) -> str:
     """A call as a sentence names it."""
-    return f"{item.tool} {shown(item.target)}" if item.target else item.tool
+    return f"{item.tool} {quote_text(item.target)}" if item.target else item.tool

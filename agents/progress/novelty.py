@@ -1,13 +1,13 @@
 """What an action brings that was not there before (docs/plans.md, "Progress")."""
 
 from agents.progress.calls import is_look
-from agents.progress.digests import digest
+from agents.progress.digests import text_digest
 from agents.progress.evidence import UNKNOWN, Evidence
 from agents.progress.settings import Settings
 from agents.progress.state import ATTEMPT, CHANGE, INFORMATION, NOTHING, State
 
 
-def gain(state: State, item: Evidence, settings: Settings) -> int:
+def measure_gain(state: State, item: Evidence, settings: Settings) -> int:
     """NOTHING, ATTEMPT, INFORMATION or CHANGE."""
     if is_new_state(state, item) or is_better_test(state, item):
         return CHANGE
@@ -27,7 +27,7 @@ def _acts(item: Evidence, settings: Settings) -> bool:
     return item.success and (item.outcome is None or not only_says)
 
 
-def found(state: State, item: Evidence) -> str:
+def found_content(state: State, item: Evidence) -> str:
     """The content a change found: as observed, else as last left by a change."""
     if item.before == UNKNOWN and item.target in state.files:
         return state.files[item.target][-1]
@@ -60,13 +60,13 @@ def answer_mark(item: Evidence) -> str:
 
 def call_mark(item: Evidence) -> str:
     """A call by its tool, target and arguments."""
-    return digest(f"{item.tool}\0{item.target}\0{item.call}")
+    return text_digest(f"{item.tool}\0{item.target}\0{item.call}")
 
 
 def known_states(state: State, item: Evidence) -> tuple[str, ...]:
     """The states of the changed file, the newest last."""
     states = state.files.get(item.target, ())
-    before = found(state, item)
+    before = found_content(state, item)
     if before != UNKNOWN and (not states or states[-1] != before):
         states = (*states, before)
     return states if item.outcome is None else (*states, item.outcome)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agents.progress.evidence import UNKNOWN, Evidence
-from agents.progress.hits import Hit, fresh, hit, identity_of, shown
+from agents.progress.hits import Hit, identity_of, is_fresh, make_hit, quote_text
 from agents.progress.settings import Settings
 from agents.progress.state import Alteration, State
 
@@ -11,7 +11,7 @@ LONGEST = 2
 """A circle of up to this many times oscillation_window changes is recognised."""
 
 
-def oscillation(state: State, item: Evidence, settings: Settings) -> Hit | None:
+def file_oscillation(state: State, item: Evidence, settings: Settings) -> Hit | None:
     """The last changes, of all files or of this one, end where they began, and no test ran between."""
     if not settings.oscillation_window or not state.alterations or state.alterations[-1].index != state.observed:
         return None
@@ -29,11 +29,11 @@ def _circle(state: State, changes: Sequence[Alteration]) -> Hit | None:
         return None
     targets = sorted({change.target for change in changes})
     identity = identity_of("oscillation", *targets)
-    if not fresh(state, identity, changes[0].index):
+    if not is_fresh(state, identity, changes[0].index):
         return None
-    names = ", ".join(map(shown, targets))
+    names = ", ".join(map(quote_text, targets))
     sentence = f"The last {len(changes)} changes of {names} end where they began, with no test between."
-    return hit("oscillation", identity, [change.index for change in changes], sentence)
+    return make_hit("oscillation", identity, [change.index for change in changes], sentence)
 
 
 def _ends_where_it_began(changes: Sequence[Alteration]) -> bool:

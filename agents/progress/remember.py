@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from agents.progress.calls import is_look, program
-from agents.progress.digests import digest
+from agents.progress.calls import is_look, program_name
+from agents.progress.digests import text_digest
 from agents.progress.evidence import UNKNOWN, Control, Evidence
-from agents.progress.novelty import answer_mark, call_mark, found, gain, is_change, known_states
+from agents.progress.novelty import answer_mark, call_mark, found_content, is_change, known_states, measure_gain
 from agents.progress.settings import Settings
-from agents.progress.state import (  # fmt: skip
+from agents.progress.state import (
     CHANGE,
     FILES_LIMIT,
     POLLS_LIMIT,
@@ -18,7 +18,7 @@ from agents.progress.state import (  # fmt: skip
     Alteration,
     Failure,
     State,
-    remembered,
+    with_newest,
 )
 
 ALTERATIONS = 20
@@ -27,7 +27,7 @@ POLL_ROWS = 64
 """Indices kept of a poll that says the same."""
 
 
-def controlled(state: State, control: Control) -> State:
+def after_control(state: State, control: Control) -> State:
     """After a control event: a person's message and a phase begin a new window, nudge and compaction reset nothing."""
     state = replace(state, observed=state.observed + 1)
     if control.kind not in ("user", "phase"):
@@ -38,14 +38,14 @@ def controlled(state: State, control: Control) -> State:
     return replace(state, seen={}) if control.kind == "phase" else state
 
 
-def said(state: State, item: Evidence, settings: Settings) -> State:
+def after_message(state: State, item: Evidence, settings: Settings) -> State:
     """After a message of the agent."""
     index = state.observed + 1
     kept = (*state.messages, (index, item.call))[-max(settings.max_recent_actions, settings.stuck_threshold) :]
     return replace(state, observed=index, messages=kept)
 
 
-def acted(state: State, item: Evidence, settings: Settings) -> State:
+def after_call(state: State, item: Evidence, settings: Settings) -> State:
     """After a call that ended, well or not."""
     action = _action(state, item, settings)
     state = replace(
@@ -66,10 +66,10 @@ def acted(state: State, item: Evidence, settings: Settings) -> State:
 def _action(state: State, item: Evidence, settings: Settings) -> Action:
     call = call_mark(item)
     outcome = f"{'' if item.success else 'failed '}{item.error or item.outcome}"
-    key = digest(f"{call} {outcome}")
-    gained = gain(state, item, settings)
+    key = text_digest(f"{call} {outcome}")
+    gained = measure_gain(state, item, settings)
     return Action(
-        index=state.observed + 1, tool=item.tool, program=program(item.tool, item.target, settings), call=call, key=key,
+        index=state.observed + 1, tool=item.tool, program=program_name(item.tool, item.target, settings), call=call, key=key,
         success=item.success, error=item.error, outcome=outcome, gain=gained,
         look=item.success and item.kind == "tool" and is_look(item.tool, item.target, settings),
         needless=not gained and _nothing_new_since(state, key),
@@ -91,7 +91,7 @@ def _listed(state: State, action: Action, item: Evidence, settings: Settings) ->
     if item.kind == "poll":
         answer, rows = state.polls.get(action.call, ("", ()))
         rows = (*rows, action.index)[-POLL_ROWS:] if answer == action.outcome else (action.index,)
-        state = replace(state, polls=remembered(state.polls, action.call, (action.outcome, rows), POLLS_LIMIT))
+        state = replace(state, polls=with_newest(state.polls, action.call, (action.outcome, rows), POLLS_LIMIT))
         if not action.gain:
             return state
     kept = max(settings.max_recent_actions, 2 * settings.progress_check_interval)
@@ -102,16 +102,16 @@ def _failed(state: State, action: Action, item: Evidence, settings: Settings) ->
     if item.kind == "poll" or not settings.max_recent_errors:
         return state
     command = item.kind == "test" or item.tool in settings.shell_tools
-    failure = Failure(action.index, digest(item.target or item.tool), item.error, command)
+    failure = Failure(action.index, text_digest(item.target or item.tool), item.error, command)
     return replace(state, failures=(*state.failures, failure)[-settings.max_recent_errors :])
 
 
 def _changed(state: State, action: Action, item: Evidence) -> State:
     """A changed target's failures are forgotten; those of commands only by a state that is new."""
-    before, after = found(state, item), item.outcome or UNKNOWN
+    before, after = found_content(state, item), item.outcome or UNKNOWN
     if after == before != UNKNOWN:
         return state
-    target = digest(item.target)
+    target = text_digest(item.target)
     failures = tuple(
         failure for failure in state.failures if failure.target != target and not (failure.command and action.gain == CHANGE)
     )
@@ -121,7 +121,7 @@ def _changed(state: State, action: Action, item: Evidence) -> State:
         state,
         failures=failures,
         alterations=(*state.alterations, alteration)[-ALTERATIONS:],
-        files=remembered(state.files, item.target, states, FILES_LIMIT) if states else state.files,
+        files=with_newest(state.files, item.target, states, FILES_LIMIT) if states else state.files,
     )
 
 
@@ -130,8 +130,8 @@ def _learnt(state: State, item: Evidence) -> State:
     seen = state.seen
     for mark in ("" if is_change(item) else answer_mark(item), call_mark(item)):
         if mark and mark not in seen:
-            seen = remembered(seen, mark, True, SEEN_LIMIT)
+            seen = with_newest(seen, mark, True, SEEN_LIMIT)
     passed = state.passed
     if item.kind == "test" and item.success and call_mark(item) not in passed:
-        passed = remembered(passed, call_mark(item), True, TESTS_LIMIT)
+        passed = with_newest(passed, call_mark(item), True, TESTS_LIMIT)
     return replace(state, seen=seen, passed=passed)

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from agents.progress.evidence import Evidence
-from agents.progress.hits import Hit, called, fresh, hit, identity_of, last_action, since_change
+from agents.progress.hits import Hit, identity_of, is_fresh, last_action, make_hit, name_call, since_change
 from agents.progress.settings import Settings
 from agents.progress.state import Action, State
 
@@ -30,14 +30,18 @@ def exact_repeat(state: State, item: Evidence, settings: Settings) -> Hit | None
         return None
     rows = [action.index for action in window if action.key == last.key]
     needless = [
-        action.index for action in window if action.key == last.key and action.needless and fresh(state, identity, action.index)
+        action.index
+        for action in window
+        if action.key == last.key and action.needless and is_fresh(state, identity, action.index)
     ]
     if len(needless) < settings.stuck_threshold:
         return None
-    return hit("exact_repeat", identity, rows, f"{called(item)} was called {len(rows)} times, each time with the same outcome.")
+    return make_hit(
+        "exact_repeat", identity, rows, f"{name_call(item)} was called {len(rows)} times, each time with the same outcome."
+    )
 
 
-def cycle(state: State, item: Evidence, settings: Settings) -> Hit | None:
+def repeated_cycle(state: State, item: Evidence, settings: Settings) -> Hit | None:
     """The same 2 to 5 calls with the same outcomes, stuck_threshold rounds; a little that is new between does not clear it."""
     if last_action(state) is None or not settings.stuck_threshold:
         return None
@@ -58,11 +62,11 @@ def _cycle_of(state: State, item: Evidence, window: tuple[Action, ...], tail: li
         return None
     identity = identity_of("cycle", *sorted(calls))
     span = sum(action.index >= tail[0].index for action in window)
-    if (span - len(tail)) * NOISE >= span or not fresh(state, identity, tail[0].index):
+    if (span - len(tail)) * NOISE >= span or not is_fresh(state, identity, tail[0].index):
         return None
     rounds = len(tail) // period
-    sentence = f"The same {period} calls went round {rounds} times with the same outcomes; the last was {called(item)}."
-    return hit("cycle", identity, [action.index for action in tail], sentence)
+    sentence = f"The same {period} calls went round {rounds} times with the same outcomes; the last was {name_call(item)}."
+    return make_hit("cycle", identity, [action.index for action in tail], sentence)
 
 
 def endless_poll(state: State, item: Evidence, settings: Settings) -> Hit | None:
@@ -71,9 +75,9 @@ def endless_poll(state: State, item: Evidence, settings: Settings) -> Hit | None
         return None
     for call, (answer, rows) in state.polls.items():
         identity = identity_of("endless_poll", call, answer)
-        told = [row for row in rows if fresh(state, identity, row)]
+        told = [row for row in rows if is_fresh(state, identity, row)]
         if rows[-1] == state.observed and len(told) >= POLL_PATIENCE * settings.stuck_threshold:
-            return hit("endless_poll", identity, told, f"{called(item)} has said the same {len(told)} times.")
+            return make_hit("endless_poll", identity, told, f"{name_call(item)} has said the same {len(told)} times.")
     return None
 
 
@@ -82,10 +86,10 @@ def same_message(state: State, item: Evidence, settings: Settings) -> Hit | None
     if item.kind != "message" or not settings.stuck_threshold:
         return None
     identity = identity_of("same_message", item.call)
-    rows = [index for index, said in state.messages if said == item.call and fresh(state, identity, index)]
+    rows = [index for index, said in state.messages if said == item.call and is_fresh(state, identity, index)]
     if len(rows) < settings.stuck_threshold:
         return None
-    return hit("same_message", identity, rows, f"The same message was said {len(rows)} times with no call between.")
+    return make_hit("same_message", identity, rows, f"The same message was said {len(rows)} times with no call between.")
 
 
 def _window(state: State, settings: Settings) -> tuple[Action, ...]:

@@ -3,18 +3,19 @@
 from agents.progress.errors import same_target_error, same_tool_error
 from agents.progress.evidence import Evidence
 from agents.progress.hits import Hit, Rule
-from agents.progress.oscillation import oscillation
-from agents.progress.repeats import cycle, endless_poll, exact_repeat, same_message
+from agents.progress.oscillation import file_oscillation
+from agents.progress.repeats import endless_poll, exact_repeat, repeated_cycle, same_message
 from agents.progress.settings import Settings
 from agents.progress.standstill import no_novelty, same_answer
 from agents.progress.state import State
 
 RULES: tuple[Rule, ...] = (
-    same_target_error, same_tool_error, oscillation, exact_repeat, cycle, same_message, endless_poll, same_answer, no_novelty,
+    same_target_error, same_tool_error, file_oscillation, exact_repeat, repeated_cycle, same_message, endless_poll, same_answer,
+    no_novelty,
 )  # fmt: skip
 
 
-def hits(state: State, item: Evidence, settings: Settings) -> list[Hit]:
+def find_hits(state: State, item: Evidence, settings: Settings) -> list[Hit]:
     """What the rules find just after `item` was remembered, without the loops a person has accepted."""
     found = (rule(state, item, settings) for rule in RULES)
     return [one for one in found if one is not None and one.identity not in state.accepted]

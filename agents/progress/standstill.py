@@ -3,7 +3,7 @@
 from itertools import takewhile
 
 from agents.progress.evidence import Evidence
-from agents.progress.hits import Hit, called, fresh, hit, identity_of, last_action, since_change
+from agents.progress.hits import Hit, identity_of, is_fresh, last_action, make_hit, name_call, since_change
 from agents.progress.settings import Settings
 from agents.progress.state import ATTEMPT, Action, State
 
@@ -23,7 +23,7 @@ def no_novelty(state: State, item: Evidence, settings: Settings) -> Hit | None:
     if last is None or last.gain > ATTEMPT or not settings.progress_check_interval:
         return None
     identity = identity_of("no_novelty", str(state.window), str(state.milestones))
-    actions = [action for action in since_change(state) if fresh(state, identity, action.index)]
+    actions = [action for action in since_change(state) if is_fresh(state, identity, action.index)]
     stale = list(takewhile(lambda action: action.gain <= ATTEMPT, reversed(actions)))[::-1]
     if sum(ATTEMPT_WEIGHT if action.gain else 1 for action in stale) >= settings.progress_check_interval:
         return _standstill(identity, stale, f"The last {len(stale)} actions brought nothing new")
@@ -39,7 +39,7 @@ def _brings_little(actions: list[Action], settings: Settings) -> bool:
 
 def _standstill(identity: str, actions: list[Action], what: str) -> Hit:
     sentence = f"{what}: no new file state, no better test result, no information not seen before."
-    return hit("no_novelty", identity, [action.index for action in actions], sentence)
+    return make_hit("no_novelty", identity, [action.index for action in actions], sentence)
 
 
 def same_answer(state: State, item: Evidence, settings: Settings) -> Hit | None:
@@ -48,11 +48,11 @@ def same_answer(state: State, item: Evidence, settings: Settings) -> Hit | None:
     if last is None or not last.look or not settings.progress_check_interval:
         return None
     identity = identity_of("same_answer", last.tool, last.outcome)
-    asked = [action for action in _with_one_answer(state, last) if fresh(state, identity, action.index)]
+    asked = [action for action in _with_one_answer(state, last) if is_fresh(state, identity, action.index)]
     if len(asked) < SAME_ANSWERS or len({action.call for action in asked}) < QUESTIONS:
         return None
     rows = [action.index for action in asked]
-    return hit("same_answer", identity, rows, f"{len(rows)} calls like {called(item)} all gave the same answer.")
+    return make_hit("same_answer", identity, rows, f"{len(rows)} calls like {name_call(item)} all gave the same answer.")
 
 
 def _with_one_answer(state: State, last: Action) -> list[Action]:

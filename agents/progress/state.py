@@ -112,7 +112,7 @@ class State:
         )
 
 
-def remembered(known: Mapping[str, Value], key: str, value: Value, limit: int) -> dict[str, Value]:
+def with_newest(known: Mapping[str, Value], key: str, value: Value, limit: int) -> dict[str, Value]:
     """`known` with `key` as its newest entry, and no more than `limit` entries."""
     kept = {other: kept_value for other, kept_value in known.items() if other != key}
     kept[key] = value

@@ -11,10 +11,10 @@ from typing import Any
 from agents.progress.calls import is_infrastructure, kind_of_call
 from agents.progress.digests import error_digest
 from agents.progress.evidence import UNKNOWN, Control, Evidence, Item
-from agents.progress.rules import hits
+from agents.progress.rules import find_hits
 from agents.progress.settings import Settings
 from agents.progress.state import State
-from agents.progress.tracker import DEFAULTS, remember
+from agents.progress.tracker import DEFAULTS, remember_item
 
 CONTROLS = ("user", "nudge", "phase", "compaction")
 _INFRASTRUCTURE = re.compile(
@@ -26,7 +26,7 @@ _INFRASTRUCTURE = re.compile(
 
 
 @dataclass(frozen=True)
-class Judgement:
+class TraceJudgement:
     """One trace judged: `index` is the item at which a rule fired first (`eval: final`: the last item); None: not stuck."""
 
     name: str
@@ -68,24 +68,24 @@ def _kind_of_error(action: Mapping[str, Any], error: str) -> str:
     return "server_error" if _INFRASTRUCTURE.search(error) else ""
 
 
-def judge(trace: Mapping[str, Any], settings: Settings = DEFAULTS) -> Judgement:
+def judge_trace(trace: Mapping[str, Any], settings: Settings = DEFAULTS) -> TraceJudgement:
     """`eval: any` is stuck when a rule fires after any prefix; `final` when one does after the last action."""
     state, index, rule = State(), None, ""
     for place, item in enumerate(items_of(trace, settings), 1):
-        state = remember(state, item, settings)
+        state = remember_item(state, item, settings)
         found = _found(state, item, settings)
         if trace["eval"] == "final":
             index, rule = (place, found) if found else (None, "")
         elif found:
             index, rule = place, found
             break
-    return Judgement(trace["name"], trace["expected_stuck"], trace["detect_by"], index, rule)
+    return TraceJudgement(trace["name"], trace["expected_stuck"], trace["detect_by"], index, rule)
 
 
 def _found(state: State, item: Item, settings: Settings) -> str:
     if isinstance(item, Control) or is_infrastructure(item.error_kind):
         return ""
-    return next((hit.rule for hit in hits(state, item, settings)), "")
+    return next((hit.rule for hit in find_hits(state, item, settings)), "")
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ class Score:
     recall: float
     f1: float
     latency: int
-    misjudged: Sequence[Judgement]
+    misjudged: Sequence[TraceJudgement]
 
 
-def score(judgements: Iterable[Judgement]) -> Score:
+def score_judgements(judgements: Iterable[TraceJudgement]) -> Score:
     judged = list(judgements)
     caught = [one for one in judged if one.expected and one.index is not None]
     fired = sum(one.index is not None for one in judged)

@@ -8,10 +8,10 @@ from typing import Literal
 from agents.progress.calls import is_infrastructure
 from agents.progress.evidence import Control, Item
 from agents.progress.hits import Hit
-from agents.progress.remember import acted, controlled, said
-from agents.progress.rules import hits
+from agents.progress.remember import after_call, after_control, after_message
+from agents.progress.rules import find_hits
 from agents.progress.settings import Settings
-from agents.progress.state import STEERED_LIMIT, State, remembered
+from agents.progress.state import STEERED_LIMIT, State, with_newest
 
 DEFAULTS = Settings()
 
@@ -46,22 +46,22 @@ class Progress:
     consecutive_errors: int
 
 
-def observe(state: State, item: Item, settings: Settings = DEFAULTS) -> tuple[State, Verdict | None]:
+def observe_item(state: State, item: Item, settings: Settings = DEFAULTS) -> tuple[State, Verdict | None]:
     """The state after `item`, and a verdict when the agent is stuck with it; faults of the infrastructure are no evidence."""
-    state = remember(state, item, settings)
+    state = remember_item(state, item, settings)
     if isinstance(item, Control) or not settings.enable or is_infrastructure(item.error_kind):
         return state, None
-    found = hits(state, item, settings)
+    found = find_hits(state, item, settings)
     return _ladder(state, found, settings) if found else (state, None)
 
 
-def remember(state: State, item: Item, settings: Settings = DEFAULTS) -> State:
+def remember_item(state: State, item: Item, settings: Settings = DEFAULTS) -> State:
     """The state after `item`, without a judgement."""
     if isinstance(item, Control):
-        return controlled(state, item)
+        return after_control(state, item)
     if is_infrastructure(item.error_kind):
         return replace(state, observed=state.observed + 1)
-    return said(state, item, settings) if item.kind == "message" else acted(state, item, settings)
+    return after_message(state, item, settings) if item.kind == "message" else after_call(state, item, settings)
 
 
 def _ladder(state: State, found: list[Hit], settings: Settings) -> tuple[State, Verdict]:
@@ -70,20 +70,20 @@ def _ladder(state: State, found: list[Hit], settings: Settings) -> tuple[State, 
     hit = (again or found)[0]
     halts = bool(again) or state.steers >= settings.steer_budget
     verdict = Verdict(hit.rule, hit.identity, hit.rows, hit.sentence, "halt" if halts else "steer", first=not again)
-    steered = remembered(state.steered, hit.identity, state.observed, STEERED_LIMIT)
+    steered = with_newest(state.steered, hit.identity, state.observed, STEERED_LIMIT)
     return replace(state, steered=steered, steers=state.steers + (not halts)), verdict
 
 
-def accept(state: State, identity: str) -> State:
+def accept_loop(state: State, identity: str) -> State:
     """A person says "go on anyway": this loop is none from now on."""
-    return replace(state, accepted=remembered(state.accepted, identity, True, STEERED_LIMIT))
+    return replace(state, accepted=with_newest(state.accepted, identity, True, STEERED_LIMIT))
 
 
-def progress_due(state: State, settings: Settings = DEFAULTS) -> bool:
+def is_progress_due(state: State, settings: Settings = DEFAULTS) -> bool:
     """Whether OnProgress fires now: every progress_check_interval calls."""
     return bool(settings.progress_check_interval and state.calls and state.calls % settings.progress_check_interval == 0)
 
 
-def progress(state: State) -> Progress:
+def count_progress(state: State) -> Progress:
     well = sum(action.success for action in state.actions)
     return Progress(len(state.files), well, len(state.actions) - well, state.consecutive_errors)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
-from agents.engine.work import handler
+from agents.engine.work import registered_handler
 from agents.machines import MACHINES
 from agents.models import Agent, Transition
 
@@ -79,7 +79,7 @@ def _numbered(rows: Iterable[Transition], before: int, about: About) -> list[Any
 
 def about_agent(agent: Agent) -> About:
     """What an agent was about: a restart, or a reopening, gives it another constellation."""
-    subjects = handler().subjects(agent)
+    subjects = registered_handler().subjects(agent)
 
     def at(moment: datetime) -> int | None:
         return next((subject for since, subject in reversed(subjects) if since <= moment), subjects[0][1] if subjects else None)

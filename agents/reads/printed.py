@@ -9,7 +9,7 @@ from __future__ import annotations
 from django.db.models import Subquery
 from django.db.models.functions import Coalesce
 
-from agents.masks.values import mask
+from agents.masks.values import mask_text
 from agents.models import Output
 
 AROUND = 16_384
@@ -25,7 +25,7 @@ def printed_piece(attempt: int, start: int, end: int) -> str:
     # one statement reads all of it, so what is printed meanwhile changes nothing that has been
     onward = rows.filter(offset__gte=begins, offset__lt=stop).order_by("offset").values_list("offset", "text")
     pieces = (text[max(0, begin - offset) : stop - offset] for offset, text in onward.iterator(chunk_size=ROWS_AT_ONCE))
-    return mask("".join(pieces))[start - begin : end - begin]
+    return mask_text("".join(pieces))[start - begin : end - begin]
 
 
 def printed_tail(attempt: int, characters: int) -> tuple[int, str]:
@@ -39,7 +39,7 @@ def printed_tail(attempt: int, characters: int) -> tuple[int, str]:
         size += len(text)
         if size >= characters + AROUND:
             break
-    text = mask("".join(reversed(pieces))[-characters - AROUND :])[-characters:]
+    text = mask_text("".join(reversed(pieces))[-characters - AROUND :])[-characters:]
     return end - len(text), text
 
 

@@ -15,7 +15,7 @@ from agents.errors import AgentsError, NoSuchSession
 from agents.gates.policies import action_digest
 from agents.masks.masking import is_hidden
 from agents.models import Approval, Session
-from agents.progress.digests import canonical
+from agents.progress.digests import canonical_json
 from agents.streams.door import Door, door
 from agents.streams.tables import Fields
 
@@ -221,7 +221,7 @@ def _check_edit(row: Approval, decision: str, arguments: Any) -> None:
         raise EditNotPossible("arguments: must be an object")
     if _size(arguments) > ARGUMENTS_BYTES:
         raise EditNotPossible(f"arguments: at most {ARGUMENTS_BYTES} bytes of JSON")
-    if is_hidden(canonical(arguments)):
+    if is_hidden(canonical_json(arguments)):
         raise EditNotPossible("arguments: they hold what is shown in the place of a secret; write it anew, or leave them out")
 
 
@@ -241,8 +241,8 @@ def _check_answer(row: Approval, decision: str, answer: Any) -> None:
 
 def _same(one: Any, other: Any) -> bool:
     """As JSON, where true is not 1."""
-    return canonical(one) == canonical(other)
+    return canonical_json(one) == canonical_json(other)
 
 
 def _size(value: Any) -> int:
-    return len(canonical(value).encode("utf-8", "surrogatepass"))
+    return len(canonical_json(value).encode("utf-8", "surrogatepass"))

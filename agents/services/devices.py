@@ -11,7 +11,7 @@ from agents.errors import AgentsError
 from agents.machines import DEVICE_AGENT
 from agents.models import Agent, Device, Stream
 from agents.streams.door import door, new_stream, system_stream
-from agents.streams.statements import writing
+from agents.streams.statements import write_transaction
 
 
 class NoSuchDevice(AgentsError):
@@ -51,7 +51,7 @@ def device_create(
         "recipes": {} if recipes is None else recipes, "limits": limits or {}, "max_concurrent": max_concurrent,
     }  # fmt: skip
     check_profile(name, said, None, may_exceed=may_exceed)
-    with writing():
+    with write_transaction():
         Stream.objects.select_for_update().get(pk=system_stream())  # nobody else gives out a name meanwhile
         if taken := Device.objects.filter(name__iexact=name).values_list("name", flat=True).first():
             raise DeviceExists(f"there is a device called {taken} already")

@@ -8,7 +8,7 @@ from agents.errors import AgentsError
 from agents.gates.policies import DECISIONS
 from agents.masks.masking import is_hidden
 from agents.models import Policy
-from agents.patterns import fault as pattern_fault
+from agents.patterns import pattern_fault
 from agents.streams.door import door, system_stream
 
 POLICIES = 500

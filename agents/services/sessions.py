@@ -9,7 +9,7 @@ from typing import Any
 from agents.access import ancestry
 from agents.engine.requests import waits_for_an_actor
 from agents.engine.summon import wake_a_runner
-from agents.engine.work import handler
+from agents.engine.work import registered_handler
 from agents.errors import ActorEnded, InboxFull
 from agents.machines import ACTOR
 from agents.models import Actor, InboxItem, Lease, Session
@@ -29,7 +29,7 @@ def session_create(owner, title: str = "", *, by: str, parent: int | None = None
     Where `by` is a token, the session has its key, and perhaps a parent: the session that the token was issued for, else
     `parent`, one that the token started itself. The parent's stream tells of it. Raises NotYourChild, TooDeep, ParentEnded.
     """
-    with ancestry.beginning(by, parent) as line:
+    with ancestry.new_ancestry(by, parent) as line:
         stream = new_stream("session")
         with door(stream, by) as opened:
             row = {"id": stream, "owner_id": owner.pk, "title": title, "created_at": opened.turn.at, **line}
@@ -43,10 +43,10 @@ def session_create(owner, title: str = "", *, by: str, parent: int | None = None
 
 def check_payload(payload: dict[str, Any]) -> None:
     """Refuse, before anything is written, an interaction that nobody here could begin; raises PayloadRejected."""
-    handler().check(payload)
+    registered_handler().check(payload)
 
 
-def command_submit(
+def request_submit(
     session_id: int, kind: str, client_id: str, payload: dict[str, Any], *, by: str, request_id: str = "", checked: bool = False
 ) -> tuple[InboxItem, bool]:
     """Put a request into the session's inbox: (the row, whether it is new). The same client_id again is the same request.
@@ -59,7 +59,7 @@ def command_submit(
     ancestry.refuse_outside(session_id, by)
     if kind == "interaction" and not checked:
         check_payload(payload)
-    if kind == "interaction" and only_admins_may() and handler().runs_commands(payload):
+    if kind == "interaction" and only_admins_may() and registered_handler().runs_commands(payload):
         confining.refuse_unconfined(session_id, by)
     client_id = client_id or secrets.token_hex(8)
     room = ancestry.room_for_request(session_id, by) if kind == "interaction" else nullcontext(lambda: None)

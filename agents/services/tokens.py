@@ -38,7 +38,7 @@ def token_create(
     """
     if session is not None and not Session.objects.visible_to(user).filter(pk=session).exists():
         raise NoSuchSession(f"there is no session {session}, or it is not one that {user.get_username()} may see")
-    wanted, maker = sorted(set(scopes)), ancestry.key_of(by)
+    wanted, maker = sorted(set(scopes)), ancestry.token_key_of(by)
     with door(system_stream(), by) as opened:  # under which tokens are revoked, too
         parent = _parent_for(maker, user, wanted) if maker else None
         token, text = Token.objects.create(

@@ -18,14 +18,14 @@ from agents.clock import now_iso
 from agents.errors import NoSuchSession
 from agents.streams import nudges, slots
 from agents.streams import statements as storage
-from agents.streams.statements import Store, store
+from agents.streams.statements import Store, current_store
 from agents.streams.tables import EVENT_COLUMNS, TABLES, TRANSITION_COLUMNS, Fields, Table
 from agents.streams.turn import Batch, PendingEvent, Turn
 
 EVENT_VERSION = 1
 
 
-def write(store: Store, cursor, batches: list[Batch], *, wait: bool = True) -> tuple[list[Batch], list[Batch]]:
+def write_batches(store: Store, cursor, batches: list[Batch], *, wait: bool = True) -> tuple[list[Batch], list[Batch]]:
     """Write those of `batches` whose streams stand where they expect: (written, refused). The caller commits.
 
     Locks are taken in order: streams by id, then devices by id. Without `wait` a stream that somebody else has locked
@@ -46,7 +46,7 @@ def write(store: Store, cursor, batches: list[Batch], *, wait: bool = True) -> t
 
 def _write(store: Store, cursor, batches: list[Batch]) -> None:
     """Write batches that fit, under the locks of their streams."""
-    slots.settle(store, cursor, batches)
+    slots.settle_slots(store, cursor, batches)
     _write_records(store, cursor, batches)
 
 
@@ -165,8 +165,8 @@ def door(stream: int, by: str, request_id: str = "") -> Iterator[Door]:
 
     Raises NoSuchSession where there is no such stream. An exception inside writes nothing.
     """
-    with storage.writing(), connection.wrap_database_errors:
-        cursor, statements = storage.cursor(), store()
+    with storage.write_transaction(), connection.wrap_database_errors:
+        cursor, statements = storage.raw_cursor(), current_store()
         found = statements.lock(cursor, [stream], wait=True).get(stream)
         if found is None:
             raise NoSuchSession(f"there is no session {stream}")
@@ -178,8 +178,8 @@ def door(stream: int, by: str, request_id: str = "") -> Iterator[Door]:
             with one_trip(cursor.connection):
                 _write(statements, cursor, [batch])
                 statements.execute(cursor, WAKE, (_now_for(statements), stream))
-                nudges.announce(cursor, heads)
-            transaction.on_commit(lambda: nudges.send(heads))
+                nudges.announce_heads(cursor, heads)
+            transaction.on_commit(lambda: nudges.send_nudge(heads))
 
 
 WAKE = "UPDATE agents_lease SET wake_at = %s WHERE stream_id = %s"

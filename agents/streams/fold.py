@@ -13,7 +13,7 @@ from django.db import connection
 from agents import ids
 from agents.errors import AgentsError, NoSuchSession
 from agents.streams import statements as storage
-from agents.streams.statements import store
+from agents.streams.statements import current_store
 from agents.streams.tables import EVENT_COLUMNS, TABLES, WIRE_COLUMNS, Fields
 
 EVENTS_READ = 1000
@@ -24,10 +24,10 @@ BETWEEN = "id >= %s AND id < %s"
 def events_since(stream: int, seq: int, limit: int = EVENTS_READ, *, to_be_sent: bool = False) -> list[Fields]:
     """Up to `limit` events after `seq`, oldest first, as clients get them. `to_be_sent`: nobody looks at their data."""
     low, high = ids.row_range(stream)
-    cursor = storage.cursor()
+    cursor = storage.raw_cursor()
     names = [name for name, _ in EVENT_COLUMNS]
     columns = WIRE_COLUMNS if to_be_sent else EVENT_COLUMNS
-    found = store().select(cursor, "agents_event", columns, BETWEEN, (low + seq + 1, high), limit)
+    found = current_store().select(cursor, "agents_event", columns, BETWEEN, (low + seq + 1, high), limit)
     return [_wire(dict(zip(names, row, strict=True))) for row in found]
 
 
@@ -40,20 +40,20 @@ def changes_between(stream: int, after: int, until: int, tables: Collection[str]
     """What the events after seq `after`, up to `until`, did to `tables`, as few changes as that can be said in."""
     place = (ids.row_id(stream, after + 1), ids.row_id(stream, until + 1))
     read = _changes_sqlite if connection.vendor == "sqlite" else _changes_postgres
-    return condensed(orjson.loads(f"[{','.join(read(place, list(tables)))}]"), tables)
+    return condense_changes(orjson.loads(f"[{','.join(read(place, list(tables)))}]"), tables)
 
 
 def _changes_sqlite(place: tuple[int, int], tables: list[str]) -> list[str]:
     """JSON of the events that name one of `tables`: to look for a name costs less than to read them."""
     names = [f'"{table}":' for table in tables]
-    found = storage.cursor().execute("SELECT data FROM agents_event WHERE id >= ? AND id < ? ORDER BY id", place)
+    found = storage.raw_cursor().execute("SELECT data FROM agents_event WHERE id >= ? AND id < ? ORDER BY id", place)
     return [text for (text,) in found if any(name in text for name in names)]
 
 
 def _changes_postgres(place: tuple[int, int], tables: list[str]) -> list[str]:
     """The same, without what is not needed: most events add rows of other tables, and to write them as text takes longest."""
     rows = "(data->'add' ?| %s OR data->'del' ?| %s)"
-    found = storage.cursor().execute(
+    found = storage.raw_cursor().execute(
         f"SELECT (data->'set')::text, CASE WHEN {rows} THEN data::text END FROM agents_event"
         f" WHERE {BETWEEN} AND (data->'set' ?| %s OR {rows}) ORDER BY id",
         (tables, tables, *place, tables, tables, tables),
@@ -61,7 +61,7 @@ def _changes_postgres(place: tuple[int, int], tables: list[str]) -> list[str]:
     return [whole or f'{{"set":{fields}}}' for fields, whole in found]
 
 
-def condensed(changes: Iterable[Fields], tables: Collection[str]) -> Iterator[Fields]:
+def condense_changes(changes: Iterable[Fields], tables: Collection[str]) -> Iterator[Fields]:
     """The same changes to `tables` in fewer: the last value of each field that is set, until rows are added or deleted."""
     fields: dict[str, dict[str, Fields]] = {}
     for data in changes:
@@ -82,7 +82,7 @@ def condensed(changes: Iterable[Fields], tables: Collection[str]) -> Iterator[Fi
 
 def read_rows(stream: int, tables: tuple[str, ...] | None = None) -> dict[str, dict[str, Fields]]:
     """All rows of a stream as records hold them: {table: {"id": row}}."""
-    cursor, statements = storage.cursor(), store()
+    cursor, statements = storage.raw_cursor(), current_store()
     found: dict[str, dict[str, Fields]] = {}
     for name in tables or TABLES:
         table = TABLES[name]
@@ -92,10 +92,10 @@ def read_rows(stream: int, tables: tuple[str, ...] | None = None) -> dict[str, d
     return found
 
 
-def snapshot(stream: int) -> Fields:
+def stream_snapshot(stream: int) -> Fields:
     """Rows and the head they belong to, in one consistent read: {"seq": N, "rows": {table: {"id": row}}}."""
     with consistent_read():
-        seq = head(stream)
+        seq = stream_head(stream)
         return {"seq": seq, "rows": read_rows(stream)}
 
 
@@ -115,7 +115,7 @@ def consistent_read() -> Iterator[None]:
         cursor.execute("COMMIT")
 
 
-def head(stream: int) -> int:
+def stream_head(stream: int) -> int:
     """The stream's last seq; raises NoSuchSession."""
     found = apps.get_model("agents", "Stream").objects.filter(pk=stream).values_list("head", flat=True).first()
     if found is None:
@@ -132,15 +132,15 @@ class FoldError(AgentsError):
 Rows = dict[str, dict[str, Fields]]
 
 
-def fold(events: Iterable[Fields], rows: Rows | None = None) -> Rows:
+def fold_events(events: Iterable[Fields], rows: Rows | None = None) -> Rows:
     """Apply `events` (as clients get them) to `rows`; the result is what the database must hold."""
     rows = {} if rows is None else rows
     for event in events:
-        apply(event["data"], rows)
+        apply_event(event["data"], rows)
     return rows
 
 
-def apply(data: Fields, rows: dict[str, dict[str, Fields]]) -> None:
+def apply_event(data: Fields, rows: dict[str, dict[str, Fields]]) -> None:
     """One event's changes to `rows`; raises FoldError when it changes a row that is not there."""
     for name, fresh in data.get("add", {}).items():
         table, into = TABLES[name], rows.setdefault(name, {})
@@ -157,6 +157,6 @@ def apply(data: Fields, rows: dict[str, dict[str, Fields]]) -> None:
             rows.setdefault(name, {}).pop(str(key), None)
 
 
-def canonical(value: Any) -> bytes:
+def canonical_bytes(value: Any) -> bytes:
     """A row's value in a form in which equal values are equal bytes."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

@@ -11,7 +11,7 @@ LARGE = 1_000
 """Rows with which the search spends much time."""
 
 
-class Pause:
+class SearchPause:
     """The search waits as long as anybody wants it to: threads come and go in any order."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Pause:
                 gc.enable()
 
 
-PAUSE = Pause()
+PAUSE = SearchPause()
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def nothing_collected() -> Iterator[None]:
         PAUSE.end()
 
 
-def made(rows: int) -> None:
+def count_rows_made(rows: int) -> None:
     """So many rows have just been made, to stay. Many count as old at once, or the next searches take 0.2 s for them."""
     if rows >= LARGE:
         gc.freeze()

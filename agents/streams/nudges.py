@@ -28,31 +28,31 @@ CHANNEL = "orrery"
 STREAMS_A_DATAGRAM = 100
 
 
-def encode(heads: Mapping[int, int]) -> list[str]:
+def encode_nudge(heads: Mapping[int, int]) -> list[str]:
     pairs = [f"{stream}:{head}" for stream, head in heads.items()]
     return [",".join(pairs[at : at + STREAMS_A_DATAGRAM]) for at in range(0, len(pairs), STREAMS_A_DATAGRAM)]
 
 
-def decode(text: str) -> list[tuple[int, int]]:
+def decode_nudge(text: str) -> list[tuple[int, int]]:
     """The (stream, head) pairs of a nudge; what is no nudge has none."""
     pairs = (pair.partition(":") for pair in text.split(","))
     return [(int(stream), int(head)) for stream, _, head in pairs if stream.isdecimal() and head.isdecimal()]
 
 
-def announce(cursor, heads: Mapping[int, int]) -> None:
+def announce_heads(cursor, heads: Mapping[int, int]) -> None:
     """Inside the transaction, on PostgreSQL: tell everybody that these streams have moved, once it is committed."""
     if connection.vendor == "postgresql":
-        for text in encode(heads):
+        for text in encode_nudge(heads):
             cursor.execute("SELECT pg_notify(%s, %s)", (CHANNEL, text))
 
 
-def send(heads: Mapping[int, int]) -> None:
+def send_nudge(heads: Mapping[int, int]) -> None:
     """The same after the commit, on SQLite. It never blocks and never fails."""
     if connection.vendor == "sqlite":
         POST.send(heads)
 
 
-class Post:
+class NudgePost:
     """Datagrams to the listeners of this host."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Post:
 
     def send(self, heads: Mapping[int, int]) -> None:
         out = self._out()
-        for text in encode(heads):
+        for text in encode_nudge(heads):
             for port in self._listeners():
                 with contextlib.suppress(OSError):  # a listener that is gone needs no nudge
                     out.sendto(text.encode(), ("127.0.0.1", port))
@@ -91,7 +91,7 @@ class Post:
         return self._ports
 
 
-POST = Post()
+POST = NudgePost()
 
 
 def listeners_dir() -> Path:
@@ -100,7 +100,7 @@ def listeners_dir() -> Path:
     return path
 
 
-class Listener:
+class NudgeListener:
     """Calls `on_nudge(stream, head)` on the running loop for every nudge, from `start` to `stop`."""
 
     def __init__(self, on_nudge: Callable[[int, int], None]):
@@ -142,7 +142,7 @@ class Listener:
         assert self._socket is not None
         with contextlib.suppress(BlockingIOError):
             while True:
-                for stream, head in decode(self._socket.recv(65536).decode(errors="replace")):
+                for stream, head in decode_nudge(self._socket.recv(65536).decode(errors="replace")):
                     self._on_nudge(stream, head)
 
     async def _follow_notifications(self, parameters: dict) -> None:
@@ -154,7 +154,7 @@ class Listener:
                 async with await psycopg.AsyncConnection.connect(**parameters, autocommit=True) as own:
                     await own.execute(f"LISTEN {CHANNEL}")
                     async for notification in own.notifies():
-                        for stream, head in decode(notification.payload):
+                        for stream, head in decode_nudge(notification.payload):
                             self._on_nudge(stream, head)
             await asyncio.sleep(1)
 

@@ -28,7 +28,7 @@ SAID_OF: dict[str, type[DatabaseBusy | DatabaseGone | StorageFull]] = {
 T = TypeVar("T")
 
 
-def refusal_of(error: BaseException) -> DatabaseBusy | DatabaseGone | StorageFull | None:
+def outage_refusal(error: BaseException) -> DatabaseBusy | DatabaseGone | StorageFull | None:
     """What is said of an error of the database, or of Django about one; None where it is a fault of ours, or another error."""
     if isinstance(error, DatabaseBusy | DatabaseGone | StorageFull):
         return error
@@ -45,12 +45,12 @@ def refusal_of(error: BaseException) -> DatabaseBusy | DatabaseGone | StorageFul
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def translate_outages() -> Iterator[None]:
     """Raises DatabaseBusy or DatabaseGone for an error inside that means it."""
     try:
         yield
     except Exception as error:
-        refused = refusal_of(error)
+        refused = outage_refusal(error)
         if refused is None:
             raise
         raise refused from error

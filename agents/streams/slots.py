@@ -27,7 +27,7 @@ LEAVE = "DELETE FROM agents_slotrequest WHERE device_id = %s AND session_id = %s
 
 
 @dataclass(slots=True)
-class Place:
+class QueuePlace:
     """One session in the queue of a device. Sorting by `rank` gives who is next."""
 
     session: int
@@ -41,7 +41,7 @@ class Place:
         return -self.priority, self.held
 
 
-def settle(store: Store, cursor, batches: list[Batch]) -> None:
+def settle_slots(store: Store, cursor, batches: list[Batch]) -> None:
     """Give back and take the slots of `batches`, device by device in the order of their ids; fills `Batch.admitted`."""
     concerned: dict[int, list[Batch]] = {}
     for batch in batches:
@@ -68,10 +68,10 @@ def _queue(store: Store, cursor, device: int, batch: Batch, starts: int, frees: 
     """The way through the queue: everybody's turn is computed anew from the slots that are free now."""
     store.execute(cursor, DEVICE + store.for_update, (device,))
     used, most, state = cursor.fetchone()
-    places = [Place(*row) for row in store.execute(cursor, QUEUE, (device,)).fetchall()]
+    places = [QueuePlace(*row) for row in store.execute(cursor, QUEUE, (device,)).fetchall()]
     mine = next((place for place in places if place.session == batch.stream), None)
     if mine is None:
-        mine = Place(batch.stream, 0, 0, 0, 0, new=True)
+        mine = QueuePlace(batch.stream, 0, 0, 0, 0, new=True)
         places.append(mine)
     want = batch.wants.get(device)
     mine.wanted = starts + (want.waiting if want else 0)
@@ -79,7 +79,7 @@ def _queue(store: Store, cursor, device: int, batch: Batch, starts: int, frees: 
     used -= frees + mine.granted
     mine.granted = 0
     before = {place.session: place.granted for place in places}
-    used += share(places, most - used if state == "ONLINE" else 0)
+    used += share_slots(places, most - used if state == "ONLINE" else 0)
     batch.admitted[device] = min(starts, mine.granted)
     mine.wanted -= batch.admitted[device]
     used -= mine.granted - batch.admitted[device]
@@ -91,21 +91,21 @@ def _queue(store: Store, cursor, device: int, batch: Batch, starts: int, frees: 
     _keep(store, cursor, device, places, mine, used)
 
 
-def share(places: list[Place], free: int) -> int:
+def share_slots(places: list[QueuePlace], free: int) -> int:
     """Grant up to `free` slots to those who want one, the best placed first; returns how many were granted."""
     granted = 0
     for _ in range(max(free, 0)):
         waiting = [place for place in places if place.granted < place.wanted]
         if not waiting:
             break
-        first = min(waiting, key=Place.rank)
+        first = min(waiting, key=QueuePlace.rank)
         first.granted += 1
         first.held += 1
         granted += 1
     return granted
 
 
-def _keep(store: Store, cursor, device: int, places: list[Place], mine: Place, used: int) -> None:
+def _keep(store: Store, cursor, device: int, places: list[QueuePlace], mine: QueuePlace, used: int) -> None:
     now = store.time(now_iso())
     for place in places:
         if place is mine and not place.wanted:

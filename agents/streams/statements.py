@@ -42,7 +42,7 @@ def sqlite_time(text: str) -> str:
     return f"{text[:10]} {text[11:26]}"
 
 
-class Sqlite:
+class SqliteStore:
     """SQLite: one `executemany` a statement on the raw connection."""
 
     time = staticmethod(sqlite_time)
@@ -126,7 +126,7 @@ def _sqlite_update(table: str, columns: Columns) -> str:
     return f"UPDATE {table} SET {', '.join(f'{chr(34)}{name}{chr(34)} = ?' for name, _ in columns)} WHERE id = ?"
 
 
-class Postgres:
+class PostgresStore:
     """PostgreSQL: one statement a table, its rows as one JSON parameter."""
 
     time = staticmethod(str)
@@ -215,12 +215,12 @@ def _postgres_update(table: str, columns: Columns) -> str:
 _OWN = threading.local()
 
 
-def own(raw: Any) -> None:
+def own_connection(raw: Any) -> None:
     """Let `raw` be this thread's connection here: inside an event loop Django's is another one for each task."""
     _OWN.raw = raw
 
 
-def cursor() -> Any:
+def raw_cursor() -> Any:
     """A raw cursor of this thread's connection; on PostgreSQL one that binds parameters on the server."""
     raw = getattr(_OWN, "raw", None)
     if raw is None:
@@ -230,7 +230,7 @@ def cursor() -> Any:
 
 
 @contextmanager
-def writing() -> Iterator[None]:
+def write_transaction() -> Iterator[None]:
     """A Django transaction that is about to write. On SQLite its lock is asked for at an even pace.
 
     Nobody searches for garbage from before the lock is there until it is gone. A search closes what it finds, and to close a
@@ -276,10 +276,10 @@ def not_waiting() -> Iterator[None]:
         raw.execute(f"PRAGMA busy_timeout = {int(BUSY_S * 1000)}")
 
 
-SQLITE, POSTGRES = Sqlite(), Postgres()
-Store = Sqlite | Postgres
+SQLITE, POSTGRES = SqliteStore(), PostgresStore()
+Store = SqliteStore | PostgresStore
 
 
-def store() -> Store:
+def current_store() -> Store:
     """The statements of the default database."""
     return SQLITE if connection.vendor == "sqlite" else POSTGRES

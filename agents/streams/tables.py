@@ -9,7 +9,7 @@ from typing import Any
 from django.db import models
 
 from agents import ids
-from agents.streams.statements import cursor, store
+from agents.streams.statements import current_store, raw_cursor
 
 Fields = dict[str, Any]
 KINDS: tuple[tuple[type, str], ...] = (
@@ -90,5 +90,5 @@ def fold_rows(table: str, where: str, *parameters: Any) -> list[Fields]:
     """Rows of a table that takes part in the fold, oldest first."""
     known = TABLES[table]
     names = [name for name, _ in known.columns]
-    found = store().select(cursor(), known.db_table, known.columns, where, parameters)
+    found = current_store().select(raw_cursor(), known.db_table, known.columns, where, parameters)
     return [dict(zip(names, row, strict=True)) for row in found]

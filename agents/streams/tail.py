@@ -24,7 +24,7 @@ from agents.masks.values import mask_jsons
 from agents.models import Stream
 from agents.per_loop import one_per_loop
 from agents.streams.fold import events_since
-from agents.streams.nudges import LOOK_S, Listener
+from agents.streams.nudges import LOOK_S, NudgeListener
 from agents.streams.outages import with_fresh_connection
 from agents.streams.tables import Fields
 
@@ -49,7 +49,7 @@ class TailEnded(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedEvent:
     """An event as it goes over the wire, masked: written once, sent to many."""
 
     seq: int
@@ -57,9 +57,9 @@ class Encoded:
     type: str = ""
 
 
-def read_events(stream: int, seq: int, events: int = READ_EVENTS, size: int = READ_BYTES) -> list[Encoded]:
+def read_events(stream: int, seq: int, events: int = READ_EVENTS, size: int = READ_BYTES) -> list[EncodedEvent]:
     """Events after `seq`, oldest first: at most `events`, and at most `size` bytes unless the first alone has more."""
-    found: list[Encoded] = []
+    found: list[EncodedEvent] = []
     while len(found) < events:
         wanted = min(PIECE_EVENTS, events - len(found))
         piece = events_since(stream, seq, wanted, to_be_sent=True)
@@ -68,7 +68,7 @@ def read_events(stream: int, seq: int, events: int = READ_EVENTS, size: int = RE
             size -= len(text)
             if size < 0 and found:
                 return found
-            found.append(Encoded(event["seq"], text, event["type"]))
+            found.append(EncodedEvent(event["seq"], text, event["type"]))
         if len(texts) < wanted:
             break
         seq = found[-1].seq
@@ -91,16 +91,16 @@ def read_heads(streams: list[int]) -> dict[int, int]:
 
 
 @dataclass
-class Memory:
+class StreamMemory:
     """The latest events of one stream: without a gap, and the newest is `head`."""
 
     head: int
-    events: deque[Encoded] = field(default_factory=deque)
+    events: deque[EncodedEvent] = field(default_factory=deque)
     size: int = 0
     followers: int = 0
     moved: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def add(self, fresh: list[Encoded], room: int) -> None:
+    def add(self, fresh: list[EncodedEvent], room: int) -> None:
         """Take up events that follow `head`, forget the oldest beyond `room` bytes, and wake those who wait."""
         self.events.extend(fresh)
         self.size += sum(len(event.json) for event in fresh)
@@ -114,11 +114,11 @@ class Memory:
         self.moved.set()
         self.moved = asyncio.Event()
 
-    def after(self, seq: int, events: int, size: int) -> list[Encoded] | None:
+    def after(self, seq: int, events: int, size: int) -> list[EncodedEvent] | None:
         """Events after `seq` within the bounds; None where they are no longer (or never were) remembered."""
         if not self.events or seq + 1 < self.events[0].seq:
             return None
-        found: list[Encoded] = []
+        found: list[EncodedEvent] = []
         for event in self._beyond(seq):
             size -= len(event.json)
             if len(found) == events or (size < 0 and found):
@@ -126,15 +126,15 @@ class Memory:
             found.append(event)
         return found
 
-    def _beyond(self, seq: int) -> Iterator[Encoded]:
+    def _beyond(self, seq: int) -> Iterator[EncodedEvent]:
         return (self.events[place] for place in range(seq + 1 - self.events[0].seq, len(self.events)))
 
 
-class Tail:
+class StreamTail:
     """All followed streams of one event loop. Use `tail()`; starts with the first follower, ends with the last."""
 
     def __init__(self) -> None:
-        self._streams: dict[int, Memory] = {}
+        self._streams: dict[int, StreamMemory] = {}
         self._wanted: dict[int, int] = {}
         self._woken = asyncio.Event()
         self._task: asyncio.Task | None = None
@@ -143,7 +143,7 @@ class Tail:
     @contextmanager
     def follow(self, stream: int, head: int) -> Iterator[None]:
         """While inside, `after(stream, ...)` may be used. `head`: the seq the stream has reached."""
-        memory = self._streams.setdefault(stream, Memory(head))
+        memory = self._streams.setdefault(stream, StreamMemory(head))
         memory.followers += 1
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
@@ -155,7 +155,7 @@ class Tail:
                 del self._streams[stream]
                 self._woken.set()
 
-    async def after(self, stream: int, seq: int, events: int = READ_EVENTS, size: int = READ_BYTES) -> list[Encoded]:
+    async def after(self, stream: int, seq: int, events: int = READ_EVENTS, size: int = READ_BYTES) -> list[EncodedEvent]:
         """Events after `seq`, gapless and at least one: waits until there is one. Raises TailEnded when none will come."""
         memory = self._streams[stream]
         while True:
@@ -171,7 +171,7 @@ class Tail:
 
     async def _run(self) -> None:
         """Read what moves, until nobody follows."""
-        listener = Listener(self._on_nudge)
+        listener = NudgeListener(self._on_nudge)
         try:
             await listener.start()
             while self._streams:
@@ -239,5 +239,5 @@ class Tail:
             thread.shutdown(wait=False)
 
 
-tail = one_per_loop(Tail)
+tail = one_per_loop(StreamTail)
 """The tail of the running event loop."""

@@ -14,20 +14,20 @@ from django.db.models import Count, F, Q
 from agents import ids
 from agents.machines import MACHINES
 from agents.models import Event, Lease, Stream, Transition
-from agents.streams.fold import EVENTS_READ, FoldError, apply, canonical, consistent_read, events_since, read_rows
+from agents.streams.fold import EVENTS_READ, FoldError, apply_event, canonical_bytes, consistent_read, events_since, read_rows
 from agents.streams.tables import TABLES
 
 Finding = str
 INVARIANTS: list[Callable[[], Iterator[Finding]]] = []
 
 
-def invariant(function: Callable[[], Iterator[Finding]]) -> Callable[[], Iterator[Finding]]:
+def register_invariant(function: Callable[[], Iterator[Finding]]) -> Callable[[], Iterator[Finding]]:
     """Register a check of the whole database; it yields what is wrong, a line each."""
     INVARIANTS.append(function)
     return function
 
 
-def verify() -> Iterator[Finding]:
+def verify_database() -> Iterator[Finding]:
     """Everything that is wrong, a line each; nothing when all is well."""
     for stream in Stream.objects.order_by("pk").values_list("pk", flat=True).iterator():
         with consistent_read():
@@ -48,15 +48,15 @@ def verify_stream(stream: int) -> Iterator[Finding]:
                 yield f"stream {stream}: event {seq} is missing, {event['seq']} follows"
                 seq = event["seq"]
             try:
-                apply(event["data"], rows)
+                apply_event(event["data"], rows)
             except FoldError as error:
                 yield f"stream {stream}: event {seq}: {error}"
     if seq != head:
         yield f"stream {stream}: its head is {head}, its last event {seq}"
-    yield from compare(stream, rows, read_rows(stream))
+    yield from compare_rows(stream, rows, read_rows(stream))
 
 
-def compare(stream: int, folded: dict, stored: dict) -> Iterator[Finding]:
+def compare_rows(stream: int, folded: dict, stored: dict) -> Iterator[Finding]:
     """Differences between what the events say and what the tables hold."""
     for name in TABLES:
         said, held = folded.get(name, {}), stored.get(name, {})
@@ -72,12 +72,12 @@ def compare(stream: int, folded: dict, stored: dict) -> Iterator[Finding]:
 def _fields(place: str, kinds: dict[str, str], said: dict, held: dict) -> Iterator[Finding]:
     for field, value in held.items():
         told = said.get(field)
-        same = told == value if kinds[field] == "float" else canonical(told) == canonical(value)
+        same = told == value if kinds[field] == "float" else canonical_bytes(told) == canonical_bytes(value)
         if not same:
             yield f"{place}: {field} is {value!r} in the table and {said.get(field)!r} in the events"
 
 
-@invariant
+@register_invariant
 def history_follows_the_tables() -> Iterator[Finding]:
     """Every transition has a row in its machine's table, and begins where the one before it ended."""
     where: dict[tuple[str, int], str] = {}
@@ -92,7 +92,7 @@ def history_follows_the_tables() -> Iterator[Finding]:
         where[row.machine, row.subject_id] = row.to_state
 
 
-@invariant
+@register_invariant
 def every_state_change_has_one_history_row() -> Iterator[Finding]:
     changes = Event.objects.filter(type="state_changed").values_list("stream_id").annotate(n=Count("pk"))
     history = dict(
@@ -107,7 +107,7 @@ def every_state_change_has_one_history_row() -> Iterator[Finding]:
             yield f"stream {stream}: {count} changes of state and {history.get(stream, 0)} rows of history"
 
 
-@invariant
+@register_invariant
 def leases_are_on_sessions() -> Iterator[Finding]:
     for lease in Lease.objects.exclude(stream__kind="session"):
         yield f"lease on stream {lease.pk}, which is no session"

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from agents.errors import AgentsError
-from agents.faults import kind_of, pause
+from agents.faults import error_kind_of, pause_seconds
 from agents.progress.calls import is_infrastructure
 from agents.tools.catalogue import PATHS, SCHEMAS, TOOLS, Schema
 
@@ -110,7 +110,7 @@ class BadArguments(AgentsError):
     error_kind = "bad_arguments"
 
 
-def tool(
+def register_tool(
     name: str, schema: Schema | None = None, keeps_time: bool = False, seconds: float | None = None, paths: tuple[str, ...] = ()
 ) -> Callable[[Tool], Tool]:
     """Register a tool under `name`, with the JSON Schema of its arguments and the time-out of a call that says none.
@@ -150,8 +150,8 @@ def _refusal(name: str, schema: Schema, problems: list[dict[str, str]]) -> str:
     return f"{name}: {shown}. Its arguments: {json.dumps(schema, separators=(',', ':'))}"
 
 
-@tool("noop", {"type": "object", "properties": {"result": {}}, "additionalProperties": False})
-def noop(call: Call) -> Outcome:
+@register_tool("noop", {"type": "object", "properties": {"result": {}}, "additionalProperties": False})
+def do_nothing(call: Call) -> Outcome:
     """Does nothing: what the engine itself costs. Its result is its argument `result`."""
     return Outcome("completed", result=call.arguments.get("result"))
 
@@ -207,7 +207,7 @@ class Bodies:
             outcome = await _awaited(function, call)
             if not is_infrastructure(outcome.error_kind):
                 return outcome
-            await self._sleep(pause(made, call.key, FIRST_PAUSE_S, LONGEST_PAUSE_S))
+            await self._sleep(pause_seconds(made, call.key, FIRST_PAUSE_S, LONGEST_PAUSE_S))
         return await _awaited(function, call)
 
     def attempts(self, keys: Iterable[int]) -> set[int]:
@@ -249,4 +249,4 @@ def _whole(outcome: Any) -> Outcome:
 
 def _failure(error: Exception) -> Outcome:
     text = str(error) if isinstance(error, AgentsError) else f"{type(error).__name__}: {error}"
-    return Outcome("failed", error=text, error_kind=kind_of(error))
+    return Outcome("failed", error=text, error_kind=error_kind_of(error))

@@ -1,6 +1,6 @@
 """The tools there are and what each takes: looked at where a call is written, and again where it is made. Pure.
 
-`agents.tools.calls.tool` puts them here. A tool's arguments are described by a JSON Schema of an object; a tool without one
+`agents.tools.calls.register_tool` puts them here. A tool's arguments are described by a JSON Schema of an object; one without
 takes any. What is found is said in the words of whoever writes a call; the schema itself is for models.
 """
 
@@ -51,19 +51,19 @@ def tool_names() -> list[str]:
     return sorted(TOOLS)
 
 
-def schemas() -> dict[str, Schema]:
+def tool_schemas() -> dict[str, Schema]:
     """JSON Schemas of the tools' arguments, by name; a tool without one takes any."""
     return {name: SCHEMAS.get(name, {"type": "object"}) for name in tool_names()}
 
 
-def unknown(name: str) -> str:
+def say_unknown_tool(name: str) -> str:
     """What is said of a tool that there is not; empty for one that there is."""
     if name in TOOLS:
         return ""
     return f"there is no tool {_shown(name, NAME_CHARACTERS)}; there are {', '.join(tool_names())}{_nearest(name, TOOLS)}"
 
 
-def flaws(name: str, arguments: Mapping[str, Any]) -> list[Flaw]:
+def argument_flaws(name: str, arguments: Mapping[str, Any]) -> list[Flaw]:
     """What keeps `arguments` from being those of a tool: (the way to it, what it is). Nothing for a tool that takes any."""
     schema = SCHEMAS.get(name)
     if schema is None:

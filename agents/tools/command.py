@@ -14,14 +14,14 @@ from django.conf import settings
 from django.db import connection
 
 from agents.devices import files, host
-from agents.devices.limits import Limits
+from agents.devices.limits import CommandLimits
 from agents.devices.local import DEFAULT_PATH, CommandOutcome, run_command
 from agents.devices.names import name_fault
 from agents.errors import AgentsError
-from agents.masks.values import resolved
-from agents.progress.digests import digest
+from agents.masks.values import resolve_environment
+from agents.progress.digests import text_digest
 from agents.tools import confining
-from agents.tools.calls import Call, Outcome, check_arguments, tool
+from agents.tools.calls import Call, Outcome, check_arguments, register_tool
 
 BLACKBOARD = "ORRERY_BLACKBOARD"
 BLACKBOARD_CHARACTERS = 64_000
@@ -35,14 +35,14 @@ class NoWorkspace(AgentsError):
     error_kind = ""
 
 
-def workspace(device: str) -> Path:
+def device_workspace(device: str) -> Path:
     """Where commands of a local device run. Raises NoWorkspace for a name that leads elsewhere."""
     if fault := name_fault(device):
         raise NoWorkspace(f"the device {device!r} has no workspace, because its name {fault}; make one with another name")
     return settings.STATE_DIR / "workspaces" / device
 
 
-def artifacts(scope: str, inherits: str = "") -> Path:
+def artifacts_folder(scope: str, inherits: str = "") -> Path:
     """What the tasks of one constellation hand to each other on this host: ORRERY_ARTIFACTS.
 
     A fork's folder begins as a copy of that of the constellation it `inherits` from, as it is when it is first needed.
@@ -74,8 +74,8 @@ ARGV = {"type": "array", "items": {"type": "string"}, "minItems": 1, "descriptio
 TAKES = {"type": "object", "properties": {"argv": ARGV}, "required": ["argv"], "additionalProperties": False}
 
 
-@tool("command", TAKES, keeps_time=True)
-async def command(call: Call) -> Outcome:
+@register_tool("command", TAKES, keeps_time=True)
+async def carry_out_command(call: Call) -> Outcome:
     """Argument `argv`: a list of texts. The JSON value on the last line of its output is its result.
 
     Its digest is that of its exit code and output; with `writes`, that of the file's content after it. It sees the
@@ -86,30 +86,32 @@ async def command(call: Call) -> Outcome:
         await asyncio.to_thread(check_arguments, call.tool, dict(call.arguments))
     if not call.writes:
         return _outcome(await _run(call), None, None)
-    return await _run_watching(call, workspace(call.device["name"]))
+    return await _run_watching(call, device_workspace(call.device["name"]))
 
 
 async def _run(call: Call) -> CommandOutcome:
     limits = call.device["limits"]
     if not confining.is_open_to_all():
         await asyncio.to_thread(_refuse_unconfined, call.session)
-    shared = await asyncio.to_thread(artifacts, call.scope, call.inherits) if call.inherits else artifacts(call.scope)
+    shared = (
+        await asyncio.to_thread(artifacts_folder, call.scope, call.inherits) if call.inherits else artifacts_folder(call.scope)
+    )
     return await run_command(
         list(call.arguments["argv"]),
-        workspace=workspace(call.device["name"]),
+        workspace=device_workspace(call.device["name"]),
         attempt_id=call.attempt,
-        instance=host.instance(),
-        limits=Limits.of(limits),
+        instance=host.instance_name(),
+        limits=CommandLimits.of(limits),
         timeout=call.timeout,
         env={
             "ORRERY_ARTIFACTS": str(shared),
             "ORRERY_HOME": str(settings.BASE_DIR),
-            **blackboard(call.blackboard),
-            **resolved(limits.get("env", {})),
+            **blackboard_environment(call.blackboard),
+            **resolve_environment(limits.get("env", {})),
         },
         on_output=call.on_output,
         path=limits.get("path", DEFAULT_PATH),
-        walls=confining.walls(limits, shared),
+        walls=confining.command_walls(limits, shared),
     )
 
 
@@ -123,7 +125,7 @@ def _refuse_unconfined(session: int) -> None:
 
 async def _run_watching(call: Call, place: Path) -> Outcome:
     """Run it between two looks at the file it writes. Raises FileRefused, before anything runs, for a path that leads out."""
-    before = await asyncio.to_thread(files.state, place, call.writes)
+    before = await asyncio.to_thread(files.content_state, place, call.writes)
     ended = await _run(call)
     return _outcome(ended, before, await asyncio.to_thread(_state_after, place, call.writes))
 
@@ -133,7 +135,7 @@ def _state_after(place: Path, path: str) -> str | None:
     that has run must not be run again.
     """
     try:
-        return files.state(place, path) or None
+        return files.content_state(place, path) or None
     except (files.FileRefused, OSError):
         return None
 
@@ -142,14 +144,14 @@ def _outcome(ended: CommandOutcome, before: str | None, after: str | None) -> Ou
     """Its digest is that of the file where that was looked at, else that of what it printed, where it ran."""
     digested = after
     if before is None and ended.fingerprint is not None:
-        digested = digest(f"{ended.exit_code} {ended.fingerprint}")
+        digested = text_digest(f"{ended.exit_code} {ended.fingerprint}")
     return Outcome(
         "failed" if ended.outcome == "limit" else ended.outcome, result=ended.result, error=ended.error,
         exit_code=ended.exit_code, error_kind=ended.error_kind, digest=digested, before=before, text=ended.text,
     )  # fmt: skip
 
 
-def blackboard(shared: Mapping[str, Any]) -> dict[str, str]:
+def blackboard_environment(shared: Mapping[str, Any]) -> dict[str, str]:
     """The environment's entry that tells a command what its task's agents share; none when there is nothing, or too much."""
     text = json.dumps(shared, separators=(",", ":")) if shared else ""
     return {BLACKBOARD: text} if 0 < len(text) <= BLACKBOARD_CHARACTERS else {}

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from agents.access import ancestry
 from agents.devices.confinement import NONE, TOLD, UID, Confinement, ConfinementMissing, Walls, find_confinement
-from agents.devices.limits import Limits
+from agents.devices.limits import CommandLimits
 from agents.errors import AgentsError
 from agents.models import Session, Token
 
@@ -29,7 +29,7 @@ class NotConfined(AgentsError):
     error_kind = "broken"  # nothing that the task could do about it
 
 
-def confinement() -> Confinement:
+def current_confinement() -> Confinement:
     """Tried once in each process. Raises ConfinementMissing where ORRERY_CONFINEMENT asks for walls that do not hold here."""
     return _found(settings.CONFINEMENT, settings.STATE_DIR)
 
@@ -39,21 +39,21 @@ def _found(wanted: str, state: Path) -> Confinement:
     return find_confinement(wanted, state)
 
 
-def told() -> str:
+def confinement_text() -> str:
     """What this process has found, as a device shows it."""
     try:
-        return confinement().told
+        return current_confinement().told
     except ConfinementMissing as missing:
         return f"{TOLD[NONE]}: {missing}"
 
 
-def walls(limits: Mapping[str, Any], shared: Path) -> Walls | None:
+def command_walls(limits: Mapping[str, Any], shared: Path) -> Walls | None:
     """What a command of a device with these limits is behind; None for no walls. Raises NotConfined."""
     try:
-        found = confinement()
+        found = current_confinement()
     except ConfinementMissing as missing:
         raise NotConfined(str(missing)) from missing
-    network = settings.COMMANDS_NETWORK and Limits.of(limits).network
+    network = settings.COMMANDS_NETWORK and CommandLimits.of(limits).network
     if not network and found.mechanism in (NONE, UID):
         raise NotConfined(f"commands of this device are to have no network, and that cannot be: here they are {found.told}")
     if found.mechanism == NONE:
@@ -65,19 +65,19 @@ def walls(limits: Mapping[str, Any], shared: Path) -> Walls | None:
 
 def is_open_to_all() -> bool:
     """Whether everybody who may submit work may run commands here, as far as walls matter."""
-    return settings.UNCONFINED_COMMANDS or told() != TOLD[NONE]  # walls that are missing are told by `walls`
+    return settings.UNCONFINED_COMMANDS or confinement_text() != TOLD[NONE]  # walls that are missing are told by `walls`
 
 
 def refuse_unconfined(session_id: int, by: str = "") -> None:
     """Raises NotConfined unless the session is an admin's, and each token that began it or asks now has the scope for that."""
-    from agents.access.permissions import refusal  # large, and no runner with walls needs it
+    from agents.access.permissions import why_refused  # large, and no runner with walls needs it
 
     session = Session.objects.select_related("owner").filter(pk=session_id).first()
     if session is None:
         return
-    keys = {key for key in (session.token_key, ancestry.key_of(by)) if key}
+    keys = {key for key in (session.token_key, ancestry.token_key_of(by)) if key}
     tokens = list(Token.objects.filter(token_key__in=keys))
-    reasons = [refusal(session.owner, token, "govern") for token in (None, *tokens)]
+    reasons = [why_refused(session.owner, token, "govern") for token in (None, *tokens)]
     if len(tokens) < len(keys):
         reasons.append("the token that began it is revoked")
     if reason := next(filter(None, reasons), ""):

@@ -15,9 +15,9 @@ from typing import Any
 from agents.devices import files, observation
 from agents.devices.output import TEXT_CHARACTERS
 from agents.per_loop import one_per_loop
-from agents.progress.digests import digest
-from agents.tools.calls import Call, Outcome, check_arguments, tool
-from agents.tools.command import workspace
+from agents.progress.digests import text_digest
+from agents.tools.calls import Call, Outcome, check_arguments, register_tool
+from agents.tools.command import device_workspace
 
 SECONDS = 60.0
 """Of a call that says nothing itself."""
@@ -32,11 +32,11 @@ places = one_per_loop(lambda: asyncio.Semaphore(THREADS))
 PATH = {"type": "string", "minLength": 1, "maxLength": 4096, "description": "Relative to the workspace."}
 
 
-def schema(required: list[str], **properties: Any) -> dict[str, Any]:
+def file_tool_schema(required: list[str], **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-async def in_thread(work: Callable[[Call], Outcome], call: Call, leave: files.Leave | None = None) -> Outcome:
+async def in_thread(work: Callable[[Call], Outcome], call: Call, leave: files.ChangeLeave | None = None) -> Outcome:
     """Check the call's arguments and do its work in a thread of its own.
 
     A cancel waits for the end of what cannot be cut off, at most ENDS_S; then it takes back the `leave` to change anything
@@ -68,11 +68,11 @@ async def in_thread(work: Callable[[Call], Outcome], call: Call, leave: files.Le
         try:
             return await asyncio.shield(ended)
         except asyncio.CancelledError:
-            await _end_or_give_up(ended, leave or files.Leave())
+            await _end_or_give_up(ended, leave or files.ChangeLeave())
             raise
 
 
-async def _end_or_give_up(ended: asyncio.Future[Outcome], leave: files.Leave) -> None:
+async def _end_or_give_up(ended: asyncio.Future[Outcome], leave: files.ChangeLeave) -> None:
     """Wait for the end of a thread's work, however often the waiting task is cancelled meanwhile, and not for ever."""
     loop = asyncio.get_running_loop()
     last = loop.time() + ENDS_S
@@ -87,7 +87,7 @@ async def _end_or_give_up(ended: asyncio.Future[Outcome], leave: files.Leave) ->
         ended.exception()  # nobody else asks
 
 
-READ = schema(
+READ = file_tool_schema(
     ["path"],
     path=PATH,
     offset={"type": "integer", "minimum": 0, "description": "In characters."},
@@ -95,7 +95,7 @@ READ = schema(
 )
 
 
-@tool("read_file", READ, seconds=SECONDS, paths=("path",))
+@register_tool("read_file", READ, seconds=SECONDS, paths=("path",))
 async def read_file(call: Call) -> Outcome:
     """What a text file holds: {"path", "content", "offset", "size"}; offset and size are in characters."""
     return await in_thread(_read, call)
@@ -104,28 +104,28 @@ async def read_file(call: Call) -> Outcome:
 def _read(call: Call) -> Outcome:
     path = call.arguments["path"]
     part = {name: int(call.arguments[name]) for name in ("offset", "limit") if name in call.arguments}
-    found = files.read(workspace(call.device["name"]), path, **part, judged=call.place)
+    found = files.read_text(device_workspace(call.device["name"]), path, **part, judged=call.place)
     result = {"path": path, "content": found.text, "offset": found.offset, "size": found.size}
-    return Outcome("completed", result=result, digest=digest(found.text), text=found.text[-TEXT_CHARACTERS:])
+    return Outcome("completed", result=result, digest=text_digest(found.text), text=found.text[-TEXT_CHARACTERS:])
 
 
-WRITE = schema(["path", "content"], path=PATH, content={"type": "string", "maxLength": files.FILE_BYTES})
+WRITE = file_tool_schema(["path", "content"], path=PATH, content={"type": "string", "maxLength": files.FILE_BYTES})
 
 
-@tool("write_file", WRITE, seconds=SECONDS, paths=("path",))
+@register_tool("write_file", WRITE, seconds=SECONDS, paths=("path",))
 async def write_file(call: Call) -> Outcome:
     """Make a text file or replace all it holds: {"path", "size"}."""
-    leave = files.Leave()
+    leave = files.ChangeLeave()
     return await in_thread(partial(_write, leave), call, leave)
 
 
-def _write(leave: files.Leave, call: Call) -> Outcome:
+def _write(leave: files.ChangeLeave, call: Call) -> Outcome:
     path, content = call.arguments["path"], call.arguments["content"]
-    change = files.write(workspace(call.device["name"]), path, content, leave, judged=call.place)
+    change = files.write_text(device_workspace(call.device["name"]), path, content, leave, judged=call.place)
     return Outcome("completed", result={"path": path, "size": change.size}, digest=change.after, before=change.before)
 
 
-EDIT = schema(
+EDIT = file_tool_schema(
     ["path", "old", "new"],
     path=PATH,
     old={"type": "string", "minLength": 1, "description": "Text to replace, exactly as it stands."},
@@ -134,27 +134,27 @@ EDIT = schema(
 )
 
 
-@tool("edit_file", EDIT, seconds=SECONDS, paths=("path",))
+@register_tool("edit_file", EDIT, seconds=SECONDS, paths=("path",))
 async def edit_file(call: Call) -> Outcome:
     """Replace a text in a file, everywhere it stands: {"path", "size", "replaced"}."""
-    leave = files.Leave()
+    leave = files.ChangeLeave()
     return await in_thread(partial(_edit, leave), call, leave)
 
 
-def _edit(leave: files.Leave, call: Call) -> Outcome:
+def _edit(leave: files.ChangeLeave, call: Call) -> Outcome:
     path, old, new = (call.arguments[name] for name in ("path", "old", "new"))
     count = int(call.arguments.get("count", 1))
-    change = files.edit(workspace(call.device["name"]), path, old, new, count, leave, judged=call.place)
+    change = files.replace_text(device_workspace(call.device["name"]), path, old, new, count, leave, judged=call.place)
     result = {"path": path, "size": change.size, "replaced": change.replaced}
     return Outcome("completed", result=result, digest=change.after, before=change.before)
 
 
-@tool("observe", schema([]), seconds=SECONDS)
-async def observe(call: Call) -> Outcome:
+@register_tool("observe", file_tool_schema([]), seconds=SECONDS)
+async def observe_device(call: Call) -> Outcome:
     """What the workspace and the system look like (agents.devices.observation)."""
     return await in_thread(_observe, call)
 
 
 def _observe(call: Call) -> Outcome:
-    seen = observation.observe(workspace(call.device["name"]))
+    seen = observation.observe_workspace(device_workspace(call.device["name"]))
     return Outcome("completed", result=seen, digest=observation.files_digest(seen))

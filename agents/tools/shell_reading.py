@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from agents.devices.command_lines import BRACES, EXPANDED, RUN_BY_RUNNERS, SHELLS, commands_in, next_run, program_name
+from agents.devices.command_lines import BRACES, EXPANDED, RUN_BY_RUNNERS, SHELLS, commands_in_line, next_command, program_name
 
 LINE_CHARACTERS = 8_000
 """Of a shell's line that is read; of a longer one it is only known that it is one."""
@@ -65,7 +65,7 @@ SAFE = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 """A value that a shell hands on as one word even outside quotes."""
 
 
-class Word(NamedTuple):
+class CommandWord(NamedTuple):
     """A word of a command. `text` is what is known of it from its beginning on, without quotes.
 
     `rest` is the unknown part as it is written, `why` the reason; both are empty where all is known.
@@ -76,7 +76,7 @@ class Word(NamedTuple):
     rest: str = ""
 
 
-class Seen(NamedTuple):
+class SeenCommand(NamedTuple):
     """A command that would run, or something a line touches: its words, quoted as for a shell.
 
     The first `sure` characters of `text` are certain, all where `why` is empty; else `why` says what is not known. `words` are
@@ -89,22 +89,22 @@ class Seen(NamedTuple):
     words: tuple[str, ...] = ()
 
 
-def seen_in(argv: Sequence[str]) -> tuple[Seen, ...]:
+def commands_seen_in(argv: Sequence[str]) -> tuple[SeenCommand, ...]:
     """All commands that running an argument list would run: itself first, then what it runs in turn."""
     return _seen(tuple(argv))
 
 
 @lru_cache(CACHED)
-def _seen(argv: tuple[str, ...]) -> tuple[Seen, ...]:
-    return tuple(_run([Word(word) for word in argv], 0))
+def _seen(argv: tuple[str, ...]) -> tuple[SeenCommand, ...]:
+    return tuple(_run([CommandWord(word) for word in argv], 0))
 
 
-def _unknown(why: str) -> Seen:
+def _unknown(why: str) -> SeenCommand:
     """Something that could be any command."""
-    return Seen("", 0, why)
+    return SeenCommand("", 0, why)
 
 
-def _written(words: Sequence[Word]) -> Seen:
+def _written(words: Sequence[CommandWord]) -> SeenCommand:
     """The words of one command as a text."""
     parts: list[str] = []
     sure, why = 0, ""
@@ -113,22 +113,22 @@ def _written(words: Sequence[Word]) -> Seen:
             why, sure = word.why, len(" ".join(parts))
         parts.append(f"{word.text}{word.rest}" if word.why else shlex.quote(word.text))
     text = " ".join(parts)
-    return Seen(text, sure if why else len(text), why, tuple(word.text for word in words if not word.why))
+    return SeenCommand(text, sure if why else len(text), why, tuple(word.text for word in words if not word.why))
 
 
-def _run(words: Sequence[Word], deep: int) -> Iterator[Seen]:
+def _run(words: Sequence[CommandWord], deep: int) -> Iterator[SeenCommand]:
     """A command and what it runs, one behind the other."""
     for _ in range(RUN_BY_RUNNERS):
         if not words:
             return
         program = words[0]
         if program.why:
-            yield Seen(_written(words).text, 0, program.why)
+            yield SeenCommand(_written(words).text, 0, program.why)
             return
         yield _written(words)
         name = program_name(program.text)
         if name != program.text:
-            yield _written([Word(name), *words[1:]])
+            yield _written([CommandWord(name), *words[1:]])
         if name in SHELLS:
             yield from _shell(name, words, deep)
             return
@@ -138,17 +138,17 @@ def _run(words: Sequence[Word], deep: int) -> Iterator[Seen]:
         if name == "find":
             yield from _found(words, deep)
             return
-        at = next_run([word.text for word in words], 0)
+        at = next_command([word.text for word in words], 0)
         if at is None:
             return
         if why := _unread_options(name, words[1 : at + 1]):
             yield _unknown(why)
             return
-        words = [*words[at:], Word("", "xargs adds what it reads")] if name == "xargs" else words[at:]
+        words = [*words[at:], CommandWord("", "xargs adds what it reads")] if name == "xargs" else words[at:]
     yield _unknown("commands are run by one another too often to be followed")
 
 
-def _takes_code(name: str, words: Sequence[Word]) -> str:
+def _takes_code(name: str, words: Sequence[CommandWord]) -> str:
     """Why it cannot be known what a program runs; empty where it runs what it is named."""
     if name in RUNS_UNSEEN:
         return f"{name} makes commands of what it is given" if len(words) > 1 else ""
@@ -168,7 +168,7 @@ def _bundled(text: str, option: str) -> bool:
     return len(option) == 2 and bool(re.match(rf"-[A-Za-z]*{option[1]}", text)) and not text.startswith("--")
 
 
-def _unread_options(name: str, words: Sequence[Word]) -> str:
+def _unread_options(name: str, words: Sequence[CommandWord]) -> str:
     if unknown := next((word.why for word in words[:-1] if word.why), ""):
         return unknown
     texts = [word.text for word in words[:-1]]
@@ -179,7 +179,7 @@ def _unread_options(name: str, words: Sequence[Word]) -> str:
     return ""
 
 
-def _found(words: Sequence[Word], deep: int) -> Iterator[Seen]:
+def _found(words: Sequence[CommandWord], deep: int) -> Iterator[SeenCommand]:
     """What `find` runs for each file."""
     starts = [at + 1 for at, word in enumerate(words) if word.text in FIND_RUNS]
     if any(word.why for word in words):
@@ -187,13 +187,13 @@ def _found(words: Sequence[Word], deep: int) -> Iterator[Seen]:
     for start in starts:
         ends = (at for at in range(start, len(words)) if words[at].text in (";", "+"))
         run = words[start : next(ends, len(words))]
-        yield from _run([Word("", "find puts a path there", "{}") if "{}" in word.text else word for word in run], deep)
+        yield from _run([CommandWord("", "find puts a path there", "{}") if "{}" in word.text else word for word in run], deep)
 
 
 # --- shells
 
 
-def _shell(name: str, words: Sequence[Word], deep: int) -> Iterator[Seen]:
+def _shell(name: str, words: Sequence[CommandWord], deep: int) -> Iterator[SeenCommand]:
     """What a shell runs: the line behind -c, else a script that nobody has read."""
     given, is_line = _operands(words[1:])
     unknown = next((word.why for word in words[1 : len(words) - len(given) + 1] if word.why), "")
@@ -207,7 +207,7 @@ def _shell(name: str, words: Sequence[Word], deep: int) -> Iterator[Seen]:
         yield from _line(given[0].text, given[1:], deep + 1)
 
 
-def _operands(words: Sequence[Word]) -> tuple[Sequence[Word], bool]:
+def _operands(words: Sequence[CommandWord]) -> tuple[Sequence[CommandWord], bool]:
     """What stands behind a shell's options, and whether the first of it is a line."""
     at, is_line = 0, False
     while at < len(words) and words[at].text[:1] in ("-", "+") and len(words[at].text) > 1:
@@ -223,17 +223,17 @@ def _operands(words: Sequence[Word]) -> tuple[Sequence[Word], bool]:
     return words[at:], is_line
 
 
-def _line(line: str, given: Sequence[Word], deep: int) -> Iterator[Seen]:
+def _line(line: str, given: Sequence[CommandWord], deep: int) -> Iterator[SeenCommand]:
     """The commands of a shell's line; `given` are its $0, $1, ..."""
     if len(line) > LINE_CHARACTERS or sum(1 for _ in SIGN.finditer(line)) > SIGNS_READ:
         why = f"the line has more than {LINE_CHARACTERS:,} characters or {SIGNS_READ} signs, too many to read"
-        yield from (Seen(command, 0, why) for command in ["", *commands_in(line)])
+        yield from (SeenCommand(command, 0, why) for command in ["", *commands_in_line(line)])
         return
     source = line.encode("utf-8", "surrogatepass")
     root = _parsed(source)
     if root.has_error:
         why = "the line cannot be read as a shell would read it"
-        yield from (Seen(command, 0, why) for command in ["", *commands_in(line)])
+        yield from (SeenCommand(command, 0, why) for command in ["", *commands_in_line(line)])
         return
     if not _is_covered(root, source):
         yield _unknown("the line cannot be parted into words")
@@ -297,9 +297,9 @@ def _shown(text: bytes) -> str:
     return text[:40].decode("utf-8", "replace")
 
 
-def _command(node: Any, source: bytes, given: Sequence[Word], deep: int) -> Iterator[Seen]:
+def _command(node: Any, source: bytes, given: Sequence[CommandWord], deep: int) -> Iterator[SeenCommand]:
     """A command of a line, and what it runs."""
-    words: list[Word] = []
+    words: list[CommandWord] = []
     end = -1
     for child in node.children:
         if child.type == "variable_assignment" and not words and node.type == "command":
@@ -317,7 +317,7 @@ def _command(node: Any, source: bytes, given: Sequence[Word], deep: int) -> Iter
         yield _written(words)
 
 
-def _redirect(node: Any, source: bytes, given: Sequence[Word]) -> Seen:
+def _redirect(node: Any, source: bytes, given: Sequence[CommandWord]) -> SeenCommand:
     """A file that a line reads or writes, as `> file`."""
     parts = [child for child in node.children if child.type != "file_descriptor"]
     operator = _text(source, parts[0].start_byte, parts[0].end_byte)
@@ -325,14 +325,14 @@ def _redirect(node: Any, source: bytes, given: Sequence[Word]) -> Seen:
         return _unknown("the line cannot be parted into words")
     found = _written([_word(_text(source, parts[1].start_byte, parts[1].end_byte), given)])
     shift = len(operator) + 1
-    return Seen(f"{operator} {found.text}", found.sure + shift, found.why, found.words)
+    return SeenCommand(f"{operator} {found.text}", found.sure + shift, found.why, found.words)
 
 
 def _text(source: bytes, start: int, end: int) -> str:
     return source[start:end].decode("utf-8", "surrogatepass")
 
 
-def _word(written: str, given: Sequence[Word]) -> Word:
+def _word(written: str, given: Sequence[CommandWord]) -> CommandWord:
     """A word as a shell would hand it on."""
     known: list[str] = []
     quote, at = "", 0
@@ -353,11 +353,11 @@ def _word(written: str, given: Sequence[Word]) -> Word:
             known.append(value)
             at = found.end()
         elif why := _replaced(written, at, quote):
-            return Word("".join(known), why, written[at:])
+            return CommandWord("".join(known), why, written[at:])
         else:
             known.append(character)
             at += 1
-    return Word("".join(known), "a quote is not closed" if quote else "")
+    return CommandWord("".join(known), "a quote is not closed" if quote else "")
 
 
 def _escaped(character: str, quote: str) -> str:
@@ -366,7 +366,7 @@ def _escaped(character: str, quote: str) -> str:
     return f"\\{character}" if quote and character not in ("$", "`", '"', "\\") else character
 
 
-def _value(found: re.Match[str], given: Sequence[Word], quote: str) -> str | None:
+def _value(found: re.Match[str], given: Sequence[CommandWord], quote: str) -> str | None:
     """What the shell was given for `$1` and its like; None where that would be parted or replaced again."""
     place = int(found[1] or found[2])
     if place >= len(given) or given[place].why:

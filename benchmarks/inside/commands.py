@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agents import ids
 from agents.devices import host
-from agents.devices.processes import attempts_at_work, mark, pids, process
+from agents.devices.processes import attempts_at_work, list_pids, read_mark, read_process
 from agents.models import Actor, Evidence
 from agents.services import sessions
 from benchmarks.inside import load
@@ -53,21 +53,21 @@ def _plain(task_id: str, argv: list[str]) -> dict:
 
 def _at_work() -> set[int]:
     """Sessions that have a process."""
-    return {ids.stream_of(attempt) for attempt in attempts_at_work(host.instance())}
+    return {ids.stream_of(attempt) for attempt in attempts_at_work(host.instance_name())}
 
 
 def _cancel() -> float:
     session = load.submit({"tasks": [_plain("family", FAMILY)]})
     _wait(lambda: len(_family(session)) == FAMILY_SIZE)
     family = _family(session)
-    sessions.command_submit(session, "cancel", "", {}, by=load.by())
+    sessions.request_submit(session, "cancel", "", {}, by=load.by())
     committed = clock()
     _wait(lambda: not any(_lives(pid) for pid in family) and _state(session) == "cancelled")
     return clock() - committed
 
 
 def _family(session: int) -> list[int]:
-    found = ((pid, mark(pid)) for pid in pids())
+    found = ((pid, read_mark(pid)) for pid in list_pids())
     return [
         pid for pid, carried in found
         if carried is not None and ids.stream_of(carried.attempt_id) == session and name_of(pid) in NAMES
@@ -83,7 +83,7 @@ def name_of(pid: int) -> str:
 
 
 def _lives(pid: int) -> bool:
-    found = process(pid)
+    found = read_process(pid)
     return found is not None and not found.zombie
 
 
@@ -96,7 +96,7 @@ def pauses(trials: int) -> list[float]:
     calls = [{"tool": "nap", "arguments": {"seconds": NAP_S, "number": number}} for number in range(CALLS)]
     session = load.submit({"tasks": [{"task_id": "steps", "device": DEVICE, "steps": calls}]})
     times = [_pause(session, number) for number in range(trials)]
-    sessions.command_submit(session, "cancel", "", {}, by=load.by())
+    sessions.request_submit(session, "cancel", "", {}, by=load.by())
     _wait(lambda: _state(session) == "cancelled")
     return times
 
@@ -106,10 +106,10 @@ def _pause(session: int, number: int) -> float:
     _wait(in_flight.exists)
     call = in_flight.get().pk
     time.sleep(GAPS_S[number % len(GAPS_S)])
-    sessions.command_submit(session, "pause", "", {}, by=load.by())
+    sessions.request_submit(session, "pause", "", {}, by=load.by())
     _wait(lambda: _state(session) == "paused")
     paused = clock()
-    sessions.command_submit(session, "resume", "", {}, by=load.by())
+    sessions.request_submit(session, "resume", "", {}, by=load.by())
     ended = Evidence.objects.get(pk=call)
     _wait(lambda: _state(session) == "running")
     return paused - ended.result["at"]

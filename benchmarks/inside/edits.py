@@ -54,7 +54,7 @@ def build(tasks: int, shape: str) -> dict[str, float]:
 
 def at_rest(plan: load.Plan) -> int:
     """A constellation as the engine begins one, which no runner knows of; returns its id."""
-    prepared, session = planner.prepare(load.payload(plan)), load.session()
+    prepared, session = planner.prepare_plan(load.payload(plan)), load.session()
     with door(session, "system") as opened:
         turn = opened.turn
         asked = {"session_id": session, "client_id": "", "kind": "interaction", "by": "system", "state": "running"}

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 
 from agents.models import InboxItem, Lease, Runner
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from benchmarks.inside import load
 from benchmarks.inside.tools import clock, witnesses
 from constellations.models import Attempt
@@ -70,7 +70,7 @@ def _account(killed_at: float, killed: int, durable: set[int], tasks: int) -> di
         "again": len({task for _, task in after} & durable),
         "twice": sum(count > 1 for count in ran.values()),
         "before": len(bodies) - len(after),
-        "findings": list(verify())[:10],
+        "findings": list(verify_database())[:10],
     }
 
 

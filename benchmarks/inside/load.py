@@ -54,7 +54,7 @@ def session() -> int:
 def submit(plan: Plan, into: int | None = None) -> int:
     """Post an interaction into a session, a new one unless one is given; returns the session."""
     into = into or session()
-    services.command_submit(into, "interaction", "", payload(plan), by=by())
+    services.request_submit(into, "interaction", "", payload(plan), by=by())
     return into
 
 

@@ -45,7 +45,7 @@ def measure(tasks: int) -> dict[str, float]:
     }  # fmt: skip
 
 
-def _read(stream: int) -> list[tail.Encoded]:
+def _read(stream: int) -> list[tail.EncodedEvent]:
     return tail.read_events(stream, 0, events=1_000_000, size=1 << 40)
 
 

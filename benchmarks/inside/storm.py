@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.inside import storm_work
 from benchmarks.inside.storm_target import KINDS, Target, WebWatch
-from project.up.processes import send
+from project.up.processes import send_signal
 
 LOOK_S = 0.05
 CALM_S = 3.0
@@ -109,7 +109,7 @@ class Storm:
             self._target.restart()
         else:
             victims = self._target.victims(kind, self._chance)
-            at, killed = time.time(), sum(send(one, signal.SIGKILL) for one in victims)
+            at, killed = time.time(), sum(send_signal(one, signal.SIGKILL) for one in victims)
         self.strikes.append(Strike(kind, at, killed))
         self.wait(lambda: self._recovered(APART_S), f"recovery from {kind}")
         gap, out = self._gap(self.strikes[-1], time.time()), self._outage(self.strikes[-1], time.time())

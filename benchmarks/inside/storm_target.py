@@ -16,7 +16,7 @@ from django.conf import settings
 from agents.devices.host import runtime_dir
 from agents.models import Runner
 from project.up.instance import Instance
-from project.up.processes import Identity, Look, is_alive, look, marked
+from project.up.processes import Identity, Look, find_marked, is_alive, read_processes
 
 RUNNERS = 2
 WEB_LOOK_S = 0.02
@@ -54,7 +54,7 @@ class Target:
 
     def programs(self, seen: Look) -> set[Identity]:
         """All that `up` has started, without what these run for tasks."""
-        return marked(self._instance.mark, seen)
+        return find_marked(self._instance.mark, seen)
 
     def cluster(self, name: str, seen: Look) -> list[Identity]:
         """Living main process, sentinel, and the sentinel's children; shorter where one of the first two has died."""
@@ -71,14 +71,14 @@ class Target:
 
     def is_whole(self) -> bool:
         """Everything is there again, but for what only the watchdog sees."""
-        seen = look()
+        seen = read_processes()
         if self.output.read_text().count("Orrery is up") < self._starts:
             return False
         return len(self.runners()) >= RUNNERS and all(len(self.cluster(name, seen)) >= 5 for name in ("jobs", "runners"))
 
     def victims(self, kind: str, chance: random.Random) -> set[Identity]:
         """Whom a strike of this kind kills now."""
-        seen = look()
+        seen = read_processes()
         return set(VICTIMS[kind](self, seen, chance))
 
     def _a_job(self, seen: Look, chance: random.Random) -> list[Identity]:

@@ -21,7 +21,7 @@ from django.contrib.auth.models import User
 from agents.models import Approval, InboxItem
 from agents.services.approvals import approval_decide
 from agents.services.devices import device_create
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from benchmarks.inside import load
 from constellations.models import Attempt, Task
 
@@ -126,7 +126,7 @@ def account(notes: list[Note], port: int, token: str) -> dict[str, Any]:
         "doubled": list(_doubled(notes, attempts)),
         "overlap": list(_overlaps(notes, attempts)),
         "output": list(_incomplete(attempts, port, token)),
-        "verify": list(verify()),
+        "verify": list(verify_database()),
     }
     return {
         "completed": sum(attempt.outcome == "completed" for attempt in attempts),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from agents.tools.calls import Call, Outcome, tool
+from agents.tools.calls import Call, Outcome, register_tool
 
 clock = time.monotonic
 
@@ -17,20 +17,20 @@ def witnesses() -> Path:
     return settings.STATE_DIR / "witnesses"
 
 
-@tool("stamp")
+@register_tool("stamp")
 def stamp(call: Call) -> Outcome:
     """A no-op whose result is when it ran."""
     return Outcome("completed", result={"at": clock()})
 
 
-@tool("pause")
+@register_tool("pause")
 async def pause(call: Call) -> Outcome:
     """Waits for `seconds`."""
     await asyncio.sleep(call.arguments["seconds"])
     return Outcome("completed")
 
 
-@tool("witness")
+@register_tool("witness")
 def witness(call: Call) -> Outcome:
     """A no-op that appends when it ran, in which process, for which attempt."""
     file = os.open(witnesses(), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -39,7 +39,7 @@ def witness(call: Call) -> Outcome:
     return Outcome("completed")
 
 
-@tool("nap")
+@register_tool("nap")
 async def nap(call: Call) -> Outcome:
     """Waits for `seconds`; its result is when it ended."""
     await asyncio.sleep(call.arguments["seconds"])

@@ -9,7 +9,7 @@ from agents.ids import row_id, transition_id
 from agents.machines import ACTOR
 from agents.models import Transition
 from agents.streams.door import EVENT_VERSION, door
-from agents.streams.statements import json_text, store
+from agents.streams.statements import current_store, json_text
 from agents.streams.tables import EVENT_COLUMNS, TRANSITION_COLUMNS
 from agents.streams.turn import Batch, Turn
 from benchmarks.inside import load
@@ -80,7 +80,7 @@ def raw(count: int, group: int) -> dict:
 
 def _encoded(batch: Batch) -> tuple[tuple, tuple, tuple, tuple]:
     draft, seq = batch.drafts[0], batch.head + 1
-    data, at, key = draft.data, store().time(draft.at), row_id(batch.stream, batch.head + 1)
+    data, at, key = draft.data, current_store().time(draft.at), row_id(batch.stream, batch.head + 1)
     event = (key, batch.stream, seq, draft.type, EVENT_VERSION, at, draft.by, "", json_text(data))
     history = (
         transition_id(key, 0), batch.stream, seq, at, draft.by, data["machine"], data["id"],

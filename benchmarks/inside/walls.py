@@ -8,7 +8,7 @@ from pathlib import Path
 from django.conf import settings
 
 from agents.devices.confinement import MECHANISMS, NONE, ConfinementMissing, Walls, find_confinement
-from agents.devices.limits import Limits
+from agents.devices.limits import CommandLimits
 from agents.devices.local import run_command
 from benchmarks.inside.commands import name_of
 from benchmarks.inside.tools import clock
@@ -63,7 +63,8 @@ async def _run(kind: str, argv: list[str], attempt: int, on_output) -> None:
     hidden = (settings.STATE_DIR, settings.BASE_DIR)
     walls = None if kind == NONE else Walls(kind, (shared,), (settings.BASE_DIR / "examples",), (), hidden)
     ended = await run_command(
-        argv, workspace=home, attempt_id=attempt, instance="benchmark", limits=Limits(), timeout=None, on_output=on_output,
+        argv, workspace=home, attempt_id=attempt, instance="benchmark", limits=CommandLimits(), timeout=None,
+        on_output=on_output,
         walls=walls,
     )  # fmt: skip
     assert ended.outcome == "completed", ended

@@ -11,21 +11,21 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from agents.errors import AgentsError
-from constellations.admin.confirming import NAMED, Question, ask, is_confirmed, once_of, reason_of
+from constellations.admin.confirming import NAMED, Question, confirmation_page, is_confirmed, reason_of, request_mark
 from constellations.admin.editing import author_of
 from constellations.admin.shown import is_open
 from constellations.editor.draft import is_skipped
 from constellations.machines import CONSTELLATION
 from constellations.models import Constellation, Task
 from constellations.services.lifecycle import (
-    Retried,
+    RetryResult,
     constellation_cancel,
     constellation_pause,
     constellation_restart,
     constellation_resume,
     constellation_retry,
 )
-from constellations.services.task_commands import WAITING, Cancelled, task_cancel, task_skip
+from constellations.services.task_commands import WAITING, CancelResult, task_cancel, task_skip
 
 AT_ONCE = 100
 """Constellations of one action."""
@@ -44,7 +44,7 @@ def pause(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | No
         _, changed = constellation_pause(row.pk, by=author_of(request), reason=reason_of(request))
         return "paused: nothing starts in it, what runs goes on to its end" if changed else "was paused already"
 
-    return carry_out(request, rows, command)
+    return ask_constellations(request, rows, command)
 
 
 @admin.action(description="Resume", permissions=["operate"])
@@ -53,7 +53,7 @@ def resume(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | N
         _, changed = constellation_resume(row.pk, by=author_of(request), reason=reason_of(request))
         return "resumed" if changed else "was not paused"
 
-    return carry_out(request, rows, command)
+    return ask_constellations(request, rows, command)
 
 
 @admin.action(description="Retry what failed", permissions=["operate"])
@@ -61,7 +61,7 @@ def retry_failed(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpRespon
     def command(request: HttpRequest, row: Constellation) -> str:
         return _told(constellation_retry(row.pk, None, **_said(request, row)))
 
-    return carry_out(request, rows, command)
+    return ask_constellations(request, rows, command)
 
 
 @admin.action(description="Retry, with what is downstream", permissions=["operate"])
@@ -96,11 +96,11 @@ def skip_tasks(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse
 
 
 def _end_tasks(
-    modeladmin, request: HttpRequest, rows: QuerySet, word: str, text: str, end: Callable[..., Cancelled]
+    modeladmin, request: HttpRequest, rows: QuerySet, word: str, text: str, end: Callable[..., CancelResult]
 ) -> HttpResponse | None:  # fmt: skip
     """Each task by itself, after a page that asks for the reason: one that has ended meanwhile keeps no other."""
     if not (is_confirmed(request) and reason_of(request)):
-        return ask(modeladmin, request, _question(word, f"{text} It needs a reason.", rows, request, "tasks"))
+        return confirmation_page(modeladmin, request, _question(word, f"{text} It needs a reason.", rows, request, "tasks"))
     chosen = list(rows.order_by("id")[: AT_ONCE + 1])
     if len(chosen) > AT_ONCE:
         messages.error(request, f"At most {AT_ONCE} tasks at a time; nothing was done.")
@@ -117,7 +117,7 @@ def _end_tasks(
     return HttpResponseRedirect(_page(chosen[0])) if "back" in request.POST and len(chosen) == 1 else None
 
 
-def _told(found: Retried) -> str:
+def _told(found: RetryResult) -> str:
     if not found.changed:
         return "has been asked for that already" if found.interaction else "nothing in it has failed"
     names = ", ".join(found.tasks[:TASKS_NAMED])
@@ -134,32 +134,32 @@ def _said(request: HttpRequest, row: Constellation) -> dict[str, Any]:
 def cancel(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
     if not is_confirmed(request):
         text = "What runs is interrupted, what waits never starts, and nothing in it changes any more."
-        return ask(modeladmin, request, _question("Cancel", text, rows, request))
+        return confirmation_page(modeladmin, request, _question("Cancel", text, rows, request))
 
     def command(request: HttpRequest, row: Constellation) -> str:
         _, new = constellation_cancel(row.pk, **_said(request, row))
         return "is being cancelled" if new else "has been asked for that, or has ended"
 
-    return carry_out(request, rows, command)
+    return ask_constellations(request, rows, command)
 
 
 @admin.action(description="Restart ...", permissions=["operate"])
 def restart(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
     if not is_confirmed(request):
         text = "What is open is cancelled, and the same request is planned and carried out anew."
-        return ask(modeladmin, request, _question("Restart", text, rows, request))
+        return confirmation_page(modeladmin, request, _question("Restart", text, rows, request))
 
     def command(request: HttpRequest, row: Constellation) -> str:
         _, new = constellation_restart(row.pk, **_said(request, row))
         return "is being restarted" if new else "has been asked for that already"
 
-    return carry_out(request, rows, command)
+    return ask_constellations(request, rows, command)
 
 
 ACTIONS = (pause, resume, retry_failed, restart, cancel)
 
 
-def offered(row: Constellation) -> list[Any]:
+def offered_actions(row: Constellation) -> list[Any]:
     """The actions that come to something in the state that the constellation is in."""
     taken = CONSTELLATION.choices(row.state)
     if is_open(row):
@@ -167,7 +167,7 @@ def offered(row: Constellation) -> list[Any]:
     return [retry_failed] if "reopen" in taken else []
 
 
-def offered_of_task(task: Task) -> list[Any]:
+def offered_task_actions(task: Task) -> list[Any]:
     """The same for a task."""
     row = {"state": task.state, "reason": task.reason}
     may = task.state in ("FAILED", "CANCELLED") and not is_skipped(row) and task.constellation.state != "CANCELLED"
@@ -178,12 +178,12 @@ def offered_of_task(task: Task) -> list[Any]:
     return [skip_tasks] if task.state in WAITING else [cancel_tasks] if task.state == "RUNNING" else []
 
 
-def buttons(actions: Iterable[Any]) -> list[tuple[str, str]]:
+def action_buttons(actions: Iterable[Any]) -> list[tuple[str, str]]:
     """Their names and words, for a page that offers them."""
     return [(action.__name__, action.short_description) for action in actions]
 
 
-def carry_out(request: HttpRequest, rows: QuerySet, command: Command) -> HttpResponse | None:
+def ask_constellations(request: HttpRequest, rows: QuerySet, command: Command) -> HttpResponse | None:
     """Ask each constellation, and say what became of it; then back to where the operator came from."""
     chosen = list(rows[: AT_ONCE + 1])
     if len(chosen) > AT_ONCE:
@@ -214,5 +214,5 @@ def _page(row: Any) -> str:
 
 def client_id_of(request: HttpRequest, row: Constellation) -> str:
     """The same page sent twice asks once."""
-    once = once_of(request)
+    once = request_mark(request)
     return f"admin-{once}-{row.pk}" if once.isalnum() else ""

@@ -31,10 +31,10 @@ class Question:
 
 
 def is_confirmed(request: HttpRequest) -> bool:
-    return request.POST.get(CONFIRMED) == "yes" and not too_long(request)
+    return request.POST.get(CONFIRMED) == "yes" and not reason_fault(request)
 
 
-def too_long(request: HttpRequest) -> str:
+def reason_fault(request: HttpRequest) -> str:
     """What is wrong with the reason that was given."""
     length = len(request.POST.get(REASON, ""))
     return f"at most {REASON_LENGTH:,} characters, not {length:,}" if length > REASON_LENGTH else ""
@@ -44,17 +44,17 @@ def reason_of(request: HttpRequest) -> str:
     return request.POST.get(REASON, "").replace("\r\n", "\n").strip()
 
 
-def once_of(request: HttpRequest) -> str:
+def request_mark(request: HttpRequest) -> str:
     """A word for what was asked for, the same when the page is sent again; empty where no page was."""
     return request.POST.get(ONCE, "")[:32]
 
 
-def ask(admin: ModelAdmin, request: HttpRequest, question: Question) -> TemplateResponse:
+def confirmation_page(admin: ModelAdmin, request: HttpRequest, question: Question) -> TemplateResponse:
     """The page; what was sent comes along, so that the answer meets the same rows and action."""
     context = {
         **admin.admin_site.each_context(request), "opts": admin.opts, "title": question.title, "question": question,
         "hidden": _kept(request.POST), "once": request.POST.get(ONCE) or secrets.token_hex(12),
-        "reason": request.POST.get(REASON, ""), "problem": too_long(request), "reason_length": REASON_LENGTH,
+        "reason": request.POST.get(REASON, ""), "problem": reason_fault(request), "reason_length": REASON_LENGTH,
         "more": question.total - len(question.names),
     }  # fmt: skip
     return TemplateResponse(request, "admin/constellations/confirm.html", context)

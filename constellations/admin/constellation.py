@@ -17,12 +17,12 @@ from django.urls import path, reverse
 from agents.admin.filters import SessionFilter, StateFilter
 from constellations.admin import commanding, going_on
 from constellations.admin.editing import EditingAdmin
-from constellations.admin.picture import draw
+from constellations.admin.picture import draw_picture
 from constellations.admin.sheets import Sheet
 from constellations.admin.shown import (
     EDITABLE,
     INTO_EDITABLE,
-    Shown,
+    ShownRows,
     dependencies_of,
     dependency_rows,
     is_open,
@@ -63,7 +63,9 @@ class ConstellationAdmin(EditingAdmin):
             path(f"<path:object_id>/{way.name}/", self._page(way), name=f"constellations_constellation_{way.name}")
             for way in going_on.WAYS.values()
         ]
-        begun = path("begun/<int:interaction>/", self.admin_site.admin_view(going_on.begun), name="constellations_begun")
+        begun = path(
+            "begun/<int:interaction>/", self.admin_site.admin_view(going_on.redirect_to_begun), name="constellations_begun"
+        )
         return [*asks, begun, *super().get_urls()]
 
     def _page(self, way: going_on.GoingOn) -> Callable:
@@ -81,7 +83,7 @@ class ConstellationAdmin(EditingAdmin):
             raise PermissionDenied
         sent = request.POST if request.method == "POST" else None
         form = way.form(row, sent, initial={"once": secrets.token_hex(12), "seq": request.GET.get("seq")})
-        if sent is not None and (answer := going_on.submit(request, form, way)):
+        if sent is not None and (answer := going_on.submit_form(request, form, way)):
             return answer
         context = {
             **self.admin_site.each_context(request), "opts": self.opts, "title": f"{way.name.capitalize()} {row}",
@@ -114,17 +116,17 @@ class ConstellationAdmin(EditingAdmin):
     def sheet_of(self, row: Constellation) -> Sheet:
         tasks = task_rows(tasks_of(row).filter(EDITABLE)[:TASKS])
         into = dependencies_of(row).filter(downstream__in=[task["id"] for task in tasks.values()])
-        return Sheet(Shown(row, row.version, tasks, dependency_rows(into[:DEPENDENCIES])))
+        return Sheet(ShownRows(row, row.version, tasks, dependency_rows(into[:DEPENDENCIES])))
 
     def beside(self, request: HttpRequest, row: Constellation) -> dict[str, Any]:
         operates = self.has_operate_permission(request)
-        commands = commanding.offered(row) if operates else ()
-        picture = draw(row)
+        commands = commanding.offered_actions(row) if operates else ()
+        picture = draw_picture(row)
         return {
             "picture": picture,
             "constellation": row,
             "successor": Constellation.objects.filter(replaces=row).first() if row.state == "CANCELLED" else None,
-            "commands": commanding.buttons(commands),
+            "commands": commanding.action_buttons(commands),
             "once": secrets.token_hex(12),
             "ways": going_on.ways_of(row, has_failed=picture.has_failed) if operates else (),
             "places": _places(row),

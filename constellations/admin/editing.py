@@ -12,7 +12,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from agents.access.permissions import refusal
+from agents.access.permissions import why_refused
 from agents.admin.readonly import ReadOnlyAdmin
 from constellations.admin.sheets import Sheet
 from constellations.models import Constellation, Edit
@@ -28,9 +28,9 @@ def author_of(request: HttpRequest) -> str:
     return f"user:{request.user.pk}"
 
 
-def may(request: HttpRequest, need: str) -> bool:
+def user_may(request: HttpRequest, need: str) -> bool:
     """Whether the user may do what needs `need` (agents.access.permissions); which rows is another question."""
-    return request.user.is_active and request.user.is_staff and not refusal(request.user, None, need)
+    return request.user.is_active and request.user.is_staff and not why_refused(request.user, None, need)
 
 
 def tell_edit(request: HttpRequest, made: tuple[Edit | None, bool] | None) -> None:
@@ -41,7 +41,7 @@ def tell_edit(request: HttpRequest, made: tuple[Edit | None, bool] | None) -> No
     elif not changed:
         messages.info(request, f"That was saved already, as version {edit.version}.")
     else:
-        done = ". ".join([sentences.sentence(edit.diff), *sentences.left_behind(edit.diff)])
+        done = ". ".join([sentences.changes_sentence(edit.diff), *sentences.left_behind(edit.diff)])
         messages.success(request, f"Saved as version {edit.version}: {done}.{_applied_on_top(edit)}")
 
 
@@ -50,7 +50,7 @@ def _applied_on_top(edit: Edit) -> str:
     if not edit.rebased_from:
         return ""
     before = edits_between(edit.constellation_id, edit.based_on, edit.version - 1)
-    named = "; ".join(sentences.others(before[:NAMED], edit.version - 1 - edit.based_on))
+    named = "; ".join(sentences.other_edits(before[:NAMED], edit.version - 1 - edit.based_on))
     return f" Others had edited since version {edit.based_on}; your changes were applied on top of {named}."
 
 
@@ -62,10 +62,10 @@ class EditingAdmin(ReadOnlyAdmin):
     change_form_template = "admin/constellations/sheet.html"
 
     def has_change_permission(self, request, obj=None) -> bool:
-        return may(request, "edit") and (obj is None or self.is_editable(obj))
+        return user_may(request, "edit") and (obj is None or self.is_editable(obj))
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
-        return may(request, "operate")
+        return user_may(request, "operate")
 
     @abstractmethod
     def is_editable(self, row: Any) -> bool:
@@ -97,7 +97,7 @@ class EditingAdmin(ReadOnlyAdmin):
             return super().changeform_view(request, object_id, form_url, extra_context)
         sheet = None
         if request.method == "POST":
-            if not self.has_view_permission(request, row) or not may(request, "edit"):
+            if not self.has_view_permission(request, row) or not user_may(request, "edit"):
                 raise PermissionDenied
             sheet = Sheet.posted(self.constellation_of(row), request.POST, full=self.full)
             if answer := self._carry_out(request, sheet, row):

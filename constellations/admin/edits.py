@@ -8,10 +8,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from agents.admin.filters import SessionFilter
-from agents.admin.readonly import ReadOnlyAdmin, named
+from agents.admin.readonly import ReadOnlyAdmin, author_column
 from agents.errors import AgentsError
 from constellations.admin.confirming import reason_of
-from constellations.admin.editing import author_of, may
+from constellations.admin.editing import author_of, user_may
 from constellations.admin.shown import is_open
 from constellations.admin.tasks import ConstellationFilter
 from constellations.models import Edit
@@ -28,7 +28,7 @@ class EditAdmin(ReadOnlyAdmin):
     session_path = "constellation__session"
     author_field = "author"
     numbers = ("id", "constellation_id")
-    list_display = ("id", "constellation", "version", "changes", named("author"), "reason", "at")
+    list_display = ("id", "constellation", "version", "changes", author_column("author"), "reason", "at")
     list_select_related = ("constellation",)
     list_filter = (ConstellationFilter, SessionFilter)
     search_fields = ("edit_id__startswith", "author__startswith")
@@ -39,20 +39,20 @@ class EditAdmin(ReadOnlyAdmin):
 
     @admin.display(description="changes")
     def changes(self, row: Edit) -> str:
-        return sentences.sentence(row.diff)
+        return sentences.changes_sentence(row.diff)
 
     def changeform_view(self, request, object_id=None, form_url="", extra_context=None):
         row = self.get_object(request, unquote(object_id)) if object_id else None
         if row is None:
             return super().changeform_view(request, object_id, form_url, extra_context)
         if request.method == "POST":
-            if not may(request, "edit"):
+            if not user_may(request, "edit"):
                 raise PermissionDenied
             return self._undo(request, row)
         shown = {
-            "changes": sentences.changes(row.diff[:CHANGES]),
+            "changes": sentences.describe_changes(row.diff[:CHANGES]),
             "more": max(0, len(row.diff) - CHANGES),
-            "may_undo": may(request, "edit") and is_open(row.constellation),
+            "may_undo": user_may(request, "edit") and is_open(row.constellation),
             "subtitle": f"version {row.version} of {row.constellation}",
             "who": row.author_names[row.author],
             "undone_by": row.undone_by.order_by("version").last(),
@@ -67,7 +67,7 @@ class EditAdmin(ReadOnlyAdmin):
             messages.error(request, str(error))
             return HttpResponseRedirect(request.get_full_path())
         if changed and made is not None:
-            messages.success(request, f"Taken back, as version {made.version}: {sentences.sentence(made.diff)}.")
+            messages.success(request, f"Taken back, as version {made.version}: {sentences.changes_sentence(made.diff)}.")
         else:
             messages.info(request, "What this edit did is taken back already.")
         return HttpResponseRedirect(request.get_full_path())

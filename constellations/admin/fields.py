@@ -21,7 +21,7 @@ FormClass = TypeVar("FormClass", bound=type[forms.Form])
 CALLED: dict[type, str] = {dict: "an object: {...}", list: "a list: [...]"}
 
 
-class Prose(forms.CharField):
+class ProseField(forms.CharField):
     """Text of several lines. A browser sends other line ends than it was given; that is no change."""
 
     def __init__(self, **kwargs: Any):
@@ -35,7 +35,7 @@ class Prose(forms.CharField):
         return super().has_changed((initial or "").replace("\r\n", "\n"), data)
 
 
-class Json(Prose):
+class JsonField(ProseField):
     """JSON of one kind, dict or list; empty is an empty one."""
 
     def __init__(self, kind: type, **kwargs: Any):
@@ -52,26 +52,26 @@ class Json(Prose):
             raise ValidationError("This is nested too deeply.") from error
         if not isinstance(found, self.kind):
             raise ValidationError(f"This must be {CALLED[self.kind]}.")
-        if flaws := list(islice(documents.flaws(found), FLAWS)):
+        if flaws := list(islice(documents.value_flaws(found), FLAWS)):
             raise ValidationError([f"{key_text(path) or 'Here'}: {message}." for path, message in flaws])
         return found
 
 
-class Words(forms.CharField):
+class WordsField(forms.CharField):
     """A list of words with commas between them."""
 
     def clean(self, value: Any) -> list[str]:
         return [word.strip() for word in super().clean(value).split(",") if word.strip()]
 
 
-class Lines(Prose):
+class LinesField(ProseField):
     """A list of texts, one a line."""
 
     def clean(self, value: Any) -> list[str]:
         return [line.strip() for line in super().clean(value).splitlines() if line.strip()]
 
 
-def spread(value: Any) -> str:
+def spread_json(value: Any) -> str:
     """JSON as the forms show it: short things on one line."""
     line = json.dumps(value, ensure_ascii=False)
     return line if len(line) <= SHORT else json.dumps(value, ensure_ascii=False, indent=2)
@@ -107,13 +107,13 @@ def form_field(field: Field) -> forms.Field:
         case Shape.NUMBER:
             return forms.FloatField(required=False, **said)
         case Shape.NAMES:
-            return Words(required=False, **with_way(said, "Separated by commas."))
+            return WordsField(required=False, **with_way(said, "Separated by commas."))
         case Shape.TEXTS:
-            return Lines(required=False, **with_way(said, "One a line."))
+            return LinesField(required=False, **with_way(said, "One a line."))
         case Shape.LIST | Shape.OBJECT:
-            return Json(type(field.default), required=False, **said)
+            return JsonField(type(field.default), required=False, **said)
         case Shape.PROSE:
-            return Prose(required=False, widget=forms.Textarea(attrs={"rows": 1}), **said)
+            return ProseField(required=False, widget=forms.Textarea(attrs={"rows": 1}), **said)
         case _:
             return forms.CharField(required=False, strip=field.takes.shape is Shape.ID, **said)
 
@@ -141,6 +141,6 @@ def form_value(field: Field, value: Any) -> Any:
         case Shape.TEXTS:
             return "\n".join(value)
         case Shape.LIST | Shape.OBJECT:
-            return spread(value) if value else ""
+            return spread_json(value) if value else ""
         case _:
             return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -18,8 +18,8 @@ from agents.ids import CAPACITY
 from agents.models import InboxItem, Session
 from agents.streams import fold
 from constellations.admin.commanding import client_id_of
-from constellations.admin.editing import author_of, may
-from constellations.admin.fields import Json, Lines, Prose
+from constellations.admin.editing import author_of, user_may
+from constellations.admin.fields import JsonField, LinesField, ProseField
 from constellations.admin.shown import is_open
 from constellations.admin.widgets import PlainRenderer, field_html
 from constellations.editor.editor import MAX_OPERATIONS
@@ -46,13 +46,13 @@ class ReopenForm(forms.Form):
 
     default_renderer = PlainRenderer
 
-    retry = Lines(
+    retry = LinesField(
         required=False, label="Tasks that begin again", help_text="task_ids, one a line; what is downstream of them too."
     )
-    operations = Json(
+    operations = JsonField(
         list, required=False, label="Changes", help_text='An edit, as JSON: [{"op": "add_task", "parameters": {...}}].'
     )  # fmt: skip
-    reason = Prose(required=False, label="Why", max_length=REASON_LENGTH)
+    reason = ProseField(required=False, label="Why", max_length=REASON_LENGTH)
     once = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def __init__(self, row: Constellation, *args: Any, **kwargs: Any):
@@ -103,7 +103,7 @@ class ForkForm(ReopenForm):
     field_order = ("seq", "retry", "operations", "title", "reason")
 
     def prepare(self) -> None:
-        head = fold.head(self.row.session_id)
+        head = fold.stream_head(self.row.session_id)
         self.fields["seq"].help_text = f"Its seq in the session's stream. Empty: as it is now, after {head}."
         self.fields["title"].widget.attrs["placeholder"] = f"Fork of {self.row}"
 
@@ -161,11 +161,11 @@ def ways_of(row: Constellation, *, has_failed: bool = False) -> list[GoingOn]:
     return [WAYS[name] for name, offered in (("mend", mends), ("reopen", reopens), ("fork", built)) if offered]
 
 
-def submit(request: HttpRequest, form: ReopenForm, way: GoingOn) -> HttpResponse | None:
+def submit_form(request: HttpRequest, form: ReopenForm, way: GoingOn) -> HttpResponse | None:
     """Ask the service: the answer, or None where the page is shown again with what is wrong."""
     if not form.is_valid():
         return None
-    if form.cleaned_data["operations"] and not may(request, "edit"):
+    if form.cleaned_data["operations"] and not user_may(request, "edit"):
         form.add_error("operations", NO_EDIT)
         return None
     try:
@@ -184,7 +184,7 @@ def submit(request: HttpRequest, form: ReopenForm, way: GoingOn) -> HttpResponse
     return page
 
 
-def begun(request: HttpRequest, interaction: int) -> HttpResponse:
+def redirect_to_begun(request: HttpRequest, interaction: int) -> HttpResponse:
     """Leads to the constellation of an interaction, or to the interaction as long as it has none."""
     item = InboxItem.objects.filter(pk=interaction, session__in=Session.objects.visible_to(request.user)).first()
     if item is None:

@@ -21,7 +21,7 @@ Place = tuple[int, float]
 """A layer, and how far down in it, in units of a box."""
 
 
-def places(layers: Sequence[Sequence[Key]], lines: Sequence[Line]) -> tuple[dict[Key, Place], dict[Line, list[Place]]]:
+def place_layers(layers: Sequence[Sequence[Key]], lines: Sequence[Line]) -> tuple[dict[Key, Place], dict[Line, list[Place]]]:
     """Where every key is, and where every line passes on its way."""
     order = [list(layer) for layer in layers]
     level = {key: number for number, layer in enumerate(order) for key in layer}

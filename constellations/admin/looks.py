@@ -20,6 +20,6 @@ LOOKS = {
 """The word and the shape, in a box of 16 x 16, of each state: first what is at work, what went wrong, what comes next."""
 
 
-def state_of(task: Mapping[str, Any]) -> str:
+def shown_state(task: Mapping[str, Any]) -> str:
     """Its state, or SKIPPED for one that was cancelled because it could never start."""
     return "SKIPPED" if is_skipped(task) else task["state"]

@@ -10,10 +10,10 @@ from typing import Any
 from django.db.models import Case, Count, IntegerField, Q, Value, When
 from django.urls import reverse
 
-from constellations.admin.layering import Place, places
-from constellations.admin.looks import LOOKS, state_of
+from constellations.admin.layering import Place, place_layers
+from constellations.admin.looks import LOOKS, shown_state
 from constellations.admin.shown import dependencies_of, tasks_of
-from constellations.analysis import digraph, layers
+from constellations.analysis import build_digraph, task_layers
 from constellations.editor.draft import SKIPPED
 from constellations.models import Constellation
 
@@ -31,7 +31,7 @@ ARROW = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class TaskBox:
     """A task in the drawing; `x` and `y` are its upper left corner."""
 
     x: int
@@ -45,7 +45,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DependencyLine:
     """A dependency in the drawing."""
 
     path: str
@@ -59,8 +59,8 @@ class Picture:
 
     width: int
     height: int
-    boxes: list[Box]
-    lines: list[Line]
+    boxes: list[TaskBox]
+    lines: list[DependencyLine]
     counts: list[tuple[str, str, str, int]]
     lines_left_out: bool
 
@@ -81,14 +81,14 @@ class Picture:
         return sum(number for state, *_, number in self.counts if state in ("PENDING", "WAITING_DEPENDENCY", "SKIPPED"))
 
 
-def draw(constellation: Constellation) -> Picture:
+def draw_picture(constellation: Constellation) -> Picture:
     """The drawing of its tasks, in three queries whatever their number."""
     tasks = _tasks(constellation)
     found = dependencies_of(constellation).filter(upstream__in=list(tasks), downstream__in=list(tasks))
     columns = ("upstream_id", "downstream_id", "dependency_id", "type", "condition")
     edges = list(found.values_list(*columns)[: LINES + 1])
     ends = [edge[:2] for edge in edges[:LINES]]
-    at, bends = places(layers(digraph(tasks, ends)), ends)
+    at, bends = place_layers(task_layers(build_digraph(tasks, ends)), ends)
     return Picture(
         width=max((column * COLUMN + WIDTH for column, _ in at.values()), default=0) + 2 * MARGIN,
         height=max((_y(row) for _, row in [*at.values(), *chain(*bends.values())]), default=0) + HEIGHT // 2 + MARGIN,
@@ -118,11 +118,11 @@ def _tasks(constellation: Constellation) -> dict[int, dict[str, Any]]:
     return {row["id"]: dict(row) for row in sorted(found, key=lambda row: row["id"])}
 
 
-def _box(task: Mapping[str, Any], place: Place) -> Box:
-    state = state_of(task)
+def _box(task: Mapping[str, Any], place: Place) -> TaskBox:
+    state = shown_state(task)
     word, shape = LOOKS[state]
     lines = [task["task_id"], task["name"] if task["name"] != task["task_id"] else "", word, task["reason"]]
-    return Box(
+    return TaskBox(
         _x(place[0]), _y(place[1]) - HEIGHT // 2, _short(task["task_id"]), "\n".join(filter(None, lines)), state, word, shape,
         reverse("admin:constellations_task_change", args=(task["id"],)),
     )  # fmt: skip
@@ -136,7 +136,7 @@ def _y(row: float) -> int:
     return MARGIN + round(row * ROW)
 
 
-def _line(edge: tuple, way: Sequence[Place], tasks: Mapping[int, Mapping[str, Any]]) -> Line:
+def _line(edge: tuple, way: Sequence[Place], tasks: Mapping[int, Mapping[str, Any]]) -> DependencyLine:
     """From box to box, straight through the layers that it passes, and bent between them."""
     upstream, downstream, name, kind, condition = edge
     path = f"M{_x(way[0][0]) + WIDTH} {_y(way[0][1])}"
@@ -147,7 +147,7 @@ def _line(edge: tuple, way: Sequence[Place], tasks: Mapping[int, Mapping[str, An
         bend = (COLUMN - WIDTH) // 2
         path += f"C{x + bend} {y} {to_x - bend} {to_y} {to_x} {to_y}" + ("" if ends else f"h{WIDTH}")
     between = f"{tasks[upstream]['task_id']}>{tasks[downstream]['task_id']}"
-    return Line(path, "\n".join(filter(None, [between, name if name != between else "", kind, condition])), kind)
+    return DependencyLine(path, "\n".join(filter(None, [between, name if name != between else "", kind, condition])), kind)
 
 
 def _short(text: str) -> str:

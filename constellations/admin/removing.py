@@ -14,8 +14,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from agents.errors import AgentsError
-from constellations.admin.confirming import NAMED, Question, ask, is_confirmed, once_of, reason_of
-from constellations.admin.editing import EditingAdmin, author_of, may, tell_edit
+from constellations.admin.confirming import NAMED, Question, confirmation_page, is_confirmed, reason_of, request_mark
+from constellations.admin.editing import EditingAdmin, author_of, tell_edit, user_may
 from constellations.editor.editor import MAX_OPERATIONS
 from constellations.models import Constellation
 from constellations.plan.values import Row
@@ -25,7 +25,7 @@ from constellations.services.edits import edit_apply
 @admin.action(description="Remove the selected %(verbose_name_plural)s", permissions=["delete"])
 def remove(modeladmin: RemovingAdmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
     if not is_confirmed(request):
-        return ask(modeladmin, request, modeladmin.question(rows, request.get_full_path()))
+        return confirmation_page(modeladmin, request, modeladmin.question(rows, request.get_full_path()))
     modeladmin.remove(request, rows)
     return None
 
@@ -56,11 +56,11 @@ class RemovingAdmin(EditingAdmin):
         row = self.get_object(request, unquote(object_id))
         if row is None:
             return super().delete_view(request, object_id, extra_context)
-        if not may(request, "edit"):
+        if not user_may(request, "edit"):
             raise PermissionDenied
         rows, page = self.get_queryset(request).filter(pk=row.pk), reverse(f"{self.address}_change", args=(row.pk,))
         if request.method != "POST" or not is_confirmed(request):
-            return ask(self, request, self.question(rows, page))
+            return confirmation_page(self, request, self.question(rows, page))
         gone = self.remove(request, rows)
         constellation = self.constellation_of(row)
         after = reverse("admin:constellations_constellation_change", args=(constellation.pk,))
@@ -88,7 +88,7 @@ class RemovingAdmin(EditingAdmin):
         return all([self._remove_from(request, *each) for each in operations.items()])
 
     def _remove_from(self, request: HttpRequest, constellation: Constellation, operations: list[Row]) -> bool:
-        once = once_of(request)
+        once = request_mark(request)
         edit_id = f"admin-{once}" if once.isalnum() else ""
         said: Row = {"author": author_of(request), "reason": reason_of(request), "edit_id": edit_id}
         try:

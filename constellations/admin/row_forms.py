@@ -98,7 +98,7 @@ class Rows(forms.BaseFormSet):
         return {"row": self.rows.get(name), "missing": "" if name in self.rows else name or "without a name"}
 
 
-def rows_of(form: type[RowForm]) -> type[Rows]:
+def rows_formset(form: type[RowForm]) -> type[Rows]:
     """The rows of a kind; a page offers to add to them and to remove them."""
     limits: dict[str, Any] = {"max_num": ROWS, "absolute_max": ROWS + 1, "validate_max": True}
     made: Any = forms.formset_factory(form, formset=Rows, extra=0, can_delete=True, **limits)

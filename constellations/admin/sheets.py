@@ -14,9 +14,9 @@ from agents.models import Device
 from agents.reads.authors import names_of
 from agents.tools.catalogue import TOOLS
 from constellations.admin.dependency_forms import DependencyForm
-from constellations.admin.fields import Prose
-from constellations.admin.row_forms import RowForm, Rows, rows_of
-from constellations.admin.shown import Shown, shown_then
+from constellations.admin.fields import ProseField
+from constellations.admin.row_forms import RowForm, Rows, rows_formset
+from constellations.admin.shown import ShownRows, rows_shown_at
 from constellations.admin.task_forms import ShortTaskForm, TaskForm
 from constellations.errors import EditRefused, StaleEdit
 from constellations.models import Constellation, Edit
@@ -33,7 +33,7 @@ TASKS, DEPENDENCIES = "tasks", "dependencies"
 CHANGES = 200
 """Changes that a preview lists."""
 
-ShortRows, FullRows, DependencyRows = rows_of(ShortTaskForm), rows_of(TaskForm), rows_of(DependencyForm)
+ShortRows, FullRows, DependencyRows = rows_formset(ShortTaskForm), rows_formset(TaskForm), rows_formset(DependencyForm)
 
 
 class ReasonForm(forms.Form):
@@ -41,7 +41,7 @@ class ReasonForm(forms.Form):
 
     version = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
     onto = forms.IntegerField(min_value=1, required=False, widget=forms.HiddenInput)
-    reason = Prose(
+    reason = ProseField(
         required=False, label="Why", max_length=REASON_LENGTH, widget=forms.Textarea(attrs={"rows": 1}),
         help_text="Kept with the edit, for whoever reads its history.",
     )  # fmt: skip
@@ -50,7 +50,7 @@ class ReasonForm(forms.Form):
 class Sheet:
     """Tasks and dependencies of one constellation as forms. `full`: every field of a task, not only the usual ones."""
 
-    def __init__(self, shown: Shown, data: Mapping[str, Any] | None = None, *, full: bool = False):
+    def __init__(self, shown: ShownRows, data: Mapping[str, Any] | None = None, *, full: bool = False):
         self.shown, self.data = shown, data
         rows = FullRows if full else ShortRows
         self.reason = ReasonForm(data, initial={"version": shown.version})
@@ -67,7 +67,7 @@ class Sheet:
         version = int(said) if said.isascii() and said.isdigit() and len(said) < 9 else constellation.version
         tasks = (FullRows if full else ShortRows).names_in(data, TASKS)
         dependencies = DependencyRows.names_in(data, DEPENDENCIES)
-        return cls(shown_then(constellation, version, set(tasks), set(dependencies)), data, full=full)
+        return cls(rows_shown_at(constellation, version, set(tasks), set(dependencies)), data, full=full)
 
     @property
     def devices(self) -> list[str]:
@@ -129,7 +129,7 @@ class Sheet:
     @property
     def previewed(self) -> list[Row]:
         """What a save would change, in words."""
-        return sentences.changes(self.preview["diff"][:CHANGES]) if self.preview else []
+        return sentences.describe_changes(self.preview["diff"][:CHANGES]) if self.preview else []
 
     @property
     def has_errors(self) -> bool:
@@ -145,7 +145,7 @@ class Sheet:
         since = [each for each in problems if "operation" not in each]
         for message in sentences.edits_since(since, names_of(each.get("author", "") for each in since)):
             self.reason.add_error(None, message)
-        for each in sentences.others(_also_since(error, since)):
+        for each in sentences.other_edits(_also_since(error, since)):
             self.reason.add_error(None, f"also since: {each}")
         for problem in [each for each in problems if "operation" in each]:
             number = problem["operation"]

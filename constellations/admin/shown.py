@@ -18,7 +18,7 @@ from constellations.reads.progress import same_stream
 from constellations.services.edits import REBASED_OVER
 
 EDITABLE = Q(state__in=("PENDING", "WAITING_DEPENDENCY")) | Q(state="CANCELLED", reason__startswith=SKIPPED)
-"""Tasks that may change: `constellations.editor.draft.editable` as a query."""
+"""Tasks that may change: `constellations.editor.draft.may_change` as a query."""
 INTO_EDITABLE = Q(downstream__state__in=("PENDING", "WAITING_DEPENDENCY")) | Q(
     downstream__state="CANCELLED", downstream__reason__startswith=SKIPPED
 )
@@ -28,7 +28,7 @@ TASK_COLUMNS = (*TASK_DEFAULTS, "id", "state", "reason")
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownRows:
     """Rows in normal form by their names, as `constellation` has them at `version`; tasks with id, state and reason."""
 
     constellation: Constellation
@@ -61,7 +61,9 @@ def dependency_rows(dependencies: QuerySet[Dependency]) -> dict[str, Row]:
     return {row[0]: dict(zip(LINE_COLUMNS, row, strict=True)) for row in found}
 
 
-def shown_then(constellation: Constellation, version: int, tasks: Collection[str], dependencies: Collection[str]) -> Shown:
+def rows_shown_at(
+    constellation: Constellation, version: int, tasks: Collection[str], dependencies: Collection[str]
+) -> ShownRows:
     """Tasks and dependencies of these names as a page showed them at `version`; those that were not there are left out.
 
     The edits since are taken back in memory; of a version further back than the editor rebases over, the rows are today's.
@@ -72,7 +74,7 @@ def shown_then(constellation: Constellation, version: int, tasks: Collection[str
     for before in since.values_list("before", flat=True)[:REBASED_OVER] if version < constellation.version else ():
         _take_back(there, before["tasks"], tasks)
         _take_back(lines, before["dependencies"], dependencies)
-    return Shown(constellation, version, there, lines)
+    return ShownRows(constellation, version, there, lines)
 
 
 def _take_back(rows: dict[str, Row], before: dict[str, Any], names: Collection[str]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from agents.devices.command_lines import is_split_into, line_of
+from agents.devices.command_lines import is_split_into, shell_line_of
 from constellations.admin.fields import form_field, form_value, with_fields
-from constellations.admin.looks import LOOKS, state_of
+from constellations.admin.looks import LOOKS, shown_state
 from constellations.admin.row_forms import RowForm
 from constellations.plan.calls import COMMAND
 from constellations.plan.fields import TASK
@@ -45,7 +45,7 @@ class TaskForm(RowForm):
     @property
     def state(self) -> str:
         """Of the task, as it was shown."""
-        return state_of(self.row) if self.row is not None and self.row["state"] else ""
+        return shown_state(self.row) if self.row is not None and self.row["state"] else ""
 
     @property
     def state_word(self) -> str:
@@ -103,7 +103,7 @@ def _call_of(row: Row) -> Row:
         return nothing
     if tool == COMMAND and arguments.keys() == {"argv"}:
         argv = arguments["argv"]
-        if (line := line_of(argv)) is not None:
+        if (line := shell_line_of(argv)) is not None:
             return {**nothing, "command": line, "shell": True}
         if is_split_into(shlex.join(argv), argv):
             return {**nothing, "command": shlex.join(argv)}

@@ -13,21 +13,21 @@ from django.utils.html import format_html_join
 from agents.admin.filters import SessionFilter, StateFilter
 from agents.admin.readonly import ReadOnlyAdmin
 from agents.api.pagination import LARGEST
-from agents.masks.values import mask
-from constellations.admin.commanding import buttons, cancel_tasks, offered_of_task, retry_tasks, skip_tasks
+from agents.masks.values import mask_text
+from constellations.admin.commanding import action_buttons, cancel_tasks, offered_task_actions, retry_tasks, skip_tasks
 from constellations.admin.removing import RemovingAdmin, remove
 from constellations.admin.sheets import Sheet
 from constellations.admin.shown import (
     EDITABLE,
     INTO_EDITABLE,
-    Shown,
+    ShownRows,
     dependencies_of,
     dependency_rows,
     is_open,
     task_rows,
     tasks_of,
 )
-from constellations.editor.draft import editable
+from constellations.editor.draft import may_change
 from constellations.models import Attempt, Constellation, Dependency, Task
 from constellations.plan.fields import STORED
 from constellations.plan.kinds import Lists, Shape
@@ -111,7 +111,7 @@ def column_of(key: str) -> Any:
 
     @admin.display(description=key)
     def names(row: Task) -> str:
-        shown = [mask(name) for name in getattr(row, key)]  # before an address writes them otherwise
+        shown = [mask_text(name) for name in getattr(row, key)]  # before an address writes them otherwise
         return format_html_join(", ", '<a href="?{}">{}</a>', ((urlencode({key: name}), name) for name in shown))
 
     return names
@@ -133,7 +133,7 @@ class TaskAdmin(RemovingAdmin):
         return super().get_queryset(request).select_related("constellation")
 
     def is_editable(self, row: Task) -> bool:
-        return editable({"state": row.state, "reason": row.reason}) and is_open(row.constellation)
+        return may_change({"state": row.state, "reason": row.reason}) and is_open(row.constellation)
 
     def constellation_of(self, row: Task) -> Constellation:
         return row.constellation
@@ -141,14 +141,14 @@ class TaskAdmin(RemovingAdmin):
     def sheet_of(self, row: Task) -> Sheet:
         into = dependencies_of(row.constellation).filter(downstream=row)[:DEPENDENCIES]
         tasks = task_rows(tasks_of(row.constellation).filter(pk=row.pk))
-        return Sheet(Shown(row.constellation, row.constellation.version, tasks, dependency_rows(into)), full=True)
+        return Sheet(ShownRows(row.constellation, row.constellation.version, tasks, dependency_rows(into)), full=True)
 
     def beside(self, request: HttpRequest, row: Task) -> dict:
         return {
             "constellation": row.constellation,
             "why": explain_task(row),
             "dependencies_shown": DEPENDENCIES,
-            "commands": buttons(offered_of_task(row) if self.has_operate_permission(request) else ()),
+            "commands": action_buttons(offered_task_actions(row) if self.has_operate_permission(request) else ()),
             "once": secrets.token_hex(12),
         }
 
@@ -173,14 +173,14 @@ class DependencyAdmin(RemovingAdmin):
 
     def is_editable(self, row: Dependency) -> bool:
         down = row.downstream
-        return editable({"state": down.state, "reason": down.reason}) and is_open(row.constellation)
+        return may_change({"state": down.state, "reason": down.reason}) and is_open(row.constellation)
 
     def constellation_of(self, row: Dependency) -> Constellation:
         return row.constellation
 
     def sheet_of(self, row: Dependency) -> Sheet:
         lines = dependency_rows(dependencies_of(row.constellation).filter(pk=row.pk))
-        return Sheet(Shown(row.constellation, row.constellation.version, {}, lines))
+        return Sheet(ShownRows(row.constellation, row.constellation.version, {}, lines))
 
     def beside(self, request: HttpRequest, row: Dependency) -> dict:
         return {"constellation": row.constellation}

@@ -8,7 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agents.api.serializers import Accepted, Body, ClientId, ProblemPlace, Text
+from agents.api.serializers import Accepted, ClientId, ProblemPlace, RequestBody, StrictText
 from constellations.api.edit_serializers import BasedOn
 from constellations.plan.dialects import NAMES
 from constellations.plan.documents import MAX_JSON_BYTES
@@ -25,7 +25,7 @@ class Document(serializers.JSONField):
         return data
 
 
-class CheckBody(Body):
+class CheckBody(RequestBody):
     """`dialect` is told by the document's keys when it is left out."""
 
     document = Document()
@@ -43,7 +43,7 @@ class Imported(Accepted):
 class EditImportBody(CheckBody):
     """What an agent answers when it edits a constellation: actions, in its words."""
 
-    reason = Text(required=False, allow_blank=True, max_length=REASON_LENGTH, help_text="Else the answer's own thought.")
+    reason = StrictText(required=False, allow_blank=True, max_length=REASON_LENGTH, help_text="Else the answer's own thought.")
     edit_id = ClientId()
     based_on = BasedOn()
 

@@ -12,16 +12,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.access.permissions import actor_name
-from agents.api.pagination import parameter
+from agents.api.pagination import read_parameter
 from agents.api.parsers import DocumentJson
-from agents.api.views import Api, head_of, request_id
+from agents.api.views import Api, request_id, session_head
 from agents.models import Session
 from agents.services import sessions
 from agents.streams.fold import consistent_read
 from constellations.api import dialect_serializers
 from constellations.api.edit_serializers import EditMade
-from constellations.api.edit_views import made
-from constellations.api.versioned import IF_MATCH, Versioned, etag, seen_version
+from constellations.api.edit_views import edit_response
+from constellations.api.versioned import IF_MATCH, Versioned, etag_header, seen_version
 from constellations.models import Constellation
 from constellations.plan.dialects import NAMES, ORRERY
 from constellations.reads.exports import export_document
@@ -42,14 +42,14 @@ class ExportViews(Api):
     @extend_schema(parameters=[DIALECT, STATES], responses=OpenApiTypes.OBJECT, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def export(self, request: Request, pk: str) -> HttpResponse:
-        dialect, states = request.query_params.get("dialect", ORRERY), parameter(request, "states", 0, 0, 1)
+        dialect, states = request.query_params.get("dialect", ORRERY), read_parameter(request, "states", 0, 0, 1)
         if dialect not in NAMES:
             raise ValidationError({"dialect": f"must be one of {', '.join(NAMES)}"})
         with consistent_read():
             constellation = self.get_object()
             text = export_document(constellation, dialect, bool(states))
         name = {"Content-Disposition": f'attachment; filename="constellation-{pk}.{dialect}.json"'}
-        return HttpResponse(text, content_type="application/json", headers=name | etag(constellation.version))
+        return HttpResponse(text, content_type="application/json", headers=name | etag_header(constellation.version))
 
 
 class ImportViews(Api):
@@ -66,9 +66,9 @@ class ImportViews(Api):
     def take(self, request: Request, pk: str) -> Response:
         session, body = self.get_object().pk, self.body(dialect_serializers.ImportBody)
         payload, warnings = imports.payload_of(body["document"], body.get("dialect", ""))
-        seq = head_of(session)  # before the request, so that whoever follows from here misses nothing of it
+        seq = session_head(session)  # before the request, so that whoever follows from here misses nothing of it
         by, client_id = actor_name(request), body.get("client_id", "")
-        item, created = sessions.command_submit(
+        item, created = sessions.request_submit(
             session, "interaction", client_id, payload, by=by, request_id=request_id(request), checked=True
         )
         ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
@@ -94,7 +94,7 @@ class EditImportViews(Versioned):
         body["based_on"] = seen_version(request, body.get("based_on"))
         body |= {"author": actor_name(request), "request_id": request_id(request)}
         edit, changed = imports.apply_edit(constellation.pk, **body)
-        return made(constellation, edit, changed, body.get("edit_id", ""), body["based_on"])
+        return edit_response(constellation, edit, changed, body.get("edit_id", ""), body["based_on"])
 
 
 class CheckViews(Api):

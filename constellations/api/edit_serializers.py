@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from agents.api.pagination import LARGEST
-from agents.api.serializers import AuthorName, Body, ClientId, Text, Whole
+from agents.api.serializers import AuthorName, ClientId, RequestBody, StrictText, WholeNumber
 from constellations.editor.editor import MAX_OPERATIONS
 from constellations.models import Edit
 from constellations.reads.why import KINDS
@@ -78,7 +78,7 @@ class Operation(serializers.JSONField):
     """{"op": "add_task", "parameters": {...}}, or in short {"add_task": {...}}; the editor says what is wrong with it."""
 
 
-class BasedOn(Whole):
+class BasedOn(WholeNumber):
     """What its author has seen."""
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class BasedOn(Whole):
         super().__init__(required=False, min_value=1, max_value=LARGEST, help_text=said)
 
 
-class Operations(Body):
+class Operations(RequestBody):
     operations = serializers.ListField(child=Operation(), max_length=MAX_OPERATIONS)
 
 
@@ -95,13 +95,13 @@ class PreviewBody(Operations):
 
 
 class EditBody(Operations):
-    reason = Text(required=False, allow_blank=True, max_length=REASON_LENGTH)
+    reason = StrictText(required=False, allow_blank=True, max_length=REASON_LENGTH)
     edit_id = ClientId()
     based_on = BasedOn()
 
 
-class UndoBody(Body):
-    reason = Text(required=False, allow_blank=True, max_length=REASON_LENGTH)
+class UndoBody(RequestBody):
+    reason = StrictText(required=False, allow_blank=True, max_length=REASON_LENGTH)
     edit_id = ClientId(help_text="Of the new edit.")
     based_on = BasedOn()
 

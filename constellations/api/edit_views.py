@@ -13,16 +13,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.access.permissions import actor_name
-from agents.api.pagination import LARGEST, optional
+from agents.api.pagination import LARGEST, optional_parameter
 from agents.api.views import request_id
 from agents.models import Approval
 from agents.reads.authors import names_of
 from agents.streams.fold import consistent_read
 from constellations.api import edit_serializers
-from constellations.api.versioned import IF_MATCH, Versioned, etag, seen_version
+from constellations.api.versioned import IF_MATCH, Versioned, etag_header, seen_version
 from constellations.errors import GateKept
 from constellations.models import Constellation, Edit
-from constellations.plan.operations import in_full
+from constellations.plan.operations import write_in_full
 from constellations.plan.values import MAX_ID
 from constellations.reads import history
 from constellations.services import standing
@@ -57,9 +57,9 @@ class EditViews(Versioned):
         """The history: the edits of a constellation, the newest first; of a long one the beginning."""
         with consistent_read():
             constellation = self.get_object()
-            rows = self.paginate_queryset(history.edits_of(constellation.pk, **chosen(request)))
+            rows = self.paginate_queryset(history.edits_of(constellation.pk, **edit_filters(request)))
             answer = self.get_paginated_response(edit_serializers.EditRow(history.list_edits(rows), many=True).data)
-        answer.headers["ETag"] = etag(constellation.version)["ETag"]
+        answer.headers["ETag"] = etag_header(constellation.version)["ETag"]
         return answer
 
     @extend_schema(
@@ -79,10 +79,10 @@ class EditViews(Versioned):
             edit, changed = edit_apply(constellation.pk, **said)
         except GateKept:
             proposed = edit_propose(
-                constellation.pk, **{**said, "operations": in_full(body["operations"])}, who=names_of([author])[author]
+                constellation.pk, **{**said, "operations": write_in_full(body["operations"])}, who=names_of([author])[author]
             )
             edit, changed, proposal = proposed.edit, False, proposed.approval
-        return made(constellation, edit, changed, body.get("edit_id", ""), based_on, proposal)
+        return edit_response(constellation, edit, changed, body.get("edit_id", ""), based_on, proposal)
 
     @extend_schema(parameters=[EDIT_ID], responses=edit_serializers.EditDetail, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None, url_path=f"edits/(?P<edit_id>{NAME})")
@@ -91,7 +91,7 @@ class EditViews(Versioned):
         with consistent_read():
             constellation = self.get_object()
             found = edit_serializers.EditDetail(edit_named(constellation.pk, edit_id)).data
-        return Response(found, headers=etag(constellation.version))
+        return Response(found, headers=etag_header(constellation.version))
 
     @extend_schema(
         parameters=[IF_MATCH], request=edit_serializers.PreviewBody, responses=edit_serializers.Preview, filters=False
@@ -101,7 +101,7 @@ class EditViews(Versioned):
         """What an edit would change, and what would follow; nothing is written."""
         constellation, body = self.get_object(), self.body(edit_serializers.PreviewBody)
         found = edit_preview(constellation.pk, body["operations"], seen_version(request, body.get("based_on")))
-        return Response(found, headers=etag(found["version"]))
+        return Response(found, headers=etag_header(found["version"]))
 
     @extend_schema(
         parameters=[EDIT_ID, IF_MATCH],
@@ -115,10 +115,10 @@ class EditViews(Versioned):
         said = {"reason": body.get("reason", ""), "undo_id": body.get("edit_id", ""), "request_id": request_id(request)}
         based_on = seen_version(request, body.get("based_on"))
         edit, changed = edit_undo(constellation.pk, edit_id, actor_name(request), **said, based_on=based_on)
-        return made(constellation, edit, changed, said["undo_id"], based_on)
+        return edit_response(constellation, edit, changed, said["undo_id"], based_on)
 
 
-def made(
+def edit_response(
     constellation: Constellation, edit: Edit | None, changed: bool, edit_id: str, based_on: int | None,
     proposal: Approval | None = None,
 ) -> Response:  # fmt: skip
@@ -134,13 +134,13 @@ def made(
     row = None if edit is None else edit_serializers.EditRow(history.cut_edit(edit)).data
     waits = None if proposal is None else proposal.pk
     answer: dict[str, Any] = {"edit": row, "changed": changed, "proposal": waits, **asdict(stands)}
-    return Response(answer, status=201 if changed else 200 if proposal is None else 202, headers=etag(stands.version))
+    return Response(answer, status=201 if changed else 200 if proposal is None else 202, headers=etag_header(stands.version))
 
 
-def chosen(request: Request) -> dict[str, Any]:
+def edit_filters(request: Request) -> dict[str, Any]:
     """Which edits the query string asks for, as `history.edits_of` takes it."""
     author, task_id = text_of(request, "author", AUTHOR_LENGTH), text_of(request, "task_id", MAX_ID)
-    return {"author": author, "since": optional(request, "since", 0, LARGEST), "task_id": task_id}
+    return {"author": author, "since": optional_parameter(request, "since", 0, LARGEST), "task_id": task_id}
 
 
 def text_of(request: Request, key: str, longest: int) -> str | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from agents.api.serializers import REASON_LENGTH, Body, ClientId, Parent, Text, Whole
+from agents.api.serializers import REASON_LENGTH, ClientId, Parent, RequestBody, StrictText, WholeNumber
 from agents.ids import CAPACITY
 from constellations.api.edit_serializers import BasedOn, Operation, Standing
 from constellations.editor.editor import MAX_OPERATIONS
@@ -21,8 +21,8 @@ TASKS_HELP = (
 )
 
 
-class Said(Body):
-    reason = Text(max_length=REASON_LENGTH, required=False, allow_blank=True, default="")
+class Said(RequestBody):
+    reason = StrictText(max_length=REASON_LENGTH, required=False, allow_blank=True, default="")
     client_id = ClientId()
 
 
@@ -39,7 +39,9 @@ class ConstellationCommandBody(Said):
 
 class TaskIds(serializers.ListField):
     def __init__(self, **kwargs: Any):
-        super().__init__(child=Text(max_length=MAX_ID), max_length=MAX_TASKS, required=False, help_text=TASKS_HELP, **kwargs)
+        super().__init__(
+            child=StrictText(max_length=MAX_ID), max_length=MAX_TASKS, required=False, help_text=TASKS_HELP, **kwargs
+        )
 
 
 class MendBody(Said):
@@ -61,8 +63,8 @@ class ReopenBody(MendBody):
 
 
 class ForkBody(ReopenBody):
-    seq = Whole(min_value=1, max_value=CAPACITY, required=False, help_text="The event after which; left out: the last.")
-    title = Text(max_length=TITLE_LENGTH, required=False, allow_blank=True)
+    seq = WholeNumber(min_value=1, max_value=CAPACITY, required=False, help_text="The event after which; left out: the last.")
+    title = StrictText(max_length=TITLE_LENGTH, required=False, allow_blank=True)
     parent = Parent()
 
 

@@ -11,14 +11,14 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.access.permissions import actor_name, refusal
+from agents.access.permissions import actor_name, why_refused
 from agents.api.views import Api, request_id
 from agents.models import InboxItem, Token
 from constellations.api import lifecycle_serializers
-from constellations.api.versioned import IF_MATCH, etag, seen_version
+from constellations.api.versioned import IF_MATCH, etag_header, seen_version
 from constellations.models import Constellation
 from constellations.services import lifecycle, standing
-from constellations.services.task_commands import Cancelled
+from constellations.services.task_commands import CancelResult
 
 
 class CommandViews(Api):
@@ -55,7 +55,7 @@ class CommandViews(Api):
     def retry(self, request: Request, pk: str) -> Response:
         """Let failed and cancelled tasks begin again, and what is downstream of them; operations mend them first."""
         constellation, body = self.get_object(), self.body(lifecycle_serializers.RetryBody)
-        return retried(request, constellation, body.pop("tasks", None), body)
+        return retry_response(request, constellation, body.pop("tasks", None), body)
 
     @extend_schema(
         request=lifecycle_serializers.ReopenBody,
@@ -97,7 +97,7 @@ INBOX: dict[str, Any] = {"cancel": lifecycle.constellation_cancel, "restart": li
 AT_ONCE: dict[str, Any] = {"pause": lifecycle.constellation_pause, "resume": lifecycle.constellation_resume}
 
 
-def retried(request: Request, constellation: Constellation, tasks: list[str] | None, body: dict[str, Any]) -> Response:
+def retry_response(request: Request, constellation: Constellation, tasks: list[str] | None, body: dict[str, Any]) -> Response:
     """Let tasks begin again, as `body` says; the ETag is the version that its author may build on, as that of an edit."""
     if body.get("operations"):
         require_edit(request)
@@ -113,10 +113,10 @@ def retried(request: Request, constellation: Constellation, tasks: list[str] | N
         "tasks": found.tasks, "changed": found.changed, "interaction": None if item is None else item.pk,
         "edit": None if edit is None else edit.pk, **asdict(stands),
     }  # fmt: skip
-    return Response(answer, status=202 if item is not None and found.changed else 200, headers=etag(stands.version))
+    return Response(answer, status=202 if item is not None and found.changed else 200, headers=etag_header(stands.version))
 
 
-def cancelled(found: Cancelled) -> Response:
+def cancel_response(found: CancelResult) -> Response:
     item, task = found.command, found.task
     answer = {
         "task_id": task.task_id,
@@ -129,6 +129,6 @@ def cancelled(found: Cancelled) -> Response:
 
 def require_edit(request: Request) -> None:
     """Operations are an edit, whatever carries them."""
-    message = refusal(request.user, request.auth if isinstance(request.auth, Token) else None, "edit")
+    message = why_refused(request.user, request.auth if isinstance(request.auth, Token) else None, "edit")
     if message:
         raise PermissionDenied(message)

@@ -16,15 +16,15 @@ from rest_framework.response import Response
 
 from agents.access.permissions import actor_name
 from agents.api.filters import IdFilter, SessionFilter, one_of
-from agents.api.pagination import LARGEST, optional, parameter
+from agents.api.pagination import LARGEST, optional_parameter, read_parameter
 from agents.api.serializers import History
 from agents.api.views import HISTORY_PAGE, history_page, request_id
 from agents.models import Session
 from agents.streams.fold import consistent_read
 from constellations.api import edit_serializers, lifecycle_serializers, serializers
 from constellations.api.edit_views import EditViews
-from constellations.api.lifecycle_views import CommandViews, cancelled, retried
-from constellations.api.versioned import IF_MATCH, Versioned, etag
+from constellations.api.lifecycle_views import CommandViews, cancel_response, retry_response
+from constellations.api.versioned import IF_MATCH, Versioned, etag_header
 from constellations.machines import CONSTELLATION, TASK
 from constellations.models import Constellation, Dependency, Task
 from constellations.plan.kinds import Field
@@ -33,7 +33,7 @@ from constellations.reads.output import piece_from, tail_of
 from constellations.reads.progress import progress_of, same_stream, waiting_approvals
 from constellations.reads.statistics import figures_of, statistics_of
 from constellations.reads.why import explain_task
-from constellations.services.task_commands import Cancelled, task_cancel, task_skip
+from constellations.services.task_commands import CancelResult, task_cancel, task_skip
 
 GRAPH_ROWS = 20_000
 """Tasks, and dependencies, that a detail shows."""
@@ -106,8 +106,8 @@ class ConstellationViews(mixins.ListModelMixin, EditViews, CommandViews):
         """One constellation with its tasks and dependencies."""
         with consistent_read():
             constellation = self.get_object()
-            found = detail(constellation)
-        return Response(found, headers=etag(constellation.version))
+            found = constellation_detail(constellation)
+        return Response(found, headers=etag_header(constellation.version))
 
     @extend_schema(responses=edit_serializers.ConstellationStatistics, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
@@ -116,7 +116,7 @@ class ConstellationViews(mixins.ListModelMixin, EditViews, CommandViews):
         with consistent_read():
             figures = figures_of(self.get_object())
         found = statistics_of(figures)
-        return Response(edit_serializers.ConstellationStatistics(found).data, headers=etag(found["version"]))
+        return Response(edit_serializers.ConstellationStatistics(found).data, headers=etag_header(found["version"]))
 
     @extend_schema(responses=History, parameters=HISTORY_PAGE, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
@@ -127,7 +127,7 @@ class ConstellationViews(mixins.ListModelMixin, EditViews, CommandViews):
             return history_page(request, constellation, CONSTELLATION.name, lambda at: constellation.pk)
 
 
-def detail(constellation: Constellation) -> dict[str, Any]:
+def constellation_detail(constellation: Constellation) -> dict[str, Any]:
     """The row, its graph up to GRAPH_ROWS, and how many tasks are in which state; to be read inside `consistent_read`."""
     tasks = same_stream(Task.objects.filter(constellation=constellation), constellation.pk)
     edges = same_stream(Dependency.objects.filter(constellation=constellation), constellation.pk)
@@ -193,7 +193,7 @@ class TaskViews(mixins.ListModelMixin, Versioned):
     def retry(self, request: Request, pk: str) -> Response:
         """Let one task begin again, and what is downstream of it; operations mend it first."""
         task, body = self.get_object(), self.body(lifecycle_serializers.TaskRetryBody)
-        return retried(request, task.constellation, [task.task_id], body)
+        return retry_response(request, task.constellation, [task.task_id], body)
 
     @extend_schema(
         request=lifecycle_serializers.Said,
@@ -211,16 +211,16 @@ class TaskViews(mixins.ListModelMixin, Versioned):
         """End one task that has not started; nothing is interrupted."""
         return self._cancelled(request, task_skip)
 
-    def _cancelled(self, request: Request, ask: Callable[..., Cancelled]) -> Response:
+    def _cancelled(self, request: Request, ask: Callable[..., CancelResult]) -> Response:
         task, body = self.get_object(), self.body(lifecycle_serializers.Said)
         said = {"by": actor_name(request), "request_id": request_id(request), **body}
-        return cancelled(ask(task.constellation_id, task.task_id, **said))
+        return cancel_response(ask(task.constellation_id, task.task_id, **said))
 
     @extend_schema(parameters=[ATTEMPT, OFFSET], responses=serializers.OutputPiece, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def output(self, request: Request, pk: str) -> Response:
         """What an attempt of a task printed."""
-        number, offset = optional(request, "attempt", 1, LARGEST), parameter(request, "offset", 0, 0, LARGEST)
+        number, offset = optional_parameter(request, "attempt", 1, LARGEST), read_parameter(request, "offset", 0, 0, LARGEST)
         attempts = self.get_object().attempts.order_by("-number")
         attempt = (attempts if number is None else attempts.filter(number=number)).first()
         if attempt is None:

@@ -11,8 +11,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from constellations import conditions
-from constellations.editor.draft import EditDraft, Refusal, differences, editable, normal_dependency, normal_task, why_not
-from constellations.editor.replacing import take_over
+from constellations.editor.draft import (
+    EditDraft,
+    OperationRefused,
+    changed_keys,
+    may_change,
+    normal_dependency,
+    normal_task,
+    why_not,
+)
+from constellations.editor.replacing import inherit_waiting
 from constellations.plan import calls
 from constellations.plan import tasks as plan_tasks
 from constellations.plan.fields import CHANGEABLE, STORED
@@ -27,15 +35,15 @@ def _add_task(draft: EditDraft, values: Row) -> None:
         return
     row = values["task"]
     there = draft.tasks.get(row["task_id"])
-    if there is not None and (different := differences(there, row)):
-        raise Refusal(f"there is a task {row['task_id']} already, and it differs in {', '.join(different)}", "task_id")
+    if there is not None and (different := changed_keys(there, row)):
+        raise OperationRefused(f"there is a task {row['task_id']} already, and it differs in {', '.join(different)}", "task_id")
     if there is None:
         if row["tool"] == plan_tasks.IN_WORDS and not draft.in_words:
-            raise Refusal(plan_tasks.NEEDS_DOING, "tool")
+            raise OperationRefused(plan_tasks.NEEDS_DOING, "tool")
         _check_devices(draft, row)
         draft.put_task(row)
         if row["replaces"]:
-            take_over(draft, row)
+            inherit_waiting(draft, row)
     _add_after(draft, values)
 
 
@@ -60,7 +68,7 @@ def _copy_task(draft: EditDraft, values: Row) -> None:
 
 def _add_after(draft: EditDraft, values: Row) -> None:
     for place, upstream in enumerate(values["after"]):
-        row, _ = plan_tasks.dependency({"from": upstream, "to": values["task"]["task_id"]})
+        row, _ = plan_tasks.read_dependency({"from": upstream, "to": values["task"]["task_id"]})
         _add_dependency(draft, {"dependency": row}, {"from": f"after[{place}]"})
 
 
@@ -84,15 +92,15 @@ def _update_task(draft: EditDraft, values: Row) -> None:
     task_id = values["task_id"]
     row = draft.task(task_id, "task_id")
     new = _with_fields(normal_task(row), values["fields"])
-    different = differences(row, new)
+    different = changed_keys(row, new)
     if not different:
         return
     if "replaces" in different:
         message = f"replaces is for new tasks, which then take over what waits for the old one; {task_id} is there already"
-        raise Refusal(message, "replaces")
+        raise OperationRefused(message, "replaces")
     draft.require_editable(task_id, "task_id")
     if new["tool"] == plan_tasks.IN_WORDS != row["tool"] and not draft.in_words:
-        raise Refusal(plan_tasks.NEEDS_DOING, "tool")
+        raise OperationRefused(plan_tasks.NEEDS_DOING, "tool")
     if any(key in DEVICE_FIELDS for key in different):
         _check_devices(draft, new)
     draft.put_task(new)
@@ -108,20 +116,20 @@ def _with_fields(row: Row, fields: Row) -> Row:
     if "wanted_device" not in fields and new["wanted_device"] in fields.get("not_device", ()):
         new["wanted_device"] = ""
     if new["tool"] == plan_tasks.IN_WORDS and new["arguments"]:
-        raise Refusal(
+        raise OperationRefused(
             f"{row['task_id']} is in words alone, and has no arguments; give them with a tool, or give it a command",
             "arguments",
         )
     if new["tool"] == plan_tasks.COMMAND and not new["arguments"].get("argv"):
-        raise Refusal("a command needs its argument list; give it as command", "command")
+        raise OperationRefused("a command needs its argument list; give it as command", "command")
     if new["tool"] == plan_tasks.STEPS and not new["phases"]:
-        raise Refusal("a task in steps needs steps; or give it a command or a tool", "steps")
+        raise OperationRefused("a task in steps needs steps; or give it a command or a tool", "steps")
     if new["tool"] == plan_tasks.STEPS and new["arguments"]:
-        raise Refusal("a task in steps has no arguments of its own; each of its steps has", "arguments")
+        raise OperationRefused("a task in steps has no arguments of its own; each of its steps has", "arguments")
     is_called_otherwise = (new["tool"], new["arguments"]) != (row["tool"], row["arguments"])
     if new["tool"] not in (plan_tasks.STEPS, plan_tasks.IN_WORDS) and is_called_otherwise:
-        for path, message in calls.taken("task", new["tool"], new["arguments"]):
-            raise Refusal(message, key_text(path))
+        for path, message in calls.call_findings("task", new["tool"], new["arguments"]):
+            raise OperationRefused(message, key_text(path))
     return new
 
 
@@ -132,7 +140,7 @@ def _add_dependency(draft: EditDraft, values: Row, fields: Mapping[str, str] | N
     for end in ("from", "to"):
         draft.task(row[end], called[end])
     if row["from"] == row["to"]:
-        raise Refusal(f"{row['from']} would wait for itself", called["from"])
+        raise OperationRefused(f"{row['from']} would wait for itself", called["from"])
     if _is_there(draft, row, called):
         return
     draft.require_editable(row["to"], called["to"])
@@ -150,10 +158,10 @@ def _is_there(draft: EditDraft, row: Row, called: Mapping[str, str]) -> bool:
         return False
     if row["dependency_id"] == f"{row['from']}>{row['to']}":
         row = {**row, "dependency_id": there["dependency_id"]}
-    different = differences(there, row, DEPENDENCY_DEFAULTS)
+    different = changed_keys(there, row, DEPENDENCY_DEFAULTS)
     if different:
         said = f"there is a dependency {there['dependency_id']} already, and it differs in {', '.join(different)}"
-        raise Refusal(said, called["from"] if called["from"] != "from" else "dependency_id")
+        raise OperationRefused(said, called["from"] if called["from"] != "from" else "dependency_id")
     return True
 
 
@@ -172,14 +180,14 @@ def _update_dependency(draft: EditDraft, values: Row) -> None:
     if name is None:
         named = which.get("dependency_id")
         hint = did_you_mean(named, draft.dependencies) if named else ""
-        raise Refusal(f"there is no dependency {named or which['from'] + '>' + which['to']}{hint}", "dependency_id")
+        raise OperationRefused(f"there is no dependency {named or which['from'] + '>' + which['to']}{hint}", "dependency_id")
     row = draft.dependencies[name]
     new = normal_dependency(row) | values["fields"]
-    if not differences(row, new, DEPENDENCY_DEFAULTS):
+    if not changed_keys(row, new, DEPENDENCY_DEFAULTS):
         return
     draft.require_editable(row["to"], "to")
     for path, message in plan_tasks.dependency_findings(new):
-        raise Refusal(message, key_text(path))
+        raise OperationRefused(message, key_text(path))
     _check_reads(draft, new)
     draft.put_dependency(new)
 
@@ -192,7 +200,7 @@ def _build_constellation(draft: EditDraft, values: Row) -> None:
     listed = [entry["task"]["task_id"] for entry in values["tasks"]]
     if len(set(listed)) < len(listed):
         twice = next(task_id for task_id, count in Counter(listed).items() if count > 1)
-        raise Refusal(f"the task {twice} is there twice", "tasks")
+        raise OperationRefused(f"the task {twice} is there twice", "tasks")
     if values["clear"]:
         _clear(draft, set(listed), {(row["from"], row["to"]) for _, row in _listed_dependencies(values)})
     for number, entry in enumerate(values["tasks"]):
@@ -200,7 +208,7 @@ def _build_constellation(draft: EditDraft, values: Row) -> None:
     seen: set[tuple[str, str]] = set()
     for place, row in _listed_dependencies(values):
         if (row["from"], row["to"]) in seen:
-            raise Refusal(f"{row['to']} waits for {row['from']} already", place)
+            raise OperationRefused(f"{row['to']} waits for {row['from']} already", place)
         seen.add((row["from"], row["to"]))
         _at(place, _put_dependency, draft, row)
 
@@ -209,9 +217,9 @@ def _at(place: str, step: Callable[..., None], *arguments: Any) -> None:
     """A step of an operation whose refusal names its place in it."""
     try:
         step(*arguments)
-    except Refusal as refusal:
+    except OperationRefused as refusal:
         field = f"{place}.{refusal.field}" if refusal.field else place
-        raise Refusal(str(refusal), field, refusal.conflict) from refusal
+        raise OperationRefused(str(refusal), field, refusal.conflict) from refusal
 
 
 def _listed_dependencies(values: Row) -> Iterator[tuple[str, Row]]:
@@ -220,7 +228,7 @@ def _listed_dependencies(values: Row) -> Iterator[tuple[str, Row]]:
         for place, upstream in enumerate(entry["after"]):
             yield (
                 f"tasks[{number}].after[{place}]",
-                plan_tasks.dependency({"from": upstream, "to": entry["task"]["task_id"]})[0],
+                plan_tasks.read_dependency({"from": upstream, "to": entry["task"]["task_id"]})[0],
             )
     for number, entry in enumerate(values["dependencies"]):
         yield f"dependencies[{number}]", entry["dependency"]
@@ -241,7 +249,7 @@ def _clear(draft: EditDraft, listed: set[str], listed_edges: set[tuple[str, str]
 
 def _started_and_before(draft: EditDraft) -> set[str]:
     """Tasks that have been attempted or have ended by themselves, and all that these waited for, however far back."""
-    found = {key for key, row in draft.snapshot.tasks.items() if not editable(row) or row.get("attempt", 0)}
+    found = {key for key, row in draft.snapshot.tasks.items() if not may_change(row) or row.get("attempt", 0)}
     todo = [key for key in found if key in draft.graph]
     while todo:
         above = [str(key) for key in draft.graph.upstream(todo.pop()) if key not in found]
@@ -252,7 +260,7 @@ def _started_and_before(draft: EditDraft) -> set[str]:
 
 def _may_change(draft: EditDraft, task_id: str) -> bool:
     row = draft.snapshot.tasks.get(task_id)
-    return row is None or editable(row)
+    return row is None or may_change(row)
 
 
 def _put_task(draft: EditDraft, row: Row) -> None:
@@ -261,7 +269,7 @@ def _put_task(draft: EditDraft, row: Row) -> None:
         _add_task(draft, {"task": row, "after": ()})
         return
     row = {**row, "replaces": row["replaces"] or there["replaces"]}  # what it took over when it was new it has
-    different = differences(there, row)
+    different = changed_keys(there, row)
     if different and not _may_change(draft, row["task_id"]):
         _refuse_other(why_not(there), "it", [_word_of(key, row) for key in different])
     fields = {key: value for key, value in row.items() if key != "task_id"}
@@ -277,7 +285,7 @@ def _word_of(key: str, row: Row) -> str:
 
 def _refuse_other(why: str, which: str, names: list[str]) -> NoReturn:
     named = ", ".join(dict.fromkeys(names))
-    raise Refusal(
+    raise OperationRefused(
         f"{why}, and what is listed differs from {which} in {named}: list it as it is, or leave it out", names[0], conflict=True
     )
 
@@ -287,10 +295,10 @@ def _put_dependency(draft: EditDraft, row: Row) -> None:
     if not _may_change(draft, row["to"]):
         why = why_not(draft.snapshot.tasks[row["to"]])
         if name is None:
-            raise Refusal(f"{why}, and it did not wait for {row['from']}: leave that out", "from", conflict=True)
+            raise OperationRefused(f"{why}, and it did not wait for {row['from']}: leave that out", "from", conflict=True)
         if row["dependency_id"] == f"{row['from']}>{row['to']}":
             row = {**row, "dependency_id": name}
-        if different := differences(draft.dependencies[name], row, DEPENDENCY_DEFAULTS):
+        if different := changed_keys(draft.dependencies[name], row, DEPENDENCY_DEFAULTS):
             _refuse_other(why, f"the dependency {name}", different)
     if name is not None and row["dependency_id"] in (name, f"{row['from']}>{row['to']}"):
         fields = {key: row[key] for key in CHANGEABLE}
@@ -307,17 +315,17 @@ def _put_dependency(draft: EditDraft, row: Row) -> None:
 def _check_devices(draft: EditDraft, row: Row) -> None:
     """Every device named exists, and some device fits what is asked for."""
     if wrong := unknown_device(row, draft.devices):
-        raise Refusal(wrong[1], wrong[0])
+        raise OperationRefused(wrong[1], wrong[0])
     if row["wanted_device"] in row["not_device"]:
         said = f"{row['task_id']} is to run on {row['wanted_device']}, and not_device says that it must not"
-        raise Refusal(said, "device")
+        raise OperationRefused(said, "device")
 
 
 def _check_reads(draft: EditDraft, row: Row) -> None:
     """A condition's results['...'] name tasks that are there."""
     if "results" not in row["condition"]:
         return
-    for task_id in sorted(conditions.tasks_read(row["condition"])):
+    for task_id in sorted(conditions.tasks_read_by(row["condition"])):
         draft.task(task_id, "condition")
 
 

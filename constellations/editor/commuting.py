@@ -40,7 +40,7 @@ class Reach:
     whatever: bool = False
 
 
-def clashes(ours: Reach, theirs: Reach) -> list[str]:
+def find_clashes(ours: Reach, theirs: Reach) -> list[str]:
     """Names of tasks and dependencies over which the order of two edits would matter; `theirs` was applied first."""
     if ours.whatever:
         return sorted(theirs.tasks | theirs.dependencies)
@@ -73,7 +73,7 @@ def of_operations(written: Sequence[Any]) -> Reach:
     """From operations as they are written; what cannot be read reaches nothing, and is refused elsewhere."""
     found = Reach()
     for value in written:
-        operation = operations.read(value)
+        operation = operations.read_operation(value)
         if not operation.findings:
             READERS[operation.op](found, operation.values)
     return found
@@ -81,7 +81,11 @@ def of_operations(written: Sequence[Any]) -> Reach:
 
 def are_readable(written: Sequence[Any]) -> bool:
     """Whether they are operations by their form; then what refuses them is the graph."""
-    return isinstance(written, list | tuple) and bool(written) and not any(operations.read(each).findings for each in written)
+    return (
+        isinstance(written, list | tuple)
+        and bool(written)
+        and not any(operations.read_operation(each).findings for each in written)
+    )
 
 
 def _task(found: Reach, values: Row) -> None:
@@ -142,7 +146,7 @@ def _edge(found: Reach, ends: Ends) -> None:
 
 def _read_by(condition: str) -> set[str]:
     try:
-        return conditions.tasks_read(condition) if condition else set()
+        return conditions.tasks_read_by(condition) if condition else set()
     except ConditionRejected:
         return set()
 

@@ -21,7 +21,7 @@ SKIPPED = "skipped"
 WasThere = Callable[[Mapping[str, str]], bool]
 
 
-def never(which: Mapping[str, str]) -> bool:
+def was_never(which: Mapping[str, str]) -> bool:
     """Of a constellation that nobody has edited."""
     return False
 
@@ -39,10 +39,10 @@ class Snapshot:
     tasks: Mapping[str, Row]
     dependencies: Mapping[str, Row]
     graph: Graph
-    was_there: WasThere = never
+    was_there: WasThere = was_never
 
 
-class Refusal(Exception):
+class OperationRefused(Exception):
     """One operation cannot be done. `conflict`: because of what has happened, not of how it is written."""
 
     def __init__(self, message: str, field: str = "", conflict: bool = False):
@@ -50,11 +50,11 @@ class Refusal(Exception):
         self.field, self.conflict = field, conflict
 
 
-class Echo(Exception):
+class RefusalEchoed(Exception):
     """An operation fails only because one before it did; that one has been reported."""
 
 
-def editable(task: Mapping[str, Any]) -> bool:
+def may_change(task: Mapping[str, Any]) -> bool:
     """Whether a task, and the dependencies into it, may change: it has not started and may still do so."""
     return task["state"] in ("PENDING", "WAITING_DEPENDENCY") or is_skipped(task)
 
@@ -85,7 +85,7 @@ def normal_dependency(row: Mapping[str, Any]) -> Row:
     return {key: row[key] for key in DEPENDENCY_DEFAULTS}
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any], keys: Iterable[str] = TASK_DEFAULTS) -> list[str]:
+def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any], keys: Iterable[str] = TASK_DEFAULTS) -> list[str]:
     return [key for key in keys if old[key] != new[key]]
 
 
@@ -151,10 +151,10 @@ class EditDraft:
         row = self.tasks.get(task_id)
         if row is None:
             if task_id in self.refused:
-                raise Echo
+                raise RefusalEchoed
             if (later := self.coming.get(task_id, 0)) > self.operation:
-                raise Refusal(f"there is no task {task_id} yet: put operation {later} before this one", field)
-            raise Refusal(f"there is no task {task_id}{self.hint(task_id)}", field)
+                raise OperationRefused(f"there is no task {task_id} yet: put operation {later} before this one", field)
+            raise OperationRefused(f"there is no task {task_id}{self.hint(task_id)}", field)
         return row
 
     def edge(self, upstream: str, downstream: str) -> str | None:
@@ -184,8 +184,8 @@ class EditDraft:
         if named in self.new_dependencies or any(_joins(row, *ends) for row in removed_here) or self.snapshot.was_there(known):
             return
         if self.refused & {named, *ends}:
-            raise Echo
-        raise Refusal(f"there is no dependency {named}{did_you_mean(named, self.dependencies)}", "dependency_id")
+            raise RefusalEchoed
+        raise OperationRefused(f"there is no dependency {named}{did_you_mean(named, self.dependencies)}", "dependency_id")
 
     def edge_there(self, upstream: str, downstream: str) -> str:
         """The id of the dependency between two tasks that the graph ties together."""
@@ -204,21 +204,25 @@ class EditDraft:
             return None
         for end in ("from", "to"):
             if which.get(end, row[end]) != row[end]:
-                raise Refusal(f"{named} leads from {row['from']} to {row['to']}; its ends stay: remove it and add another", end)
+                raise OperationRefused(
+                    f"{named} leads from {row['from']} to {row['to']}; its ends stay: remove it and add another", end
+                )
         return named
 
     def require_editable(self, task_id: str, field: str, what: str = "") -> None:
         row = self.snapshot.tasks.get(task_id)
-        if row is not None and not editable(row):
+        if row is not None and not may_change(row):
             way_out = "" if what else _way_to_change(row)
-            raise Refusal(f"{what}{why_not(row)}{way_out}", field, conflict=True)
+            raise OperationRefused(f"{what}{why_not(row)}{way_out}", field, conflict=True)
 
     def require_untried(self, task_id: str, field: str) -> None:
         """What has been attempted leaves records, which stay with it."""
         made = self.snapshot.tasks.get(task_id, {}).get("attempt", 0)
         if made:
             tried = "once" if made == 1 else f"{made} times"
-            raise Refusal(f"{task_id} cannot go: it has been tried {tried}, and that stays on record", field, conflict=True)
+            raise OperationRefused(
+                f"{task_id} cannot go: it has been tried {tried}, and that stays on record", field, conflict=True
+            )
 
     def replaced_and_gone(self) -> Iterator[tuple[str, str]]:
         """(task_id, its replacement) where a task is removed that another one which stays has replaced."""
@@ -230,7 +234,7 @@ class EditDraft:
         gone = {task_id for task_id, row in self.new_tasks.items() if row is None and task_id in self.snapshot.tasks}
         for name, row in self.dependencies.items() if gone else ():
             if row is not None and "results" in row["condition"]:
-                yield from ((name, task_id) for task_id in sorted(conditions.tasks_read(row["condition"]) & gone))
+                yield from ((name, task_id) for task_id in sorted(conditions.tasks_read_by(row["condition"]) & gone))
 
     def replacement_of(self, task_id: str) -> str:
         """The task that replaces this one; empty where none does."""
@@ -246,7 +250,7 @@ class EditDraft:
     def put_task(self, row: Row) -> None:
         if self.tasks.get(row["task_id"]) is None:
             if self.limited and self.added >= MAX_TASKS:
-                raise Refusal(f"one edit adds at most {MAX_TASKS:,} tasks")
+                raise OperationRefused(f"one edit adds at most {MAX_TASKS:,} tasks")
             self.added += 1
             self.graph.add_task(row["task_id"])
             self.undo.append((self.graph.remove_task, (row["task_id"],)))
@@ -262,12 +266,14 @@ class EditDraft:
         there = self.snapshot.dependencies.get(row["dependency_id"])
         if there is not None and not _joins(there, *ends):
             was = f"from {there['from']} to {there['to']}"
-            raise Refusal(f"{row['dependency_id']} was the dependency {was}; give this one an id of its own", "dependency_id")
+            raise OperationRefused(
+                f"{row['dependency_id']} was the dependency {was}; give this one an id of its own", "dependency_id"
+            )
         if not self.graph.has_edge(*ends):
             try:
                 self.graph.add_edge(*ends)
             except CycleFound as error:
-                raise Refusal(str(error)) from error
+                raise OperationRefused(str(error)) from error
             self.undo.append((self.graph.remove_edge, ends))
         self.new_dependencies[row["dependency_id"]] = row
         self._named[ends] = row["dependency_id"]

@@ -13,16 +13,24 @@ from itertools import islice
 from typing import Any
 
 from constellations.editor.apply import APPLY
-from constellations.editor.draft import Echo, EditDraft, Refusal, Snapshot, differences, normal_dependency, normal_task
+from constellations.editor.draft import (
+    EditDraft,
+    OperationRefused,
+    RefusalEchoed,
+    Snapshot,
+    changed_keys,
+    normal_dependency,
+    normal_task,
+)
 from constellations.editor.replacing import carry_conditions
 from constellations.errors import EditRefused
 from constellations.plan import documents, operations
 from constellations.plan.fitting import Devices
 from constellations.plan.operations import Operation
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
-from constellations.plan.values import Finding, Row, key_text, kind_of
+from constellations.plan.values import Finding, Row, key_text, value_kind
 
-__all__ = ["Changes", "Snapshot", "apply"]
+__all__ = ["Changes", "Snapshot", "apply_operations"]
 
 MAX_OPERATIONS = 10_000
 """Operations of one edit."""
@@ -57,7 +65,7 @@ class Changes:
         return bool(self.diff)
 
 
-def apply(
+def apply_operations(
     snapshot: Snapshot, written: Sequence[Any], devices: Devices, *, limited: bool = True, in_words: bool = False
 ) -> Changes:
     """The changes that `written` operations make, as a whole or not at all: raises EditRefused with every problem.
@@ -82,7 +90,7 @@ def _check_whole(snapshot: Snapshot, written: Sequence[Any], limited: bool) -> N
     if snapshot.state == "CANCELLED":
         message, conflict = "the constellation was cancelled; nothing in it changes any more", True
     elif not isinstance(written, list | tuple):
-        message = f"operations are a list, not {kind_of(written)}"
+        message = f"operations are a list, not {value_kind(written)}"
     elif not written:
         message = "an edit needs at least one operation"
     elif limited and len(written) > MAX_OPERATIONS:
@@ -98,7 +106,7 @@ def _run(draft: EditDraft, written: Sequence[Any]) -> list[tuple[dict[str, Any],
     for number, value in enumerate(written):
         if len(problems) >= MAX_PROBLEMS:
             break
-        draft.operation, operation = number + 1, operations.read(value)
+        draft.operation, operation = number + 1, operations.read_operation(value)
         found = [*_flaws(value, operation), *operation.findings][:MAX_PROBLEMS]
         problems += [(_problem(number, operation, key_text(path), message), False) for path, message in found]
         if found:
@@ -106,10 +114,10 @@ def _run(draft: EditDraft, written: Sequence[Any]) -> list[tuple[dict[str, Any],
             continue
         try:
             APPLY[operation.op](draft, operation.values)
-        except Refusal as refusal:
+        except OperationRefused as refusal:
             draft.refused |= _ids_of(operation)
             problems.append((_problem(number, operation, refusal.field, str(refusal)), refusal.conflict))
-        except Echo:
+        except RefusalEchoed:
             continue  # only what an earlier operation, refused already, would have added is missing
     return problems
 
@@ -118,7 +126,7 @@ def _added_by_each(written: Sequence[Any]) -> dict[str, int]:
     """Tasks that add_task adds, with the number of its operation, from 1."""
     named: dict[str, int] = {}
     for number, value in enumerate(written, start=1):
-        form = operations.written(value)
+        form = operations.split_operation(value)
         if form.op == "add_task" and isinstance(form.parameters, Mapping) and isinstance(form.parameters.get("task_id"), str):
             named.setdefault(form.parameters["task_id"], number)
     return named
@@ -127,7 +135,7 @@ def _added_by_each(written: Sequence[Any]) -> dict[str, int]:
 def _flaws(value: Any, operation: Operation) -> Iterator[Finding]:
     """What could not be stored, by its path in the operation's parameters."""
     depth = len(operation.place)
-    for path, message in islice(documents.flaws(value), MAX_PROBLEMS):
+    for path, message in islice(documents.value_flaws(value), MAX_PROBLEMS):
         yield path[depth:] if path[:depth] == operation.place else path, message
 
 
@@ -142,7 +150,7 @@ def _carried(draft: EditDraft) -> list[tuple[dict[str, Any], bool]]:
     """Conditions over the results of replaced tasks go along; what keeps one from it."""
     try:
         carry_conditions(draft)
-    except Refusal as refusal:
+    except OperationRefused as refusal:
         return [({"operation": None, "op": "", "field": "", "message": str(refusal)}, refusal.conflict)]
     return []
 
@@ -190,7 +198,7 @@ def _compare_tasks(draft: EditDraft, changes: Changes, touched: dict[str, None])
             changes.removed_tasks.append(task_id)
             changes.diff.append({"change": "removed", "task": task_id})
         else:
-            changes.updated_tasks[task_id] = {key: new[key] for key in differences(old, new)}
+            changes.updated_tasks[task_id] = {key: new[key] for key in changed_keys(old, new)}
             changes.diff.append({"change": "updated", "task": task_id, "fields": _old_and_new(old, new)})
             touched[task_id] = None
 
@@ -211,7 +219,7 @@ def _compare_dependencies(draft: EditDraft, changes: Changes, touched: dict[str,
             changes.removed_dependencies.append(name)
             changes.diff.append({"change": "removed", **said})
         else:
-            changes.updated_dependencies[name] = {key: new[key] for key in differences(old, new, DEPENDENCY_DEFAULTS)}
+            changes.updated_dependencies[name] = {key: new[key] for key in changed_keys(old, new, DEPENDENCY_DEFAULTS)}
             changes.diff.append({"change": "updated", **said, "fields": _old_and_new(old, new)})
 
 

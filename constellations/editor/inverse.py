@@ -21,7 +21,7 @@ SHOWN = 20
 """Things changed since that one sentence names."""
 
 
-def inverse(before: Mapping[str, Row], after: Mapping[str, Row], snapshot: Snapshot) -> list[Row]:
+def inverse_operations(before: Mapping[str, Row], after: Mapping[str, Row], snapshot: Snapshot) -> list[Row]:
     """Operations that lead from `snapshot` to what was there before the edit; none where that is so already.
 
     Raises UndoRefused, naming everything that was changed again since.

@@ -13,8 +13,8 @@ from django.db import connection
 from agents import ids
 from agents.errors import NoSuchSession
 from agents.streams.door import Door, door
-from agents.streams.fold import changes_between, consistent_read, head
-from agents.streams.garbage import made, nothing_collected
+from agents.streams.fold import changes_between, consistent_read, stream_head
+from agents.streams.garbage import count_rows_made, nothing_collected
 from agents.streams.tables import fold_rows
 from constellations.errors import ConstellationsError, NoSuchConstellation
 from constellations.live.live import LiveGraph
@@ -33,25 +33,25 @@ KEPT_TASKS = 12_000
 
 
 @dataclass(frozen=True)
-class Ahead:
+class GraphReadAhead:
     """A graph, and the head of its session's stream when it was read; None: not both at one moment."""
 
     live: LiveGraph
     head: int | None
 
 
-class Kept:
+class KeptGraphs:
     """Graphs of the last edits. Whoever edits takes a graph out, so that no two threads have the same one."""
 
     def __init__(self) -> None:
-        self._graphs: OrderedDict[int, Ahead] = OrderedDict()
+        self._graphs: OrderedDict[int, GraphReadAhead] = OrderedDict()
         self._lock = Lock()
 
-    def take(self, constellation_id: int) -> Ahead | None:
+    def take(self, constellation_id: int) -> GraphReadAhead | None:
         with self._lock:
             return self._graphs.pop(constellation_id, None)
 
-    def put(self, ahead: Ahead) -> None:
+    def put(self, ahead: GraphReadAhead) -> None:
         """Keep it; those used longest ago go when there are too many."""
         with self._lock:
             self._graphs[ahead.live.constellation["id"]] = ahead
@@ -60,7 +60,7 @@ class Kept:
                 oldest.live.release()
 
 
-KEPT = Kept()
+KEPT = KeptGraphs()
 
 
 @contextmanager
@@ -86,25 +86,25 @@ def graph_opened(constellation_id: int, by: str, request_id: str = "") -> Iterat
     _keep(live, opened.head + len(opened.turn.drafts))
 
 
-def read_ahead(constellation_id: int) -> Ahead:
+def read_ahead(constellation_id: int) -> GraphReadAhead:
     """The graph before its lock is taken, so that nobody waits while it is read. Raises as read_graph, and NoSuchSession."""
     stream = ids.stream_of(constellation_id)
-    seen = head(stream)
+    seen = stream_head(stream)
     if connection.in_atomic_block:
-        return Ahead(read_graph(constellation_id), None)
+        return GraphReadAhead(read_graph(constellation_id), None)
     kept = KEPT.take(constellation_id)
     if kept is None or not _is_of(kept, constellation_id, seen):
-        kept, seen = _read(constellation_id, stream), head(stream)
+        kept, seen = _read(constellation_id, stream), stream_head(stream)
     return _caught_up(kept, stream, seen)
 
 
-def _read(constellation_id: int, stream: int) -> Ahead:
+def _read(constellation_id: int, stream: int) -> GraphReadAhead:
     with consistent_read():
-        seen = head(stream)
-        return Ahead(read_graph(constellation_id), seen)
+        seen = stream_head(stream)
+        return GraphReadAhead(read_graph(constellation_id), seen)
 
 
-def _caught_up(ahead: Ahead, stream: int, seen: int) -> Ahead:
+def _caught_up(ahead: GraphReadAhead, stream: int, seen: int) -> GraphReadAhead:
     """While a graph is read a runner goes on; the next look finds less that is new.
 
     Events up to a head are there when the head is, and never change: they need not be read at one moment with it.
@@ -117,8 +117,8 @@ def _caught_up(ahead: Ahead, stream: int, seen: int) -> Ahead:
             ahead.live.release()
             ahead = _read(ahead.live.constellation["id"], stream)
         else:
-            ahead = Ahead(_brought_to(ahead, stream, seen), seen)
-        seen = head(stream)
+            ahead = GraphReadAhead(_brought_to(ahead, stream, seen), seen)
+        seen = stream_head(stream)
     return ahead
 
 
@@ -127,7 +127,7 @@ def _far(live: LiveGraph) -> int:
     return max(EVENTS_BEHIND, EVENTS_A_TASK * len(live.nodes))
 
 
-def newest_graph(opened: Door, ahead: Ahead) -> LiveGraph:
+def newest_graph(opened: Door, ahead: GraphReadAhead) -> LiveGraph:
     """The graph under the lock: what was read ahead, with what has happened since."""
     return _brought_to(ahead, opened.stream, opened.head)
 
@@ -135,17 +135,17 @@ def newest_graph(opened: Door, ahead: Ahead) -> LiveGraph:
 def _keep(live: LiveGraph, seen: int) -> None:
     """Unless the change is part of a larger transaction, which may come to nothing."""
     if not connection.in_atomic_block:
-        KEPT.put(Ahead(live, seen))
+        KEPT.put(GraphReadAhead(live, seen))
 
 
-def _is_of(kept: Ahead, constellation_id: int, seen: int) -> bool:
+def _is_of(kept: GraphReadAhead, constellation_id: int, seen: int) -> bool:
     """Whether a kept graph is of the constellation that has this id now: a database may have been put back."""
     found = fold_rows("constellation", "id = %s", constellation_id)
     same = bool(found) and found[0]["created_at"] == kept.live.constellation["created_at"]
     return same and kept.head is not None and kept.head <= seen
 
 
-def _brought_to(ahead: Ahead, stream: int, seen: int) -> LiveGraph:
+def _brought_to(ahead: GraphReadAhead, stream: int, seen: int) -> LiveGraph:
     live = ahead.live
     missed = 0 if ahead.head is None else seen - ahead.head
     if ahead.head is None or missed > _far(live):
@@ -166,12 +166,12 @@ def graph_copied(constellation_id: int) -> LiveGraph:
         return read_graph(constellation_id)
     stream = ids.stream_of(constellation_id)
     try:
-        seen = head(stream)
+        seen = stream_head(stream)
     except NoSuchSession as error:
         raise NoSuchConstellation(f"there is no constellation {constellation_id}") from error
     kept = KEPT.take(constellation_id)
     if kept is None or not _is_of(kept, constellation_id, seen):
-        kept = Ahead(read_graph(constellation_id), seen)
+        kept = GraphReadAhead(read_graph(constellation_id), seen)
     live = _brought_to(kept, stream, seen)
     with nothing_collected():
         copied = live.copy()
@@ -191,5 +191,5 @@ def read_graph(constellation_id: int) -> LiveGraph:
     of_it = "constellation_id = %s"
     with nothing_collected():
         live.load(fold_rows("task", of_it, constellation_id), fold_rows("dependency", of_it, constellation_id))
-        made(len(live.nodes))
+        count_rows_made(len(live.nodes))
     return live

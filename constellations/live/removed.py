@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import connection
 
-from agents.streams.statements import cursor, store
+from agents.streams.statements import current_store, raw_cursor
 
 NAMED = {
     "sqlite": "SELECT EXISTS (SELECT 1 FROM constellations_edit AS edit, json_each(edit.before, %s) AS each "
@@ -47,4 +47,4 @@ def _named(constellation_id: int, part: str, name: str) -> bool:
 
 
 def _asked(statement: str, parameters: tuple[Any, ...]) -> bool:
-    return bool(store().execute(cursor(), statement, parameters).fetchone()[0])
+    return bool(current_store().execute(raw_cursor(), statement, parameters).fetchone()[0])

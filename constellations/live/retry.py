@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from agents.streams.tables import Fields
 from agents.streams.turn import Turn
-from constellations.editor.replacing import replaced
+from constellations.editor.replacing import replacements_of
 from constellations.errors import NotRetried
 from constellations.live.live import LiveGraph, reason_that_fits
 from constellations.live.rows import Node, RowsOf
@@ -21,7 +21,7 @@ SHOWN = 5
 
 def check_retry(live: LiveGraph, keys: Sequence[str]) -> None:
     """Raise NotRetried, naming every task that cannot begin again."""
-    others = replaced(RowsOf(live.nodes).values())
+    others = replacements_of(RowsOf(live.nodes).values())
     faults = [fault for key in keys if (fault := _fault(live, key, others))]
     if faults:
         more = f"; and {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
@@ -45,7 +45,7 @@ def _fault(live: LiveGraph, key: str, others: Mapping[str, str]) -> str:
 
 def failed_tasks(live: LiveGraph) -> list[str]:
     """Every task that has FAILED and that no other one replaces."""
-    others = replaced(RowsOf(live.nodes).values())
+    others = replacements_of(RowsOf(live.nodes).values())
     return [key for key, node in live.nodes.items() if node.row["state"] == "FAILED" and key not in others]
 
 
@@ -71,7 +71,7 @@ def all_that_begin(live: LiveGraph, keys: Sequence[str], *, replaced_now: Collec
     What a person cancelled stays so unless it is named, and what has been replaced, `replaced_now` by an edit in the same step.
     """
     check_retry(live, keys)
-    others, named = {*replaced(RowsOf(live.nodes).values()), *replaced_now}, set(keys)
+    others, named = {*replacements_of(RowsOf(live.nodes).values()), *replaced_now}, set(keys)
     begin = []
     for node in _downstream(live, keys):
         ended_with_the_run = node.row["state"] == "CANCELLED" and node.row["reason"].startswith(WITH_THE_RUN)

@@ -1,6 +1,6 @@
 """Machine 6, the constellation: a graph of tasks as a whole."""
 
-from agents.machines import ANY, Machine, Row, register
+from agents.machines import ANY, Machine, Row, register_machine
 
 CLOSED = ("COMPLETED", "PARTIALLY_FAILED", "FAILED")
 VERDICTS = ("all_done", "some_failed", "none_completed")
@@ -8,7 +8,7 @@ VERDICTS = ("all_done", "some_failed", "none_completed")
 GIVEN_UP = "given_up"
 """The verdict where a replan rule ends the run badly, or a limit of replanning is reached, whatever has become of its tasks."""
 
-CONSTELLATION = register(
+CONSTELLATION = register_machine(
     Machine(
         name="constellation",
         initial="CREATED",

@@ -1,8 +1,8 @@
 """Machine 2, the constellation agent: plans and replans."""
 
-from agents.machines import ANY, Machine, Row, register
+from agents.machines import ANY, Machine, Row, register_machine
 
-CONSTELLATION_AGENT = register(
+CONSTELLATION_AGENT = register_machine(
     Machine(
         name="constellation_agent",
         initial="START",

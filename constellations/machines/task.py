@@ -4,7 +4,7 @@ CANCELLED stands for two things, told apart by the fact `skipped`: a task that c
 by an edit) and one that was cancelled (leaves only by `retry`).
 """
 
-from agents.machines import Machine, Row, register
+from agents.machines import Machine, Row, register_machine
 
 OPEN = ("WAITING_DEPENDENCY", "PENDING", "RUNNING")
 ENDED = ("COMPLETED", "FAILED", "CANCELLED")
@@ -13,7 +13,7 @@ CANCELLED_BY = "cancelled by"
 WITH_THE_RUN = "cancelled: "
 """and that of one which was open when its whole run ended."""
 
-TASK = register(
+TASK = register_machine(
     Machine(
         name="task",
         initial="WAITING_DEPENDENCY",

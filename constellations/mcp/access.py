@@ -8,8 +8,8 @@ from typing import Any
 from django.db.models import QuerySet
 from rest_framework.exceptions import AuthenticationFailed
 
-from agents.access.authentication import token_of
-from agents.access.permissions import refusal
+from agents.access.authentication import authenticate_token
+from agents.access.permissions import why_refused
 from agents.errors import AgentsError
 from agents.models import Approval, Device, Session, Token
 from agents.services import approvals
@@ -61,7 +61,7 @@ class Caller:
 
     def refusal(self, need: str) -> str:
         """Why the caller may not do what needs `need`; empty when it may."""
-        return refusal(self.user, self.token, need)
+        return why_refused(self.user, self.token, need)
 
     def demand(self, *needs: str) -> None:
         """Raise NotAllowed unless the caller may do what needs any of `needs`; it says what is missing of the first."""
@@ -74,7 +74,7 @@ def caller_of(text: str) -> Caller:
     """Whose token `text` is; raises AuthenticationFailed."""
     if not text:
         raise AuthenticationFailed("a token is needed, as `Authorization: Bearer orr_...`; manage.py token_create makes one")
-    token = token_of(text)
+    token = authenticate_token(text)
     return Caller(token.user, token)
 
 

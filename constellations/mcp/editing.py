@@ -11,7 +11,7 @@ from agents.streams.tables import Fields
 from constellations.errors import GateKept
 from constellations.mcp import results
 from constellations.mcp.access import Caller, constellation_of
-from constellations.mcp.parameters import Form
+from constellations.mcp.parameters import ToolParameters
 from constellations.mcp.pieces import CHARACTERS, json_of, piece_of
 from constellations.plan import sentences
 from constellations.reads.addresses import describe_cut, of_edit, with_cuts
@@ -19,8 +19,8 @@ from constellations.reads.devices import known_devices
 from constellations.reads.overview import take_within
 from constellations.services import dispatcher
 from constellations.services.gate_keeping import known_rules
-from constellations.services.preview import Watch, edit_preview
-from constellations.services.proposals import Proposed, edit_propose
+from constellations.services.preview import PreviewWatch, edit_preview
+from constellations.services.proposals import ProposeResult, edit_propose
 from constellations.services.undo import edit_undo
 
 DIFF = 200
@@ -43,13 +43,13 @@ WHERE = {
 
 ABOUT = ("constellation_id", "reason", "edit_id", "based_on", "full")
 """What every editing tool takes beside its own parameters."""
-EDIT = Form(*ABOUT, needed=("constellation_id",))
-APPLY = Form(*ABOUT, "operations", needed=("constellation_id", "operations"))
-PREVIEW = Form(
+EDIT = ToolParameters(*ABOUT, needed=("constellation_id",))
+APPLY = ToolParameters(*ABOUT, "operations", needed=("constellation_id", "operations"))
+PREVIEW = ToolParameters(
     "constellation_id", "based_on", "part", "offset", operations="as_in_apply", limit="characters",
     needed=("constellation_id", "operations"),
 )  # fmt: skip
-UNDO = Form(
+UNDO = ToolParameters(
     "constellation_id", "reason", "based_on", "full", edit_id="undone", undo_id="edit_id",
     needed=("constellation_id", "edit_id"),
 )  # fmt: skip
@@ -59,15 +59,15 @@ def run_tool(name: str, caller: Caller, arguments: Fields) -> results.EditResult
     """One editing tool by itself: what is not about the edit are its parameters."""
     about = EDIT.read({key: value for key, value in arguments.items() if key in ABOUT})
     parameters = {key: value for key, value in arguments.items() if key not in ABOUT}
-    return edit(caller, [{"tool": name, "parameters": parameters}], **about)
+    return edit_constellation(caller, [{"tool": name, "parameters": parameters}], **about)
 
 
 def apply_edit(caller: Caller, arguments: Fields) -> results.EditResult:
     given = APPLY.read(arguments)
-    return edit(caller, dispatcher.commands_of(given.pop("operations")), **given)
+    return edit_constellation(caller, dispatcher.commands_of(given.pop("operations")), **given)
 
 
-def edit(
+def edit_constellation(
     caller: Caller, commands: Sequence[Any], *, constellation_id: int, full: bool = False, **said: Any
 ) -> results.EditResult:
     """Carry out commands as one change set, or propose them; `said` is what the edit says of itself.
@@ -80,24 +80,24 @@ def edit(
     row = constellation_of(caller, constellation_id)
     said |= {"author": caller.by, "request_id": secrets.token_hex(8)}
     if not caller.refusal("edit"):
-        watch = Watch(known_devices(), known_rules())
+        watch = PreviewWatch(known_devices(), known_rules())
         with suppress(GateKept):
             done = dispatcher.execute_commands(commands, row.pk, full=full, watch=watch, **said)
-            return told_of(done, row.pk, watch)
+            return edit_result(done, row.pk, watch)
     proposed = edit_propose(row.pk, dispatcher.operations_of(commands), who=caller.who, **said)
     seen, given = _seen(proposed, said.get("based_on")), said.get("edit_id", "")
     done = dispatcher.describe_edit(row.pk, proposed.edit, False, edit_id=given, based_on=seen, before=row.version, full=full)
     if proposed.approval is None:
-        return told_of(done, row.pk)
-    return results.EditResult.model_validate(told_of(done, row.pk).model_dump(by_alias=True) | _waiting(proposed, done))
+        return edit_result(done, row.pk)
+    return results.EditResult.model_validate(edit_result(done, row.pk).model_dump(by_alias=True) | _waiting(proposed, done))
 
 
-def _seen(proposed: Proposed, based_on: int | None) -> int | None:
+def _seen(proposed: ProposeResult, based_on: int | None) -> int | None:
     """The version that the author of a proposal has seen: it keeps which one that was."""
     return based_on if proposed.approval is None else proposed.approval.action["based_on"]
 
 
-def _waiting(proposed: Proposed, done: dispatcher.Executed) -> Fields:
+def _waiting(proposed: ProposeResult, done: dispatcher.ExecutionResult) -> Fields:
     row = proposed.approval
     assert row is not None
     observed = row.observed or {}
@@ -116,7 +116,7 @@ def _waiting(proposed: Proposed, done: dispatcher.Executed) -> Fields:
     return with_cuts({**told, "consequences": consequences}, cuts, more, unseen)
 
 
-def told_of(done: dispatcher.Executed, constellation: int, watch: Watch | None = None) -> results.EditResult:
+def edit_result(done: dispatcher.ExecutionResult, constellation: int, watch: PreviewWatch | None = None) -> results.EditResult:
     address = of_edit(constellation, done.edit_id, "diff") if done.edit else ""
     diff, cuts = _listed("diff", done.diff, len(done.diff), address)
     found = watch.consequences if watch is not None else None
@@ -140,12 +140,12 @@ def told_of(done: dispatcher.Executed, constellation: int, watch: Watch | None =
     )  # fmt: skip
 
 
-def _unseen_in_words(done: dispatcher.Executed) -> tuple[str, list[str]]:
+def _unseen_in_words(done: dispatcher.ExecutionResult) -> tuple[str, list[str]]:
     """What an edit is on top of that its author has not seen, and what came after it: who reads no further knows that much."""
     later = done.newest - done.version
     before = [each for each in done.between if each["version"] < done.version]
     after = [each for each in done.between if each["version"] > done.version]
-    below, since = sentences.versions(before, done.between_total - later), sentences.versions(after, later)
+    below, since = sentences.versions_sentence(before, done.between_total - later), sentences.versions_sentence(after, later)
     return f", on top of {below}" if below else "", [f"After version {done.version} came {since}"] if since else []
 
 
@@ -204,9 +204,9 @@ def undo_edit(caller: Caller, arguments: Fields) -> results.EditResult:
         caller.demand("own")
     row = constellation_of(caller, given["constellation_id"])
     said = {key: given[key] for key in ("reason", "undo_id", "based_on") if key in given}
-    watch = Watch(known_devices(), known_rules())
+    watch = PreviewWatch(known_devices(), known_rules())
     made, changed = edit_undo(
         row.pk, given["edit_id"], caller.by, **said, request_id=secrets.token_hex(8), watch=watch
     )  # fmt: skip
     asked = {"edit_id": said.get("undo_id", ""), "based_on": said.get("based_on"), "full": given.get("full", False)}
-    return told_of(dispatcher.describe_edit(row.pk, made, changed, **asked, before=row.version), row.pk, watch)
+    return edit_result(dispatcher.describe_edit(row.pk, made, changed, **asked, before=row.version), row.pk, watch)

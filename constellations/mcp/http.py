@@ -16,9 +16,9 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from rest_framework.exceptions import AuthenticationFailed
 from starlette.datastructures import Headers
 
-from agents.access.logins import is_own_origin, token_in
+from agents.access.logins import is_own_origin, token_in_scope
 from agents.api.parsers import key_twice
-from agents.api.problems import MEDIA_TYPE, RETRY_AFTER_S, problem
+from agents.api.problems import MEDIA_TYPE, RETRY_AFTER_S, problem_body
 from agents.errors import AgentsError
 from agents.masks.values import mask_json
 from agents.streams import outages
@@ -31,41 +31,41 @@ CALLER = "orrery.caller"
 Header = tuple[bytes, bytes]
 
 
-async def of_request(ctx: Context) -> Caller:
+async def caller_of_request(ctx: Context) -> Caller:
     """Who made the HTTP request: it was admitted before the SDK saw it."""
     assert ctx.request is not None
     return ctx.request.scope[CALLER]
 
 
-server = make_server(of_request)
+server = make_server(caller_of_request)
 
 
-async def application(scope, receive, send) -> None:
+async def answer_mcp(scope, receive, send) -> None:
     """Answers at one address; cookies do not count."""
     refused = _refusal(scope)
     if refused is not None:
-        await refuse(send, *refused)
+        await send_refusal(send, *refused)
         return
     try:
-        with outages.told():
-            caller = await database_sync_to_async(caller_of)(token_in(scope))
+        with outages.translate_outages():
+            caller = await database_sync_to_async(caller_of)(token_in_scope(scope))
     except AuthenticationFailed as error:
-        await refuse(send, 401, "not_authenticated", str(error.detail), [(b"www-authenticate", b"Bearer")])
+        await send_refusal(send, 401, "not_authenticated", str(error.detail), [(b"www-authenticate", b"Bearer")])
         return
     except AgentsError as error:
-        await refuse(send, error.status, error.code, str(error), [(b"retry-after", b"%d" % RETRY_AFTER_S)])
+        await send_refusal(send, error.status, error.code, str(error), [(b"retry-after", b"%d" % RETRY_AFTER_S)])
         return
     body = await whole_body(receive)
     if body is None:
         return
     if twice := key_twice(body):
-        await refuse(send, 400, "parse_error", f"the body is not JSON: {twice}")
+        await send_refusal(send, 400, "parse_error", f"the body is not JSON: {twice}")
         return
     manager = StreamableHTTPSessionManager(
         server, json_response=True, stateless=True, max_request_body_size=settings.BODY_BYTES
     )
     async with manager.run():
-        await manager.handle_request({**scope, CALLER: caller}, replayed(body, receive), send)
+        await manager.handle_request({**scope, CALLER: caller}, replay_body(body, receive), send)
 
 
 def _refusal(scope: dict[str, Any]) -> tuple[int, str, str] | tuple[int, str, str, list[Header]] | None:
@@ -91,7 +91,7 @@ async def whole_body(receive) -> bytes | None:
     return b"".join(pieces)
 
 
-def replayed(body: bytes, receive):
+def replay_body(body: bytes, receive):
     """`receive` of a request whose body has been read."""
     messages = [{"type": "http.request", "body": body, "more_body": False}]
 
@@ -101,8 +101,8 @@ def replayed(body: bytes, receive):
     return received
 
 
-async def refuse(send, status: int, code: str, detail: str, headers: Iterable[Header] = ()) -> None:
+async def send_refusal(send, status: int, code: str, detail: str, headers: Iterable[Header] = ()) -> None:
     """The same problem details as REST gives."""
     sent = [(b"content-type", MEDIA_TYPE.encode()), *headers]
     await send({"type": "http.response.start", "status": status, "headers": sent})
-    await send({"type": "http.response.body", "body": mask_json(orjson.dumps(problem(status, code, detail)))})
+    await send({"type": "http.response.body", "body": mask_json(orjson.dumps(problem_body(status, code, detail)))})

@@ -55,22 +55,22 @@ class Parameter(NamedTuple):
 
 
 def edit_name(value: Any) -> str:
-    if not EDIT_ID.fullmatch(values.text(64)(value)):
+    if not EDIT_ID.fullmatch(values.text_reader(64)(value)):
         raise Misfit("up to 64 letters, digits and . _ : - make one")
     return value
 
 
 def _whole(description: str, low: int = 1, high: int = LARGEST) -> Parameter:
     schema: Schema = {"type": "integer"}
-    return Parameter(said(description, schema) if description else schema, values.whole(low, high))
+    return Parameter(said(description, schema) if description else schema, values.whole_reader(low, high))
 
 
 def _text(description: str, limit: int) -> Parameter:
-    return Parameter(said(description, TEXT) if description else TEXT, values.text(limit))
+    return Parameter(said(description, TEXT) if description else TEXT, values.text_reader(limit))
 
 
 def _choice(description: str, choices: tuple[str, ...]) -> Parameter:
-    return Parameter(said(description, one_of(choices)), values.one_of(choices))
+    return Parameter(said(description, one_of(choices)), values.choice_reader(choices))
 
 
 OPERATION = said(
@@ -85,18 +85,18 @@ PARAMETERS: dict[str, Parameter] = {
         edit_name,
     ),
     "based_on": _whole("The version it was made on; it is refused where others have changed the same since."),
-    "full": Parameter(said("Also answer with the whole constellation.", FLAG), values.flag),
+    "full": Parameter(said("Also answer with the whole constellation.", FLAG), values.read_flag),
     "part": _choice("Only this part, whole, as JSON text from `offset` on.", PARTS),
-    "operations": Parameter(many(OPERATION), values.list_of(lambda item: item, MAX_OPERATIONS)),
+    "operations": Parameter(many(OPERATION), values.list_reader(lambda item: item, MAX_OPERATIONS)),
     "undone": _text("edit_id, or id, of the edit to take back.", MAX_DEPENDENCY_ID),
-    "as_in_apply": Parameter(said("As in apply_edit.", many(OBJECT)), values.list_of(lambda item: item, MAX_OPERATIONS)),
+    "as_in_apply": Parameter(said("As in apply_edit.", many(OBJECT)), values.list_reader(lambda item: item, MAX_OPERATIONS)),
     "task_id": _text("", MAX_ID),
     "retry": Parameter(
         said("Tasks that begin again, by task_id, with what is downstream of them.", TEXTS),
-        values.list_of(values.text(MAX_ID), MAX_TASKS),
+        values.list_reader(values.text_reader(MAX_ID), MAX_TASKS),
     ),
     "failed": Parameter(
-        said("By task_id; left out: every FAILED task.", TEXTS), values.list_of(values.text(MAX_ID), MAX_TASKS)
+        said("By task_id; left out: every FAILED task.", TEXTS), values.list_reader(values.text_reader(MAX_ID), MAX_TASKS)
     ),
     "task_state": _choice("Only tasks in this state.", tuple(sorted(TASK.states))),
     "task_name": _text("Only tasks with this text in task_id or name, in any case.", NAME_LENGTH),
@@ -124,7 +124,7 @@ PARAMETERS: dict[str, Parameter] = {
     "seq": _whole("The event of its session after which; left out: as it is now."),
     "task_ids": Parameter(
         said("Only these, by task_id, and as `written` all that can be edited of them.", TEXTS),
-        values.list_of(values.text(MAX_ID)),
+        values.list_reader(values.text_reader(MAX_ID)),
     ),
     "author": _text("Edits by this author, for example user:1.", AUTHOR_LENGTH),
     "since": _whole("Edits after this version.", 0),
@@ -139,12 +139,12 @@ PARAMETERS: dict[str, Parameter] = {
     "decision_reason": _text("Why.", DECISION_REASON_LENGTH),
     "answer": _text("To a question, which is approved by answering it.", ANSWER_LENGTH),
     "digest": _text("Needed to approve: of the action, read whole.", DIGEST_LENGTH),
-    "arguments": Parameter(said("For a call: to be used in the place of its own.", OBJECT), values.mapping),
+    "arguments": Parameter(said("For a call: to be used in the place of its own.", OBJECT), values.read_mapping),
 }  # fmt: skip
 """By name; `named` says where a tool calls one otherwise."""
 
 
-class Form:
+class ToolParameters:
     """The parameters of one tool. `named` maps its own names to those of PARAMETERS; `needed` have to be there."""
 
     def __init__(self, *names: str, needed: tuple[str, ...] = (), **named: str):
@@ -160,10 +160,10 @@ class Form:
         fields, findings = values.read_fields(arguments, {name: each.read for name, each in self._parameters.items()})
         findings += [((name,), "is missing") for name in self._needed if arguments.get(name) is None]
         if findings:
-            raise rejected([{"key": key_text(path), "message": message} for path, message in findings])
+            raise reject_arguments([{"key": key_text(path), "message": message} for path, message in findings])
         return fields
 
 
-def rejected(problems: list[Fields]) -> ArgumentsRejected:
+def reject_arguments(problems: list[Fields]) -> ArgumentsRejected:
     told = "; ".join(f"{each['key']}: {each['message']}" for each in problems[:3])
     return ArgumentsRejected(told, problems)

@@ -14,8 +14,8 @@ from urllib.parse import unquote
 
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from agents.devices.limits import Limits
-from agents.masks.values import mask, mask_value, shown_limits
+from agents.devices.limits import CommandLimits
+from agents.masks.values import mask_text, mask_value, shown_limits
 from agents.models import Approval, InboxItem, Session
 from agents.reads.printed import printed_characters, printed_piece
 from agents.streams.fold import consistent_read
@@ -52,7 +52,7 @@ class NotSeen(ConstellationsError):
 
 
 @dataclass(frozen=True)
-class Source:
+class PieceSource:
     """A text that is read in pieces. `digest` is what is given to those who have read all of it."""
 
     total: int
@@ -61,20 +61,20 @@ class Source:
     digest: str = ""
 
 
-def text_of(value: str, is_json: bool = False) -> Source:
+def text_of(value: str, is_json: bool = False) -> PieceSource:
     """Masked as a whole: a piece may begin or end in the middle of a secret."""
-    shown = mask(value)
-    return Source(len(shown), lambda start, end: shown[start:end], is_json)
+    shown = mask_text(value)
+    return PieceSource(len(shown), lambda start, end: shown[start:end], is_json)
 
 
-def json_of(value: Any) -> Source:
+def json_of(value: Any) -> PieceSource:
     return text_of(json_text(mask_value(value)), True)
 
 
 # What is where
 
 
-def _constellation(caller: Caller, key: str, part: str) -> Source:
+def _constellation(caller: Caller, key: str, part: str) -> PieceSource:
     row = constellation_of(caller, int(key))
     if part == "reason":
         return text_of(row.reason)
@@ -88,7 +88,7 @@ def _constellation(caller: Caller, key: str, part: str) -> Source:
     return json_of({"result": row.result, "rules": row.rules}[part])
 
 
-def _task(caller: Caller, key: str, task_id: str, part: str) -> Source:
+def _task(caller: Caller, key: str, task_id: str, part: str) -> PieceSource:
     constellation = constellation_of(caller, int(key))
     task = task_of(constellation, task_id)
     if part == "output":
@@ -100,7 +100,7 @@ def _task(caller: Caller, key: str, task_id: str, part: str) -> Source:
     return json_of(value) if part in ("result", "arguments") else text_of(value)
 
 
-def _attempt(caller: Caller, key: str, task_id: str, number: str, part: str) -> Source:
+def _attempt(caller: Caller, key: str, task_id: str, number: str, part: str) -> PieceSource:
     task = task_of(constellation_of(caller, int(key)), task_id)
     attempt = task.attempts.filter(number=int(number)).first()
     if attempt is None:
@@ -110,18 +110,18 @@ def _attempt(caller: Caller, key: str, task_id: str, number: str, part: str) -> 
     return text_of(attempt.error) if part == "error" else json_of(attempt.result)
 
 
-def _output(attempt: Any) -> Source:
+def _output(attempt: Any) -> PieceSource:
     """What an attempt has printed so far; a task without one has printed nothing."""
     if attempt is None:
         return text_of("")
-    return Source(
+    return PieceSource(
         printed_characters(attempt.pk),
         lambda start, end: printed_piece(attempt.pk, start, end),
         is_json=False,
     )
 
 
-def _edit(caller: Caller, key: str, edit_id: str, part: str) -> Source:
+def _edit(caller: Caller, key: str, edit_id: str, part: str) -> PieceSource:
     row = edit_named(constellation_of(caller, int(key)).pk, edit_id)
     return text_of(row.reason) if part == "reason" else json_of(getattr(row, part))
 
@@ -134,13 +134,13 @@ def approval_of(caller: Caller, key: int) -> Approval:
     return row
 
 
-def _approval(caller: Caller, key: str, part: str) -> Source:
+def _approval(caller: Caller, key: str, part: str) -> PieceSource:
     row = approval_of(caller, int(key))
     source = json_of(getattr(row, part))
     return replace(source, digest=row.digest) if part == "action" else source
 
 
-def _device(caller: Caller, name: str, part: str) -> Source:
+def _device(caller: Caller, name: str, part: str) -> PieceSource:
     row = device_of(caller, name)
     return json_of(
         limits_of(shown_limits(row.limits, to_admin=not caller.refusal("govern"))) if part == "limits" else getattr(row, part)
@@ -149,7 +149,7 @@ def _device(caller: Caller, name: str, part: str) -> Source:
 
 def limits_of(wanted: dict[str, Any]) -> dict[str, Any]:
     """A device's limits as they are in effect: of one command what it may use, and when its work pauses."""
-    effective = Limits.of(wanted)
+    effective = CommandLimits.of(wanted)
     of_a_command = {
         "seconds": effective.seconds, "memory_mb": effective.memory_bytes / (1 << 20),
         "output_mb": effective.output_bytes / (1 << 20), "processes": effective.processes, "network": effective.network,
@@ -157,7 +157,7 @@ def limits_of(wanted: dict[str, Any]) -> dict[str, Any]:
     return {**wanted, **of_a_command}
 
 
-def _interaction(caller: Caller, session: str, key: str, part: str) -> Source:
+def _interaction(caller: Caller, session: str, key: str, part: str) -> PieceSource:
     row = InboxItem.objects.filter(
         session__in=Session.objects.visible_to(caller.user), session=int(session), pk=int(key), kind="interaction"
     ).first()
@@ -171,7 +171,7 @@ def _interaction(caller: Caller, session: str, key: str, part: str) -> Source:
 ID = r"([1-9][0-9]{0,15})"
 NAME = r"([^/]{1,800})"
 """Of a task, an edit or a device, quoted."""
-PLACES: tuple[tuple[str, re.Pattern[str], Callable[..., Source]], ...] = tuple(
+PLACES: tuple[tuple[str, re.Pattern[str], Callable[..., PieceSource]], ...] = tuple(
     (template, re.compile(ROOT + pattern), read)
     for template, pattern, read in (
         ("constellations/{id}/{part}", rf"constellations/{ID}/(reason|result|rules|critical_path)", _constellation),
@@ -203,7 +203,7 @@ PLACES: tuple[tuple[str, re.Pattern[str], Callable[..., Source]], ...] = tuple(
 TEMPLATES = tuple(ROOT + template for template, _, _ in PLACES)
 
 
-def find(caller: Caller, address: str) -> Source:
+def find_source(caller: Caller, address: str) -> PieceSource:
     """What is under an address; raises NoSuchAddress, and what looking for its parts raises."""
     for _, pattern, read in PLACES:
         if (found := pattern.fullmatch(address)) is not None:
@@ -221,7 +221,7 @@ def read_piece(
 
     Raises NotSeen where an approval's action is read otherwise than from its beginning, piece by piece.
     """
-    source = find(caller, address)
+    source = find_source(caller, address)
     piece = piece_of(source, address, offset, limit)
     if not source.digest:
         return piece
@@ -235,7 +235,7 @@ def read_piece(
     return piece.model_copy(update={"seen": _seal(caller, source, piece.next)})
 
 
-def piece_of(source: Source, address: str, offset: int, limit: int) -> results.Piece:
+def piece_of(source: PieceSource, address: str, offset: int, limit: int) -> results.Piece:
     start = max(source.total + offset, 0) if offset < 0 else offset
     text = source.piece(start, start + limit)
     end = start + len(text)
@@ -245,7 +245,7 @@ def piece_of(source: Source, address: str, offset: int, limit: int) -> results.P
     )  # fmt: skip
 
 
-def _seal(caller: Caller, source: Source, end: int) -> str:
+def _seal(caller: Caller, source: PieceSource, end: int) -> str:
     """Says that this caller has read the action of this digest up to `end`."""
     told = f"{caller.by} {source.digest} {end}"
     return salted_hmac(SEAL, told, algorithm="sha256").hexdigest()[:SEAL_LENGTH]
@@ -253,7 +253,7 @@ def _seal(caller: Caller, source: Source, end: int) -> str:
 
 def read_whole(caller: Caller, address: str) -> tuple[str, bool]:
     """A value as a resource shows it, and whether it is JSON; raises NoSuchAddress where it is too long for that."""
-    source = find(caller, address)
+    source = find_source(caller, address)
     if source.total > WHOLE:
         raise NoSuchAddress(f"{address} has {source.total:,} characters, too many for a resource: read it with read_value")
     return source.piece(0, source.total), source.is_json

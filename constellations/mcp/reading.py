@@ -18,7 +18,7 @@ from agents.reads.confinement import confinement_shown
 from agents.services import approvals
 from agents.streams.fold import consistent_read
 from agents.streams.tables import Fields
-from agents.tools.catalogue import schemas
+from agents.tools.catalogue import tool_schemas
 from constellations.errors import ConstellationsError
 from constellations.mcp import results
 from constellations.mcp.access import (
@@ -30,7 +30,7 @@ from constellations.mcp.access import (
     no_such_task,
     task_of,
 )
-from constellations.mcp.parameters import PAGE, Form
+from constellations.mcp.parameters import PAGE, ToolParameters
 from constellations.mcp.pieces import CHARACTERS, limits_of, read_piece
 from constellations.models import Constellation, Edit, Task
 from constellations.reads import history
@@ -46,7 +46,7 @@ from constellations.reads.addresses import (
     with_cuts,
 )
 from constellations.reads.narrowing import FILTERS
-from constellations.reads.overview import TEXT, Part, read_overview, size_of
+from constellations.reads.overview import TEXT, OverviewPart, read_overview, size_of
 from constellations.reads.why import explain_task
 from constellations.reads.written import read_written_tasks
 
@@ -61,20 +61,20 @@ RECIPES_BYTES = 4_000
 REASON = 500
 """Characters of an edit's reason in the history."""
 
-GET = Form(
+GET = ToolParameters(
     "constellation_id", "after", tasks="task_ids", state="task_state", name="task_name", limit="tasks_limit",
     needed=("constellation_id",), **{key: f"task_{key}" for key in FILTERS},
 )  # fmt: skip
-LIST = Form("session", "state", "before", "limit")
-EDITS = Form("constellation_id", "author", "since", "task_id", "before", "limit", needed=("constellation_id",))
-WHY = Form("constellation_id", "task_id", needed=("constellation_id", "task_id"))
-OUTPUT = Form(
+LIST = ToolParameters("session", "state", "before", "limit")
+EDITS = ToolParameters("constellation_id", "author", "since", "task_id", "before", "limit", needed=("constellation_id",))
+WHY = ToolParameters("constellation_id", "task_id", needed=("constellation_id", "task_id"))
+OUTPUT = ToolParameters(
     "constellation_id", "task_id", "attempt", "offset", limit="characters", needed=("constellation_id", "task_id")
 )  # fmt: skip
-VALUE = Form("address", "offset", "seen", limit="characters", needed=("address",))
-APPROVALS = Form("session", "before", "limit", state="approval_state")
-DEVICES = Form(after="device_name")
-DECIDE = Form(
+VALUE = ToolParameters("address", "offset", "seen", limit="characters", needed=("address",))
+APPROVALS = ToolParameters("session", "before", "limit", state="approval_state")
+DEVICES = ToolParameters(after="device_name")
+DECIDE = ToolParameters(
     "approval_id", "decision", "answer", "digest", "arguments", reason="decision_reason", needed=("approval_id", "decision")
 )  # fmt: skip
 
@@ -85,7 +85,7 @@ class DigestNeeded(ConstellationsError):
     code = "digest_needed"
 
 
-def page(rows: QuerySet, given: Fields, key: str = "id") -> tuple[list[Any], int | None]:
+def newest_page(rows: QuerySet, given: Fields, key: str = "id") -> tuple[list[Any], int | None]:
     """The newest rows by `key`, and what to give as `before` for those after them."""
     limit = given.get("limit", PAGE)
     older = rows.filter(**{f"{key}__lt": given["before"]}) if "before" in given else rows
@@ -98,7 +98,7 @@ def get_constellation(caller: Caller, arguments: Fields) -> results.Constellatio
     caller.demand(READ)
     named = given.get("tasks", ())
     narrow = {key: given[key] for key in FILTERS if key in given}
-    part = Part(named, given.get("state", ""), given.get("name", ""), narrow, given.get("after", 0), given.get("limit"))
+    part = OverviewPart(named, given.get("state", ""), given.get("name", ""), narrow, given.get("after", 0), given.get("limit"))
     with consistent_read():
         found = constellation_of(caller, given["constellation_id"])
         view = read_overview(found, part)
@@ -120,11 +120,11 @@ def list_constellations(caller: Caller, arguments: Fields) -> results.Constellat
     given = LIST.read(arguments)
     caller.demand(READ)
     wanted = {name: given[key] for name, key in (("session", "session"), ("state", "state")) if key in given}
-    rows, following = page(constellations_of(caller).filter(**wanted), given)
-    return results.ConstellationList(constellations=[line_of(row) for row in rows], next=following)
+    rows, following = newest_page(constellations_of(caller).filter(**wanted), given)
+    return results.ConstellationList(constellations=[constellation_line(row) for row in rows], next=following)
 
 
-def line_of(row: Constellation) -> results.ConstellationLine:
+def constellation_line(row: Constellation) -> results.ConstellationLine:
     fields = ("id", "session_id", "name", "state", "reason", "version", "created_at", "ended_at")
     line = {key: getattr(row, key) for key in fields}
     cuts = shorten_text(line, "reason", TEXT, of_constellation(row.pk, "reason"))
@@ -137,7 +137,7 @@ def list_edits(caller: Caller, arguments: Fields) -> results.EditList:
     with consistent_read():
         constellation = constellation_of(caller, given["constellation_id"])
         wanted = {key: given.get(key) for key in ("author", "since", "task_id")}
-        found, following = page(history.edits_of(constellation.pk, **wanted), given, "version")
+        found, following = newest_page(history.edits_of(constellation.pk, **wanted), given, "version")
         edits = history.list_edits(found)
     who = names_of(row.author for row in edits)
     return results.EditList(edits=[_edit(row, who[row.author]) for row in edits], next=following)
@@ -157,7 +157,7 @@ def _edit(row: Edit, name: str) -> results.EditLine:
     return results.EditLine.model_validate(with_cuts(line, cuts))
 
 
-def explain(caller: Caller, arguments: Fields) -> results.Explanation:
+def explain_named_task(caller: Caller, arguments: Fields) -> results.Explanation:
     given = WHY.read(arguments)
     caller.demand(READ)
     with consistent_read():
@@ -188,7 +188,7 @@ def list_devices(caller: Caller, arguments: Fields) -> results.DeviceList:
     return results.DeviceList(
         devices=[_device(row, shows_all, confinement) for row in found[:DEVICES_SHOWN]],
         next=found[DEVICES_SHOWN - 1].name if len(found) > DEVICES_SHOWN else None,
-        tools=dict(schemas()),
+        tools=dict(tool_schemas()),
         runners=Runner.objects.filter(state="LIVE", renewed_at__gt=alive).count(),
     )
 
@@ -205,7 +205,7 @@ def list_approvals(caller: Caller, arguments: Fields) -> results.ApprovalList:
     given = APPROVALS.read(arguments)
     caller.demand(READ)
     wanted = {"session": given["session"]} if "session" in given else {}
-    rows, following = page(approvals_of(caller).filter(state=given.get("state", "waiting"), **wanted), given)
+    rows, following = newest_page(approvals_of(caller).filter(state=given.get("state", "waiting"), **wanted), given)
     who = names_of(row.decided_by for row in rows)
     views: list[results.ApprovalView] = []
     left = ACTIONS_BYTES

@@ -30,7 +30,7 @@ class BadCursor(ConstellationsError):
     code = "bad_cursor"
 
 
-def newest(caller: Caller, cursor: str | None = None) -> tuple[list[Fields], str | None]:
+def newest_resources(caller: Caller, cursor: str | None = None) -> tuple[list[Fields], str | None]:
     """{"uri", "name", "description"} of constellations, the newest first; what to give for the page after these."""
     caller.demand(READ)
     rows = constellations_of(caller).order_by("-pk")
@@ -46,7 +46,7 @@ def newest(caller: Caller, cursor: str | None = None) -> tuple[list[Fields], str
     return told, str(found[LISTED - 1].pk) if len(found) > LISTED else None
 
 
-def read(caller: Caller, uri: str) -> tuple[str, str]:
+def read_resource(caller: Caller, uri: str) -> tuple[str, str]:
     """The resource and its media type; raises NoSuchAddress, NoSuchConstellation and the like."""
     caller.demand(READ)
     found = BOTH.fullmatch(uri)

@@ -13,12 +13,12 @@ from agents.models import Actor, InboxItem, Session
 from agents.services import sessions
 from agents.services.same_request import refuse_another_request, request_known_as
 from agents.streams.fold import consistent_read
-from agents.streams.statements import writing
+from agents.streams.statements import write_transaction
 from agents.streams.tables import Fields
 from constellations.mcp import editing, results
 from constellations.mcp.access import READ, Caller, constellation_of, session_of, task_of
-from constellations.mcp.parameters import Form
-from constellations.mcp.reading import page
+from constellations.mcp.parameters import ToolParameters
+from constellations.mcp.reading import newest_page
 from constellations.models import Constellation
 from constellations.reads.addresses import describe_cut, leave_out, of_interaction, shorten_text, with_cuts
 from constellations.reads.overview import TEXT, VALUE_BYTES
@@ -28,28 +28,28 @@ from constellations.services.standing import standing_of
 INTERACTIONS = 20
 """The latest of a session that are shown."""
 
-START = Form("plan", "request", "title", "parent", "client_id", session="in_session")
-SESSION = Form("before", session="session_id", needed=("session",))
-EITHER = Form(constellation_id="constellation", session="session_or", client_id="same_id", reason="why")
-AT_ONCE = Form(constellation_id="constellation", session="session_or", reason="why")
-RESTART = Form("constellation_id", client_id="same_id", reason="why", needed=("constellation_id",))
-CANCEL_TASK = Form(
+START = ToolParameters("plan", "request", "title", "parent", "client_id", session="in_session")
+SESSION = ToolParameters("before", session="session_id", needed=("session",))
+EITHER = ToolParameters(constellation_id="constellation", session="session_or", client_id="same_id", reason="why")
+AT_ONCE = ToolParameters(constellation_id="constellation", session="session_or", reason="why")
+RESTART = ToolParameters("constellation_id", client_id="same_id", reason="why", needed=("constellation_id",))
+CANCEL_TASK = ToolParameters(
     "constellation_id", "task_id", client_id="same_id", reason="why", needed=("constellation_id", "task_id", "reason")
 )  # fmt: skip
-RETRY = Form(
+RETRY = ToolParameters(
     "constellation_id", "based_on", tasks="failed", operations="as_in_apply", client_id="same_id", reason="why",
     needed=("constellation_id",),
 )  # fmt: skip
-REOPEN = Form(
+REOPEN = ToolParameters(
     "constellation_id", "retry", operations="as_in_apply", client_id="same_id", reason="why", needed=("constellation_id",)
 )  # fmt: skip
-FORK = Form(
+FORK = ToolParameters(
     "constellation_id", "seq", "retry", "title", "parent", operations="as_in_apply", client_id="same_id", reason="why",
     needed=("constellation_id",),
 )  # fmt: skip
 
 
-class NotOne(AgentsError):
+class NotExactlyOne(AgentsError):
     """Exactly one of two things has to be said."""
 
     code = "arguments_rejected"
@@ -64,10 +64,10 @@ def start_request(caller: Caller, arguments: Fields) -> results.Started:
     caller.demand("operate")
     payload: Fields = {key: given[key] for key in ("plan", "request") if key in given}
     if len(payload) != 1:
-        raise NotOne("give exactly one of plan and request")
+        raise NotExactlyOne("give exactly one of plan and request")
     if "session" in given:
         if {"title", "parent"} & given.keys():
-            raise NotOne("title and parent are for a new session; leave them out, or session")
+            raise NotExactlyOne("title and parent are for a new session; leave them out, or session")
         session = session_of(caller, given["session"])
         item, created = _submit(caller, session.pk, "interaction", given.get("client_id", ""), payload)
         return _started(item, created)
@@ -75,7 +75,7 @@ def start_request(caller: Caller, arguments: Fields) -> results.Started:
         refuse_another_request(known, "interaction", caller.by, payload)
         return _started(known, False)
     sessions.check_payload(payload)
-    with writing():
+    with write_transaction():
         session = sessions.session_create(caller.user, given.get("title", ""), by=caller.by, parent=given.get("parent"))
         known = _started_as(caller, given.get("client_id", ""))  # by the same call, made twice at once: the token is held now
         if known is not None:
@@ -99,7 +99,7 @@ def _started_as(caller: Caller, client_id: str) -> InboxItem | None:
 def _submit(
     caller: Caller, session: int, kind: str, client_id: str, payload: Fields, *, checked: bool = False
 ) -> tuple[InboxItem, bool]:  # fmt: skip
-    return sessions.command_submit(
+    return sessions.request_submit(
         session, kind, client_id, payload, by=caller.by, request_id=secrets.token_hex(8), checked=checked
     )
 
@@ -118,7 +118,7 @@ def get_session(caller: Caller, arguments: Fields) -> results.SessionView:
         session = session_of(caller, given["session"])
         actor = Actor.objects.filter(session=session).order_by("-epoch").first()
         asked = InboxItem.objects.filter(session=session, kind="interaction")
-        rows, following = page(asked, {**given, "limit": INTERACTIONS})
+        rows, following = newest_page(asked, {**given, "limit": INTERACTIONS})
         made = Constellation.objects.filter(interaction__in=[row.pk for row in rows]).order_by("id")
         graphs: dict[int, list[int]] = {}
         for interaction, constellation in made.values_list("interaction_id", "id"):
@@ -148,18 +148,18 @@ def _interaction(row: InboxItem, constellations: list[int]) -> results.Interacti
 # Commanding
 
 
-def pause(caller: Caller, arguments: Fields) -> results.Commanded:
+def pause_constellation(caller: Caller, arguments: Fields) -> results.Commanded:
     return _either(caller, AT_ONCE.read(arguments), "pause")
 
 
-def resume(caller: Caller, arguments: Fields) -> results.Commanded:
+def resume_constellation(caller: Caller, arguments: Fields) -> results.Commanded:
     return _either(caller, AT_ONCE.read(arguments), "resume")
 
 
-def cancel(caller: Caller, arguments: Fields) -> results.Commanded:
+def cancel_constellation(caller: Caller, arguments: Fields) -> results.Commanded:
     given = EITHER.read(arguments)
     if not given.get("reason"):
-        raise NotOne("reason: a cancel needs a reason")
+        raise NotExactlyOne("reason: a cancel needs a reason")
     return _either(caller, given, "cancel")
 
 
@@ -167,7 +167,7 @@ def _either(caller: Caller, given: Fields, kind: str) -> results.Commanded:
     """A command to a constellation, or to the actor of a session with all it works on."""
     caller.demand("operate")
     if len({"constellation_id", "session"} & given.keys()) != 1:
-        raise NotOne("give exactly one of constellation_id and session")
+        raise NotExactlyOne("give exactly one of constellation_id and session")
     if "session" in given:
         return _command_session(caller, session_of(caller, given["session"]), kind, given)
     row, said = constellation_of(caller, given["constellation_id"]), _said(caller, given)
@@ -180,7 +180,7 @@ def _either(caller: Caller, given: Fields, kind: str) -> results.Commanded:
 
 def _command_session(caller: Caller, session: Session, kind: str, given: Fields) -> results.Commanded:
     client_id, payload = given.get("client_id", ""), {"reason": given.get("reason", "")}
-    if request_known_as(session.pk, client_id) is None and not session_commands.changes(session.pk, kind, payload):
+    if request_known_as(session.pk, client_id) is None and not session_commands.changes_actor(session.pk, kind, payload):
         item, changed = None, False
     else:
         item, changed = _submit(caller, session.pk, kind, client_id, payload)
@@ -190,7 +190,7 @@ def _command_session(caller: Caller, session: Session, kind: str, given: Fields)
     )  # fmt: skip
 
 
-def restart(caller: Caller, arguments: Fields) -> results.Commanded:
+def restart_constellation(caller: Caller, arguments: Fields) -> results.Commanded:
     given = RESTART.read(arguments)
     caller.demand("operate")
     row = constellation_of(caller, given["constellation_id"])
@@ -225,7 +225,7 @@ def cancel_task(caller: Caller, arguments: Fields) -> results.TaskCancelled:
 # Going on
 
 
-def retry(caller: Caller, arguments: Fields) -> results.RetryTaken:
+def retry_tasks(caller: Caller, arguments: Fields) -> results.RetryTaken:
     given = RETRY.read(arguments)
     row, wanted = _going_on(caller, given)
     for task_id in given.get("tasks", ()):
@@ -243,14 +243,14 @@ def retry(caller: Caller, arguments: Fields) -> results.RetryTaken:
     return results.RetryTaken.model_validate(with_cuts(view, unseen))
 
 
-def reopen(caller: Caller, arguments: Fields) -> results.Started:
+def reopen_constellation(caller: Caller, arguments: Fields) -> results.Started:
     given = REOPEN.read(arguments)
     row, wanted = _going_on(caller, given)
     item, created = lifecycle.constellation_reopen(row.pk, retry=given.get("retry", ()), **wanted)
     return _started(item, created)
 
 
-def fork(caller: Caller, arguments: Fields) -> results.Started:
+def fork_constellation(caller: Caller, arguments: Fields) -> results.Started:
     given = FORK.read(arguments)
     row, wanted = _going_on(caller, given)
     more = {key: given[key] for key in ("retry", "seq", "title", "parent") if key in given}

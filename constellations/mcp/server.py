@@ -33,10 +33,10 @@ from mcp_types import (
 )
 from rest_framework.exceptions import AuthenticationFailed, ParseError
 
-from agents.api.parsers import check
+from agents.api.parsers import check_storable
 from agents.errors import AgentsError
 from agents.machines import TransitionNotAllowed
-from agents.masks.values import mask, mask_json, mask_value
+from agents.masks.values import mask_json, mask_text, mask_value
 from agents.streams import outages
 from constellations.mcp import resources
 from constellations.mcp.access import Caller
@@ -70,29 +70,29 @@ def make_server(admit: Admit) -> Server[Any]:
     """An MCP server whose requests are made by whom `admit` says."""
 
     async def list_tools(ctx: Context, params: Any) -> ListToolsResult:
-        await admitted(admit, ctx)
-        return ListToolsResult(tools=[described(tool) for tool in TOOLS.values()])
+        await admit_caller(admit, ctx)
+        return ListToolsResult(tools=[describe_tool(tool) for tool in TOOLS.values()])
 
     async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        caller = await admitted(admit, ctx)
+        caller = await admit_caller(admit, ctx)
         if params.name not in TOOLS:
-            return failed(f"there is no tool {params.name[:80]}{did_you_mean(params.name, TOOLS)}")
-        return await answer(TOOLS[params.name], caller, params.arguments or {})
+            return failed_result(f"there is no tool {params.name[:80]}{did_you_mean(params.name, TOOLS)}")
+        return await answer_call(TOOLS[params.name], caller, params.arguments or {})
 
     async def list_resources(ctx: Context, params: Any) -> ListResourcesResult:
-        caller = await admitted(admit, ctx)
-        found, following = await _asked(resources.newest, caller, params.cursor if params is not None else None)
+        caller = await admit_caller(admit, ctx)
+        found, following = await _asked(resources.newest_resources, caller, params.cursor if params is not None else None)
         shown = [Resource(mime_type=resources.JSON, **each) for each in mask_value(found)]
         return ListResourcesResult(resources=shown, next_cursor=following)
 
     async def list_templates(ctx: Context, params: Any) -> ListResourceTemplatesResult:
-        await admitted(admit, ctx)
+        await admit_caller(admit, ctx)
         return ListResourceTemplatesResult(resource_templates=TEMPLATES)
 
     async def read_resource(ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        caller = await admitted(admit, ctx)
-        text, media_type = await _asked(resources.read, caller, params.uri)
-        text = mask_json(text.encode()).decode() if media_type == resources.JSON else mask(text)
+        caller = await admit_caller(admit, ctx)
+        text, media_type = await _asked(resources.read_resource, caller, params.uri)
+        text = mask_json(text.encode()).decode() if media_type == resources.JSON else mask_text(text)
         return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, mime_type=media_type, text=text)])
 
     return Server(
@@ -109,7 +109,7 @@ def _parameters(name: str) -> Mapping[str, Any] | None:
     return TOOLS[name].parameters if name in TOOLS else None
 
 
-def described(tool: McpTool) -> Tool:
+def describe_tool(tool: McpTool) -> Tool:
     """Without a schema of what it answers: an answer tells its keys, and these would double the list of tools."""
     hints = ToolAnnotations(
         read_only_hint=tool.reads, destructive_hint=None if tool.reads else tool.name in REMOVING,
@@ -118,28 +118,28 @@ def described(tool: McpTool) -> Tool:
     return Tool(name=tool.name, description=tool.description, input_schema=tool.parameters, annotations=hints)
 
 
-async def admitted(admit: Admit, ctx: Context) -> Caller:
+async def admit_caller(admit: Admit, ctx: Context) -> Caller:
     try:
-        with outages.told():
+        with outages.translate_outages():
             return await admit(ctx)
     except AuthenticationFailed as error:
         raise MCPError(code=NOT_AUTHENTICATED, message=str(error.detail)) from error
     except AgentsError as error:
-        raise MCPError(code=INTERNAL_ERROR, message=mask(told(error))) from error
+        raise MCPError(code=INTERNAL_ERROR, message=mask_text(error_text(error))) from error
 
 
-async def answer(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> CallToolResult:
+async def answer_call(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> CallToolResult:
     """What a call comes to: never a traceback, and never an error of the protocol."""
     try:
-        with outages.told():
+        with outages.translate_outages():
             result: Result = await database_sync_to_async(_run)(tool, caller, arguments)
     except (AgentsError, TransitionNotAllowed) as error:
-        return failed(told(error))
+        return failed_result(error_text(error))
     except ParseError as error:
-        return failed(str(error.detail))
+        return failed_result(str(error.detail))
     except Exception:
         log.exception("the MCP tool %s broke", tool.name)
-        return failed(BROKEN)
+        return failed_result(BROKEN)
     shown = mask_json(result.model_dump_json(by_alias=True).encode())
     content = TextContent(type="text", text=shown.decode())
     return CallToolResult(content=[content], structured_content=mask_value(result.model_dump(mode="json", by_alias=True)))
@@ -147,31 +147,33 @@ async def answer(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> Ca
 
 def _run(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> Result:
     """Raises ParseError where there is something in the arguments that no database keeps, as REST does."""
-    check(arguments)
+    check_storable(arguments)
     return tool.run(caller, arguments)
 
 
 async def _asked(read: Callable[..., Any], *given: Any) -> Any:
     """What a reader of resources says, or an error of the protocol: reading a resource knows no other."""
     try:
-        with outages.told():
+        with outages.translate_outages():
             return await database_sync_to_async(read)(*given)
     except AgentsError as error:
         code = INTERNAL_ERROR if error.status >= 500 else INVALID_PARAMS
-        raise MCPError(code=code, message=mask(told(error))) from error
+        raise MCPError(code=code, message=mask_text(error_text(error))) from error
 
 
-def failed(text: str) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=mask(text))], is_error=True)
+def failed_result(text: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=mask_text(text))], is_error=True)
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """The error in a line, and in one of its own each of its problems that this line leaves out."""
     lines = [str(error)]
     if not isinstance(error, AgentsError):
         return lines[0]
     lines += [f"{name}: {value}" for name, value in error.members.items() if not name.startswith("between")]
-    lines += [f"- {each}" for each in sentences.others(error.members.get("between", ()), error.members.get("between_total", 0))]
+    lines += [
+        f"- {each}" for each in sentences.other_edits(error.members.get("between", ()), error.members.get("between_total", 0))
+    ]
     others = [each for each in error.problems if str(each["message"]) not in lines[0]]
     lines += [f"- {problem_line(each)}" for each in others[:PROBLEMS_SHOWN]]
     more = len(others) - PROBLEMS_SHOWN

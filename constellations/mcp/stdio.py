@@ -28,7 +28,7 @@ def server_of(token: str) -> Server:
     return make_server(admit)
 
 
-class Lines:
+class InputLines:
     """Lines of standard input, but for those in which an object has a key twice: these are answered here, as over HTTP.
 
     Readers differ on which of the two counts, and what the SDK hands on has forgotten the other.
@@ -70,11 +70,11 @@ def _own_standard_streams() -> tuple[TextIO, TextIO]:
     return streams
 
 
-async def serve(token: str) -> None:
+async def serve_stdio(token: str) -> None:
     """Until standard input ends."""
     server = server_of(token)
     incoming, to_client = _own_standard_streams()
     outgoing = anyio.wrap_file(to_client)
-    lines = cast("anyio.AsyncFile[str]", Lines(incoming, outgoing))
+    lines = cast("anyio.AsyncFile[str]", InputLines(incoming, outgoing))
     async with stdio_server(lines, outgoing) as (read, write):
         await server.run(read, write, server.create_initialization_options())

@@ -10,7 +10,7 @@ from agents.streams.tables import Fields
 from constellations.mcp import editing, reading, results, runs
 from constellations.mcp.access import Caller
 from constellations.plan.json_schema import Schema
-from constellations.plan.schemas import EditorTool, bare
+from constellations.plan.schemas import EditorTool, bare_keys
 from constellations.services import dispatcher
 
 REMOVING = frozenset(
@@ -37,7 +37,7 @@ def _editing(tool: EditorTool) -> McpTool:
     """One of the editor's tools, with what an edit says of itself, which apply_edit explains."""
     about, own = editing.EDIT.schema, tool.parameters
     parameters = {
-        **own, "properties": {**bare(about["properties"]), **own["properties"]},
+        **own, "properties": {**bare_keys(about["properties"]), **own["properties"]},
         "required": [*about["required"], *own.get("required", ())],
     }  # fmt: skip
     return McpTool(tool.name, tool.description, parameters, partial(editing.run_tool, tool.name), False)
@@ -91,7 +91,7 @@ TOOLS: dict[str, McpTool] = {
             "why",
             "Why one task is not running, was skipped or failed; also says when no runner lives. Use it rather than guess "
             "from states.",
-            reading.WHY.schema, reading.explain,
+            reading.WHY.schema, reading.explain_named_task,
         ),
         McpTool(
             "get_output",
@@ -118,22 +118,22 @@ TOOLS: dict[str, McpTool] = {
             "pause",
             "Let nothing new start, in one constellation or in a session with all it works on; what runs ends. "
             "To look or edit in peace; not needed for an edit.",
-            runs.AT_ONCE.schema, runs.pause, False,
+            runs.AT_ONCE.schema, runs.pause_constellation, False,
         ),
         McpTool(
             "resume", "Go on after a pause, in the same way as it was paused.",
-            runs.AT_ONCE.schema, runs.resume, False,
+            runs.AT_ONCE.schema, runs.resume_constellation, False,
         ),
         McpTool(
             "cancel",
             "End a constellation, or a session with all it works on, for good: what runs is stopped. Needs a reason. "
             "For one task there is cancel_task; to interrupt, pause.",
-            runs.EITHER.schema, runs.cancel, False,
+            runs.EITHER.schema, runs.cancel_constellation, False,
         ),
         McpTool(
             "restart",
             "Cancel what is open and plan the same request anew. To repeat only what failed, retry.",
-            runs.RESTART.schema, runs.restart, False,
+            runs.RESTART.schema, runs.restart_constellation, False,
         ),
         McpTool(
             "cancel_task",
@@ -145,19 +145,19 @@ TOOLS: dict[str, McpTool] = {
             "retry",
             "Let failed or cancelled tasks begin again, with what is downstream; a constellation that has ended is "
             "reopened. `operations` mend them in the same step, for example an update_task with another command.",
-            runs.RETRY.schema, runs.retry, False,
+            runs.RETRY.schema, runs.retry_tasks, False,
         ),
         McpTool(
             "reopen",
             "Go on with a constellation that has ended: by operations, by tasks to retry (which operations may mend), or both. "
             "While it is open, edit or retry instead.",
-            runs.REOPEN.schema, runs.reopen, False,
+            runs.REOPEN.schema, runs.reopen_constellation, False,
         ),
         McpTool(
             "fork",
             "Go on in a session of its own from a constellation as it is, or was at an event; the original stays as it is. "
             "What was COMPLETED or FAILED stays so, everything else begins again.",
-            runs.FORK.schema, runs.fork, False,
+            runs.FORK.schema, runs.fork_constellation, False,
         ),
         McpTool(
             "list_approvals",

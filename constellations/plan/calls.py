@@ -10,7 +10,7 @@ from agents.devices.command_lines import NotPlain
 from agents.tools import catalogue
 from constellations import conditions
 from constellations.errors import ConditionRejected
-from constellations.plan.values import Finding, Misfit, Path, Row, kind_of, list_of, text, under
+from constellations.plan.values import Finding, Misfit, Path, Row, findings_under, list_reader, text_reader, value_kind
 
 MAX_WORD = 80
 """Characters of the name of a device, a type, a capability, a tool."""
@@ -26,7 +26,7 @@ COMMAND = "command"
 STEPS = "steps"
 """The tool of a task in steps."""
 
-prose = text(MAX_PROSE)
+prose = text_reader(MAX_PROSE)
 
 
 SHELL = "shell"
@@ -35,27 +35,27 @@ BESIDE = "give an argument list to have it as it stands, or `shell: true` beside
 """What can be done about a line of which a shell would understand more than words."""
 
 
-def argv(value: Any, ways_out: str = BESIDE) -> list[str]:
+def read_argv(value: Any, ways_out: str = BESIDE) -> list[str]:
     """A command's words: an argument list, or a text of which a shell would do no more than split it.
 
     Where it would do more, the refusal names `ways_out`.
     """
     if isinstance(value, str):
         try:
-            value = command_lines.split(prose(value))
+            value = command_lines.split_line(prose(value))
         except NotPlain as error:
             raise Misfit(f"{error}: {ways_out}" if error.is_shells else f"{error}; close it") from error
-    words = list_of(_word_of_command, MAX_WORDS)(value)
+    words = list_reader(_word_of_command, MAX_WORDS)(value)
     if not words or not words[0]:
         raise Misfit("names no program: give one and its arguments, as in [make, test]")
     return words
 
 
-def command(value: Any) -> str | list[str]:
+def read_command(value: Any) -> str | list[str]:
     """A command as it is written, a text or words; `call` makes an argument list of it, with a shell or without."""
     if not isinstance(value, str | list | tuple):
-        raise Misfit(f"must be a list of words or a text, not {kind_of(value)}")
-    return prose(value) if isinstance(value, str) else argv(value)
+        raise Misfit(f"must be a list of words or a text, not {value_kind(value)}")
+    return prose(value) if isinstance(value, str) else read_argv(value)
 
 
 def _word_of_command(value: Any) -> str:
@@ -66,7 +66,7 @@ def _word_of_command(value: Any) -> str:
     return prose(value)
 
 
-def condition(value: Any) -> str:
+def read_condition(value: Any) -> str:
     prose(value)
     if value:
         try:
@@ -76,7 +76,7 @@ def condition(value: Any) -> str:
     return value
 
 
-def call(fields: Row, what: str, is_whole: bool = True) -> list[Finding]:
+def make_call(fields: Row, what: str, is_whole: bool = True) -> list[Finding]:
     """Makes `command` among the fields of a task or a step (`what`) the tool of that name, in place; findings.
 
     The fields of an update are not the whole call: what stays as it is may be the arguments, or the tool.
@@ -91,36 +91,36 @@ def call(fields: Row, what: str, is_whole: bool = True) -> list[Finding]:
         return findings
     if fields.get("tool") == COMMAND and "arguments" in fields:
         arguments = fields["arguments"]
-        findings += under(("arguments",), catalogue.flaws(COMMAND, {**arguments, "argv": ["any"]}))
+        findings += findings_under(("arguments",), catalogue.argument_flaws(COMMAND, {**arguments, "argv": ["any"]}))
         if "argv" in arguments or not findings:
             arguments["argv"] = _words(arguments.get("argv", []), by_shell, ("arguments", "argv"), findings)
     elif by_shell:
         findings.append(((SHELL,), "shell: true is said of a command that is a text, and there is none beside it"))
     if "tool" in fields and not findings and not (what == "task" and fields["tool"] == STEPS):
-        findings += taken(what, fields["tool"], fields.get("arguments", {}) if is_whole else fields.get("arguments"))
+        findings += call_findings(what, fields["tool"], fields.get("arguments", {}) if is_whole else fields.get("arguments"))
     return findings
 
 
-def taken(what: str, tool: str, arguments: Row | None) -> list[Finding]:
+def call_findings(what: str, tool: str, arguments: Row | None) -> list[Finding]:
     """Whether there is such a tool, and whether it takes these arguments, where they are given."""
     if not tool:
         return [(("tool",), f"is empty: give the {what} a command or a tool")]
-    if said := catalogue.unknown(tool):
+    if said := catalogue.say_unknown_tool(tool):
         return [(("tool",), said)]
-    found = catalogue.flaws(tool, arguments) if arguments is not None else []
-    return under(("arguments",), found) if found else []
+    found = catalogue.argument_flaws(tool, arguments) if arguments is not None else []
+    return findings_under(("arguments",), found) if found else []
 
 
 def _words(written: Any, by_shell: bool, path: Path, findings: list[Finding]) -> list[str]:
     """The argument list of a command; none, and a finding, where it has none."""
     try:
         if not by_shell:
-            return argv(written)
+            return read_argv(written)
         if not isinstance(written, str):
             raise Misfit("is an argument list, which no shell reads: leave shell: true out, or give the command as a text")
         if not written.strip():
             raise Misfit("is empty, and so there is nothing for a shell to run")
-        return command_lines.through_a_shell(prose(written))
+        return command_lines.shell_arguments(prose(written))
     except Misfit as misfit:
         findings.append(((*path, *misfit.path), str(misfit)))
     return []

@@ -33,7 +33,7 @@ Flaw = tuple[int, str]
 
 
 @dataclass(frozen=True)
-class Token:
+class ClauseToken:
     """A word, a command in backquotes, or a parameter; its `text` is the word, the command, or the parameter's value."""
 
     kind: str
@@ -56,15 +56,15 @@ class Clause:
 
     at: int
     text: str
-    tokens: list[Token] = field(default_factory=list)
+    tokens: list[ClauseToken] = field(default_factory=list)
     condition: str | None = None
     condition_at: int = 0
 
-    def of_kind(self, kind: str) -> list[Token]:
+    def of_kind(self, kind: str) -> list[ClauseToken]:
         return [token for token in self.tokens if token.kind == kind]
 
 
-def split(text: str) -> tuple[list[Clause], list[Flaw]]:
+def split_clauses(text: str) -> tuple[list[Clause], list[Flaw]]:
     """The clauses that are not empty, in order, and brackets and backquotes that are never closed.
 
     Clauses are separated by commas, semicolons, newlines, `then` and `and then`, outside backquotes, quotes and brackets.
@@ -103,15 +103,15 @@ def _clause(text: str, start: int, end: int) -> Clause:
     return clause
 
 
-def _tokens(clause: Clause) -> Iterator[Token]:
+def _tokens(clause: Clause) -> Iterator[ClauseToken]:
     for found in TOKEN.finditer(clause.text):
         at = clause.at + found.start()
         if found["command"] is not None:
-            yield Token("command", at, found["command"])
+            yield ClauseToken("command", at, found["command"])
         elif found["name"]:
-            yield Token("parameter", at, _unquoted(found["value"]), found["name"])
+            yield ClauseToken("parameter", at, _unquoted(found["value"]), found["name"])
         else:
-            yield Token("word", at, found["word"])
+            yield ClauseToken("word", at, found["word"])
 
 
 def _unquoted(value: str) -> str:

@@ -64,7 +64,7 @@ class Unreadable(Exception):
 class Document:
     """A value read from text, and where its parts stand."""
 
-    def __init__(self, text: str, value: Any, places: Place | None = None, repeated: list[Flaw] | None = None):
+    def __init__(self, text: str, value: Any, places: ValuePlace | None = None, repeated: list[Flaw] | None = None):
         self.text, self.value, self.repeated = text, value, repeated or []
         self._places = places
 
@@ -77,7 +77,7 @@ class Document:
                 self._places = _Builder(MAX_BYTES).build(self.text)._places
             except Unreadable:  # JSON that YAML cannot read: paths must do
                 return None if "\n" in self.text.strip() else 1
-        place: Place = self._places or Place(1)
+        place: ValuePlace = self._places or ValuePlace(1)
         for step in path:
             inner = place.within(step)
             if inner is None:
@@ -86,7 +86,7 @@ class Document:
         return place.line
 
 
-def read(text: str | bytes) -> Document:
+def read_document(text: str | bytes) -> Document:
     """Raises Unreadable. Keys that are there twice are in `repeated`; the first one counts."""
     text = _decode(text)
     if not text.lstrip().startswith(("{", "[")):
@@ -145,7 +145,7 @@ def _no_number(word: str) -> float:
     raise OverflowError(f"{word} is not a number that JSON knows")
 
 
-def flaws(value: Any, path: Path = (), max_depth: int = MAX_DEPTH) -> Iterator[Flaw]:
+def value_flaws(value: Any, path: Path = (), max_depth: int = MAX_DEPTH) -> Iterator[Flaw]:
     """What no database keeps: nesting beyond `max_depth`, numbers from BEYOND on, NUL, half characters, keys not of text."""
     return _flaws(value, path, len(path) + max_depth)
 
@@ -201,15 +201,15 @@ def _number_flaws(value: float) -> Iterator[str]:
         yield OUT_OF_RANGE
 
 
-class Place:
+class ValuePlace:
     """Where a value stands, and the places of what is in it."""
 
     __slots__ = ("inner", "line")
 
-    def __init__(self, line: int, inner: dict[str, Place] | list[Place] | None = None):
+    def __init__(self, line: int, inner: dict[str, ValuePlace] | list[ValuePlace] | None = None):
         self.line, self.inner = line, inner
 
-    def within(self, step: str | int) -> Place | None:
+    def within(self, step: str | int) -> ValuePlace | None:
         if isinstance(self.inner, dict):
             return self.inner.get(step) if isinstance(step, str) else None
         if isinstance(self.inner, list) and isinstance(step, int) and step < len(self.inner):
@@ -224,7 +224,7 @@ class _Builder:
         self.max_depth = max_depth
         self.open: list[_Container] = []
         self.repeated: list[Flaw] = []
-        self.root: tuple[Any, Place] | None = None
+        self.root: tuple[Any, ValuePlace] | None = None
 
     def build(self, text: str) -> Document:
         try:
@@ -233,7 +233,7 @@ class _Builder:
                 self._take(loader.get_event())
         except yaml.YAMLError as error:
             raise _unreadable(error, text) from error
-        value, places = self.root or (None, Place(1))
+        value, places = self.root or (None, ValuePlace(1))
         return Document(text, value, places, self.repeated)
 
     def _take(self, event: Any) -> None:
@@ -267,9 +267,9 @@ class _Builder:
         if self.open and self.open[-1].wants_key:
             self.open[-1].take_key(event.value, line)
         else:
-            self._add(_plain(event.value) if event.implicit[0] else event.value, Place(line))
+            self._add(_plain(event.value) if event.implicit[0] else event.value, ValuePlace(line))
 
-    def _add(self, value: Any, place: Place) -> None:
+    def _add(self, value: Any, place: ValuePlace) -> None:
         if not self.open:
             self.root = value, place
         elif not self.open[-1].add(value, place):
@@ -285,10 +285,10 @@ class _Container:
     def __init__(self, is_object: bool, line: int):
         self._keys: dict[str, Any] = {}
         self._items: list[Any] = []
-        self._values: dict[str, Place] = {}
-        self._places: list[Place] = []
+        self._values: dict[str, ValuePlace] = {}
+        self._places: list[ValuePlace] = []
         self.value: Any = self._keys if is_object else self._items
-        self.place = Place(line, self._values if is_object else self._places)
+        self.place = ValuePlace(line, self._values if is_object else self._places)
         self.wants_key = is_object
         self.step: str | int = "" if is_object else 0
         self.key_line = line
@@ -296,7 +296,7 @@ class _Container:
     def take_key(self, key: str, line: int) -> None:
         self.step, self.key_line, self.wants_key = key, line, False
 
-    def add(self, value: Any, place: Place) -> bool:
+    def add(self, value: Any, place: ValuePlace) -> bool:
         """False when the key is there already: the first one counts."""
         if isinstance(self.step, int):
             self._items.append(value)
@@ -307,7 +307,7 @@ class _Container:
         if self.step in self._keys:
             return False
         self._keys[self.step] = value
-        self._values[self.step] = Place(self.key_line, place.inner)
+        self._values[self.step] = ValuePlace(self.key_line, place.inner)
         return True
 
 

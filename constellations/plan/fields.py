@@ -10,10 +10,19 @@ from typing import Any
 
 from agents.devices.names import name_fault
 from constellations.plan import guards, json_schema, kinds
-from constellations.plan.calls import COMMAND, MAX_WORD, SHELL, condition
+from constellations.plan.calls import COMMAND, MAX_WORD, SHELL, read_condition
 from constellations.plan.kinds import Field, Kind, Lists, Shape
 from constellations.plan.step_keys import steps_there
-from constellations.plan.values import MAX_ID, Misfit, Reader, identifier, list_of, one_of, one_or_more, text
+from constellations.plan.values import (
+    MAX_ID,
+    Misfit,
+    Reader,
+    choice_reader,
+    identifier_reader,
+    list_reader,
+    one_or_list_reader,
+    text_reader,
+)
 
 PRIORITIES = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
 DEPENDENCY_TYPES = ("UNCONDITIONAL", "COMPLETION_ONLY", "SUCCESS_ONLY", "CONDITIONAL")
@@ -34,17 +43,17 @@ MAX_LABEL = 64
 def priority(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(PRIORITIES):
         return value
-    return PRIORITIES.index(one_of(PRIORITIES)(value))
+    return PRIORITIES.index(choice_reader(PRIORITIES)(value))
 
 
 def device_names(value: Any) -> list[str]:
     """Names, each once; one that is empty, as `{device}` is for a task that was on none, names nothing."""
-    return list(dict.fromkeys(filter(None, one_or_more(text(MAX_WORD))(value))))
+    return list(dict.fromkeys(filter(None, one_or_list_reader(text_reader(MAX_WORD))(value))))
 
 
 def label(value: Any) -> str:
     """A name as devices and their labels have one."""
-    if fault := name_fault(text(MAX_LABEL)(value)):
+    if fault := name_fault(text_reader(MAX_LABEL)(value)):
         raise Misfit(fault)
     return value
 
@@ -56,11 +65,11 @@ def or_empty(read_text: Reader) -> Reader:
 
 _PRIORITY = Kind(priority, json_schema.one_of(PRIORITIES), Shape.PLACE, choices=PRIORITIES)
 _DEVICES = Kind(device_names, json_schema.TEXTS, Shape.NAMES)
-_PHASES = kinds.parts(list_of(lambda phase: phase, MAX_PHASES), json_schema.ref("phase"))
+_PHASES = kinds.parts(list_reader(lambda phase: phase, MAX_PHASES), json_schema.ref("phase"))
 _POLICIES = kinds.parts(guards.policies, json_schema.ref("policy"))
-_PROGRESS = Kind(guards.progress, guards.PROGRESS_SCHEMA, Shape.OBJECT)
-_REPLACED = Kind(or_empty(identifier(MAX_ID)), json_schema.IDENT, Shape.WORD, MAX_ID)
-_IDS = Kind(one_or_more(identifier(MAX_ID)), json_schema.many(json_schema.IDENT), Shape.NAMES)
+_PROGRESS = Kind(guards.read_progress, guards.PROGRESS_SCHEMA, Shape.OBJECT)
+_REPLACED = Kind(or_empty(identifier_reader(MAX_ID)), json_schema.IDENT, Shape.WORD, MAX_ID)
+_IDS = Kind(one_or_list_reader(identifier_reader(MAX_ID)), json_schema.many(json_schema.IDENT), Shape.NAMES)
 
 TASK = (
     Field("task_id", kinds.identifier(MAX_ID), label="Task id", lists=Lists.EVERYWHERE),
@@ -72,7 +81,7 @@ TASK = (
         lists=Lists.REST | Lists.MCP,
     ),
     Field("device_type", kinds.word(MAX_WORD)),
-    Field("capabilities", kinds.names(text(MAX_WORD)), [], about="Its device has to have."),
+    Field("capabilities", kinds.names(text_reader(MAX_WORD)), [], about="Its device has to have."),
     Field("not_device", _DEVICES, [], about="Devices it must not run on.", label="Not on"),
     Field(
         "labels", kinds.names(label, MAX_LABELS, MAX_LABEL), [], about="To find it by: letters, digits and . _ -",
@@ -124,13 +133,13 @@ STORED = {field.name: field for field in TASK if field.is_stored}
 
 DEPENDENCY = (
     Field(
-        "dependency_id", Kind(text(MAX_DEPENDENCY_ID), json_schema.TEXT, Shape.ID, MAX_DEPENDENCY_ID),
+        "dependency_id", Kind(text_reader(MAX_DEPENDENCY_ID), json_schema.TEXT, Shape.ID, MAX_DEPENDENCY_ID),
         about="`from>to` when left out.", lists=Lists.MCP,
     ),
     Field("from", kinds.identifier(MAX_ID), about="The upstream task.", is_new=True, lists=Lists.MCP),
     Field("to", kinds.identifier(MAX_ID), about="The task that waits.", is_new=True, lists=Lists.MCP),
     Field("type", kinds.choice(DEPENDENCY_TYPES, 20), "SUCCESS_ONLY", lists=Lists.MCP),
-    Field("condition", kinds.line(condition), about="Over the upstream's result: `accuracy > 0.95`.", lists=Lists.MCP),
+    Field("condition", kinds.line(read_condition), about="Over the upstream's result: `accuracy > 0.95`.", lists=Lists.MCP),
     Field("description", kinds.prose()),
 )  # fmt: skip
 """The keys of a dependency, whose ends are given once."""

@@ -16,7 +16,7 @@ DEVICE_FIELDS = ("wanted_device", "device_type", "capabilities", "not_device")
 """Fields of a task that say where it may run."""
 
 
-def fits(name: str, device: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
+def device_fits(name: str, device: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
     """Whether a device is the one that a task names, or has what the task asks for and is none that it avoids."""
     if task["wanted_device"]:
         return name == task["wanted_device"]
@@ -50,7 +50,7 @@ def unknown_device(row: Row, devices: Devices) -> tuple[str, str] | None:
             return key, f"there is no device {name}; {_devices_there(devices)}"
     anywhere = {**row, "wanted_device": ""}
     keys = [key for key in ("device_type", "capabilities", "not_device") if row[key]]
-    if keys and not any(fits(name, device, anywhere) for name, device in devices.items()):
+    if keys and not any(device_fits(name, device, anywhere) for name, device in devices.items()):
         return _wanted_in_vain(row, devices) or (keys[0], f"{why_none_fits(anywhere)}; {_devices_there(devices)}")
     return None
 

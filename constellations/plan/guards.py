@@ -12,7 +12,7 @@ from constellations.plan import json_schema, kinds
 from constellations.plan.calls import MAX_WORD
 from constellations.plan.json_schema import Schema
 from constellations.plan.kinds import Field, defaults_of, readers_of, schemas_of
-from constellations.plan.values import Misfit, Reader, Row, list_of, read_fields, shown, text
+from constellations.plan.values import Misfit, Reader, Row, list_reader, quote_value, read_fields, text_reader
 
 MAX_POLICIES = 50
 """Policies of a task."""
@@ -22,16 +22,16 @@ MAX_COUNT = 100_000
 """The largest threshold, window, interval or memory of the detection of being stuck, in actions."""
 
 
-def pattern(value: Any) -> str:
-    written = text(MAX_PATTERN)(value)
-    if wrong := patterns.fault(written):
+def read_pattern(value: Any) -> str:
+    written = text_reader(MAX_PATTERN)(value)
+    if wrong := patterns.pattern_fault(written):
         raise Misfit(wrong)
     return written
 
 
 POLICY = (
     Field("tool", kinds.word(MAX_WORD), "*"),
-    Field("pattern", kinds.line(pattern), about="RE2, found in a call's target."),
+    Field("pattern", kinds.line(read_pattern), about="RE2, found in a call's target."),
     Field("decision", kinds.choice(DECISIONS)),
 )
 """The keys of a policy: `tool` as in file names, `pattern` searched in the call's target (empty: any)."""
@@ -40,7 +40,7 @@ POLICY_READERS = readers_of(POLICY)
 POLICY_SCHEMA = json_schema.a_part(schemas_of(POLICY), "decision")
 
 
-def policy(value: Any) -> Row:
+def read_policy(value: Any) -> Row:
     row = {**POLICY_DEFAULTS, **_whole(value, POLICY_READERS)}
     if not row["tool"]:
         raise Misfit("is empty; * is any tool", "tool")
@@ -49,7 +49,7 @@ def policy(value: Any) -> Row:
     return row
 
 
-def progress(value: Any) -> Row:
+def read_progress(value: Any) -> Row:
     """The settings that the task has of its own, those of `agents.progress.settings` that it names."""
     return _whole(value, SETTING_READERS)
 
@@ -63,7 +63,7 @@ def _whole(value: Any, readers: dict[str, Reader]) -> Row:
 
 
 def _setting(name: str, default: Any) -> Reader:
-    read_list = list_of(pattern if name.endswith("_commands") else text(MAX_PATTERN))
+    read_list = list_reader(read_pattern if name.endswith("_commands") else text_reader(MAX_PATTERN))
 
     def read(value: Any) -> Any:
         value = read_list(value) if isinstance(default, tuple) else value
@@ -72,7 +72,7 @@ def _setting(name: str, default: Any) -> Reader:
         except ValueError as error:
             raise Misfit(str(error)) from error
         if isinstance(value, int) and value > MAX_COUNT:
-            raise Misfit(f"is {shown(value)}; it must be at most {MAX_COUNT:,}")
+            raise Misfit(f"is {quote_value(value)}; it must be at most {MAX_COUNT:,}")
         return value
 
     return read
@@ -80,7 +80,7 @@ def _setting(name: str, default: Any) -> Reader:
 
 SETTING_READERS: dict[str, Reader] = {field.name: _setting(field.name, field.default) for field in fields_of(Settings)}
 
-policies = list_of(policy, MAX_POLICIES)
+policies = list_reader(read_policy, MAX_POLICIES)
 
 
 def _schema_of_setting(default: Any) -> Schema:

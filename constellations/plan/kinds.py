@@ -118,11 +118,11 @@ def schemas_of(fields: Iterable[Field]) -> dict[str, Schema]:
 
 
 def identifier(limit: int) -> Kind:
-    return Kind(values.identifier(limit), json_schema.IDENT, Shape.ID, limit)
+    return Kind(values.identifier_reader(limit), json_schema.IDENT, Shape.ID, limit)
 
 
 def word(limit: int) -> Kind:
-    return Kind(values.text(limit), json_schema.TEXT, Shape.WORD, limit)
+    return Kind(values.text_reader(limit), json_schema.TEXT, Shape.WORD, limit)
 
 
 def line(read: Reader) -> Kind:
@@ -134,16 +134,16 @@ def prose(read: Reader = calls.prose) -> Kind:
 
 
 def choice(choices: tuple[str, ...], limit: int = 0) -> Kind:
-    return Kind(values.one_of(choices), json_schema.one_of(choices), Shape.CHOICE, limit, choices)
+    return Kind(values.choice_reader(choices), json_schema.one_of(choices), Shape.CHOICE, limit, choices)
 
 
 def count(least: int, most: int) -> Kind:
-    return Kind(values.whole(least, most), json_schema.whole(least), Shape.COUNT)
+    return Kind(values.whole_reader(least, most), json_schema.whole(least), Shape.COUNT)
 
 
 def names(read_one: Reader, limit: int = MAX_ITEMS, characters: int = 0) -> Kind:
     """`characters` of each name, for who asks for one."""
-    return Kind(values.list_of(read_one, limit), json_schema.TEXTS, Shape.NAMES, characters)
+    return Kind(values.list_reader(read_one, limit), json_schema.TEXTS, Shape.NAMES, characters)
 
 
 def parts(read: Reader, items: Schema) -> Kind:
@@ -151,10 +151,10 @@ def parts(read: Reader, items: Schema) -> Kind:
     return Kind(read, json_schema.many(items), Shape.LIST)
 
 
-FLAG = Kind(values.flag, json_schema.FLAG, Shape.FLAG)
-OBJECT = Kind(values.mapping, json_schema.OBJECT, Shape.OBJECT)
-SECONDS = Kind(values.number(0, calls.MAX_SECONDS), json_schema.SECONDS, Shape.NUMBER)
-TIME = Kind(values.number(0, calls.MAX_SECONDS, exclusive=True), json_schema.TIME, Shape.NUMBER)
+FLAG = Kind(values.read_flag, json_schema.FLAG, Shape.FLAG)
+OBJECT = Kind(values.read_mapping, json_schema.OBJECT, Shape.OBJECT)
+SECONDS = Kind(values.number_reader(0, calls.MAX_SECONDS), json_schema.SECONDS, Shape.NUMBER)
+TIME = Kind(values.number_reader(0, calls.MAX_SECONDS, exclusive=True), json_schema.TIME, Shape.NUMBER)
 """Seconds, of which there have to be some."""
-TEXTS = Kind(values.list_of(calls.prose), json_schema.TEXTS, Shape.TEXTS)
-COMMAND = Kind(calls.command, json_schema.COMMAND, Shape.PROSE)
+TEXTS = Kind(values.list_reader(calls.prose), json_schema.TEXTS, Shape.TEXTS)
+COMMAND = Kind(calls.read_command, json_schema.COMMAND, Shape.PROSE)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from constellations.plan import tasks as plan_tasks
-from constellations.plan.calls import MAX_PROSE, condition
+from constellations.plan.calls import MAX_PROSE, read_condition
 from constellations.plan.documents import MAX_DEPTH
 from constellations.plan.error_kinds import ERROR, slips_in
 from constellations.plan.fields import MAX_NAME
@@ -24,18 +24,18 @@ from constellations.plan.values import (
     Path,
     Reader,
     Row,
+    choice_reader,
     did_you_mean,
-    flag,
-    identifier,
-    kind_of,
-    list_of,
-    mapping,
-    one_of,
-    one_or_more,
+    findings_under,
+    identifier_reader,
+    list_reader,
+    one_or_list_reader,
     read_fields,
-    text,
-    under,
-    whole,
+    read_flag,
+    read_mapping,
+    text_reader,
+    value_kind,
+    whole_reader,
 )
 
 EVENTS = ("task_completed", "task_failed", "task_skipped", "condition_failed", "task_ended")
@@ -75,7 +75,7 @@ class Operation:
     place: Path = ()
 
 
-class Written(NamedTuple):
+class WrittenOperation(NamedTuple):
     """An operation as it is written: its name, its parameters and the way to them, and what is wrong with its form."""
 
     op: Any
@@ -88,10 +88,10 @@ class Written(NamedTuple):
         return self.op[:SHOWN] if isinstance(self.op, str) else ""
 
 
-def written(value: Any) -> Written:
+def split_operation(value: Any) -> WrittenOperation:
     """Whether there is an operation of that name is not looked at."""
     if not isinstance(value, Mapping):
-        return Written("", findings=(((), f"an operation is an object (name: parameters), not {kind_of(value)}"),))
+        return WrittenOperation("", findings=(((), f"an operation is an object (name: parameters), not {value_kind(value)}"),))
     for named, held in FORMS:
         if named in value:
             strange = [key for key in value if key not in (named, held)][:1]
@@ -99,23 +99,23 @@ def written(value: Any) -> Written:
             is_held = held not in value and strange and isinstance(value[strange[0]], Mapping)
             way_out = f"call it {held}" if is_held else f"put it into {held}"
             message = f"there is no key {word} beside {named} and {held}: {way_out}"
-            return Written(value[named], value.get(held, {}), (held,), tuple(((key,), message) for key in strange))
+            return WrittenOperation(value[named], value.get(held, {}), (held,), tuple(((key,), message) for key in strange))
     if len(value) != 1:
         said = f"an operation is one key with its parameters; this one has {len(value)} keys: write one operation for each"
-        return Written("", findings=(((), said),))
+        return WrittenOperation("", findings=(((), said),))
     ((op, parameters),) = value.items()
-    return Written(op, parameters, (op,))
+    return WrittenOperation(op, parameters, (op,))
 
 
-def in_full(edit: Sequence[Any]) -> list[Any]:
+def write_in_full(edit: Sequence[Any]) -> list[Any]:
     """The operations of an edit as {"op", "parameters"}, in whichever form they are written; what has none stays as it is."""
-    found = [(each, written(each)) for each in edit]
+    found = [(each, split_operation(each)) for each in edit]
     return [each if form.findings else {"op": form.op, "parameters": form.parameters} for each, form in found]
 
 
-def in_present_words(edit: Sequence[Any]) -> list[Any]:
+def write_in_present_words(edit: Sequence[Any]) -> list[Any]:
     """Operations that were stored, in the words of today: `device` was once written `wanted_device` too."""
-    found = in_full(edit)
+    found = write_in_full(edit)
     return [_renamed(each) if isinstance(each, Mapping) and each.keys() == {"op", "parameters"} else each for each in found]
 
 
@@ -135,13 +135,13 @@ def _of_today(task: Any) -> Any:
     return {("device" if key == "wanted_device" else key): value for key, value in task.items()}
 
 
-def read(value: Any) -> Operation:
+def read_operation(value: Any) -> Operation:
     """Whatever is written in an operation's place; what keeps it from being one is among its findings."""
-    found = written(value)
+    found = split_operation(value)
     if found.findings:
         return Operation(found.name, findings=list(found.findings))
     if not isinstance(found.op, str):
-        said = f"an operation has a name, not {kind_of(found.op)}{did_you_mean('', READERS)}"
+        said = f"an operation has a name, not {value_kind(found.op)}{did_you_mean('', READERS)}"
         return Operation("", findings=[((), said)])
     if found.op not in READERS:
         return Operation(found.name, findings=[((), f"there is no operation {found.name}{did_you_mean(found.op, READERS)}")])
@@ -150,17 +150,17 @@ def read(value: Any) -> Operation:
 
 def _add_task(value: Any) -> tuple[Row, list[Finding]]:
     if isinstance(value, Mapping) and value.get("copy") is not None:
-        return plan_tasks.copied_task(value)
+        return plan_tasks.read_copied_task(value)
     return _new_task(value)
 
 
 def _new_task(value: Any) -> tuple[Row, list[Finding]]:
-    row, after, findings = plan_tasks.task(value, in_words=True)
+    row, after, findings = plan_tasks.read_task(value, in_words=True)
     return {"task": row, "after": after}, findings
 
 
 def _update_task(value: Any) -> tuple[Row, list[Finding]]:
-    task_id, fields, findings = plan_tasks.task_fields(value)
+    task_id, fields, findings = plan_tasks.read_task_changes(value)
     return {"task_id": task_id, "fields": fields}, [*findings, *_left_idle(value)]
 
 
@@ -173,19 +173,19 @@ def _left_idle(value: Any) -> list[Finding]:
 
 
 def _remove_task(value: Any) -> tuple[Row, list[Finding]]:
-    fields, findings = read_fields(value, {"task_id": identifier(MAX_ID)})
+    fields, findings = read_fields(value, {"task_id": identifier_reader(MAX_ID)})
     if not fields and not findings:
         findings = [((), "which task? task_id is missing")]
     return fields, findings
 
 
 def _add_dependency(value: Any) -> tuple[Row, list[Finding]]:
-    row, findings = plan_tasks.dependency(value)
+    row, findings = plan_tasks.read_dependency(value)
     return {"dependency": row}, findings
 
 
 def _remove_dependency(value: Any) -> tuple[Row, list[Finding]]:
-    which, fields, findings = plan_tasks.dependency_fields(value)
+    which, fields, findings = plan_tasks.read_dependency_changes(value)
     return {"which": which}, findings or [
         ((key,), f"{key} says nothing about a removal: a dependency is named by its dependency_id, or from and to")
         for key in fields
@@ -194,12 +194,12 @@ def _remove_dependency(value: Any) -> tuple[Row, list[Finding]]:
 
 
 def _update_dependency(value: Any) -> tuple[Row, list[Finding]]:
-    which, fields, findings = plan_tasks.dependency_fields(value)
+    which, fields, findings = plan_tasks.read_dependency_changes(value)
     return {"which": which, "fields": fields}, findings
 
 
 def _build_constellation(value: Any) -> tuple[Row, list[Finding]]:
-    readers = {"tasks": list_within(MAX_TASKS), "dependencies": list_within(MAX_DEPENDENCIES), "clear": flag}
+    readers = {"tasks": list_within(MAX_TASKS), "dependencies": list_within(MAX_DEPENDENCIES), "clear": read_flag}
     fields, findings = read_fields(value, readers)
     tasks: list[Row] = []
     dependencies: list[Row] = []
@@ -207,7 +207,7 @@ def _build_constellation(value: Any) -> tuple[Row, list[Finding]]:
         for number, given in enumerate(fields.get(part, [])):
             row, found = read_one(given)
             rows.append(row)
-            findings += under((part, number), found)
+            findings += findings_under((part, number), found)
             if len(findings) > MAX_FINDINGS:
                 break
     clear = fields.get("clear", True)
@@ -218,7 +218,7 @@ def _build_constellation(value: Any) -> tuple[Row, list[Finding]]:
 
 def list_within(limit: int) -> Reader:
     """A list as it stands, if it has no more than `limit` items."""
-    return list_of(lambda item: item, limit)
+    return list_reader(lambda item: item, limit)
 
 
 READERS: dict[str, Callable[[Any], tuple[Row, list[Finding]]]] = {
@@ -236,36 +236,36 @@ READERS: dict[str, Callable[[Any], tuple[Row, list[Finding]]]] = {
 
 
 def _is_on(value: Any) -> bool:
-    if not flag(value):
+    if not read_flag(value):
         raise Misfit("false does nothing; leave it out")
     return True
 
 
 def _reason(value: Any) -> str:
     """Why a run is called a failure."""
-    if not text(MAX_PROSE)(value):
+    if not text_reader(MAX_PROSE)(value):
         raise Misfit("is empty; it says why the run is called a failure")
     return value
 
 
 RULE_READERS: dict[str, Reader] = {
-    "name": text(MAX_NAME),
-    "when": mapping,
-    "times": whole(1, MAX_TIMES),
-    "reason": text(MAX_PROSE),
+    "name": text_reader(MAX_NAME),
+    "when": read_mapping,
+    "times": whole_reader(1, MAX_TIMES),
+    "reason": text_reader(MAX_PROSE),
     "edit": list_within(MAX_ITEMS),
     "finish": _is_on,
     "fail": _reason,
     "restart": _is_on,
 }
 WHEN_READERS: dict[str, Reader] = {
-    "event": one_of(EVENTS),
-    "task": one_or_more(identifier(MAX_ID)),
-    "condition": condition,
+    "event": choice_reader(EVENTS),
+    "task": one_or_list_reader(identifier_reader(MAX_ID)),
+    "condition": read_condition,
 }
 
 
-def rule(value: Any, number: int) -> tuple[Row, list[Finding]]:
+def read_rule(value: Any, number: int) -> tuple[Row, list[Finding]]:
     """A rule's normal form - name, when {event, task: ids, none for any; condition}, times, reason, edit - and findings.
 
     Beside an empty `edit` it has the one of finish, fail and restart that it does. `number` counts from 0 and names a rule
@@ -274,7 +274,7 @@ def rule(value: Any, number: int) -> tuple[Row, list[Finding]]:
     """
     fields, findings = read_fields(value, RULE_READERS)
     when, found = read_fields(fields.get("when", {}), WHEN_READERS)
-    findings += under(("when",), found)
+    findings += findings_under(("when",), found)
     row = {
         "name": fields.get("name") or f"rule {number + 1}",
         "when": {"event": when.get("event", ""), "task": when.get("task", []), "condition": when.get("condition", "")},
@@ -287,9 +287,9 @@ def rule(value: Any, number: int) -> tuple[Row, list[Finding]]:
     findings += [(("when", "condition"), said) for said in _slips_of(row["when"])]
     longest = max(row["when"]["task"], key=len, default="task")
     for place, each in enumerate(fields.get("edit", [])):
-        operation = read(filled(each, longest, "device"))
-        findings += under(("edit", place, *operation.place), [*operation.findings, *_in_words(operation)])
-        row["edit"].append({"op": operation.op, "parameters": written(each).parameters})
+        operation = read_operation(fill_rule(each, longest, "device"))
+        findings += findings_under(("edit", place, *operation.place), [*operation.findings, *_in_words(operation)])
+        row["edit"].append({"op": operation.op, "parameters": split_operation(each).parameters})
     return row, findings
 
 
@@ -314,13 +314,13 @@ def deed_of(rule: Mapping[str, Any]) -> str:
     return next((deed for deed in DEEDS[1:] if rule.get(deed)), DEEDS[0])
 
 
-def filled(value: Any, task_id: str, device: str = "", depth: int = MAX_DEPTH) -> Any:
+def fill_rule(value: Any, task_id: str, device: str = "", depth: int = MAX_DEPTH) -> Any:
     """What is written in a rule, with the task that ended in the place of ENDED_TASK and its device in that of ITS_DEVICE."""
     if isinstance(value, str):
         return value.replace(ENDED_TASK, task_id).replace(ITS_DEVICE, device)
     if isinstance(value, Mapping) and depth:
-        return {key: filled(inner, task_id, device, depth - 1) for key, inner in value.items()}
-    return [filled(inner, task_id, device, depth - 1) for inner in value] if isinstance(value, list) and depth else value
+        return {key: fill_rule(inner, task_id, device, depth - 1) for key, inner in value.items()}
+    return [fill_rule(inner, task_id, device, depth - 1) for inner in value] if isinstance(value, list) and depth else value
 
 
 def _missing_of_rule(value: Any, when: Row, findings: list[Finding]) -> list[Finding]:

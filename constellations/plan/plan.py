@@ -27,16 +27,16 @@ from constellations.plan.values import (
     Path,
     Reader,
     Row,
-    identifier,
+    findings_under,
+    identifier_reader,
     key_text,
-    kind_of,
-    list_of,
+    list_reader,
     read_fields,
-    text,
-    under,
+    text_reader,
+    value_kind,
 )
 
-__all__ = ["TASK_DEFAULTS", "Plan", "absent", "copied_by", "located", "parse", "read_value"]
+__all__ = ["TASK_DEFAULTS", "Plan", "absent_tasks", "copied_by", "locate_findings", "parse_plan", "read_value"]
 
 MAX_RULES = 100
 MAX_ADDED = 100_000
@@ -54,11 +54,11 @@ WITHIN_A_TASK = documents.MAX_DEPTH - 4
 FENCED = "the ``` lines are no part of a plan: leave them out"
 
 PLAN_READERS: dict[str, Reader] = {
-    "name": text(MAX_NAME),
+    "name": text_reader(MAX_NAME),
     "tasks": list_within(MAX_TASKS),
     "dependencies": list_within(MAX_DEPENDENCIES),
     "replan": list_within(MAX_RULES),
-    "absent": list_of(identifier(MAX_ID), MAX_TASKS),
+    "absent": list_reader(identifier_reader(MAX_ID), MAX_TASKS),
 }
 
 
@@ -72,7 +72,7 @@ class Plan:
     rules: list[Row] = field(default_factory=list)
 
 
-def parse(
+def parse_plan(
     text: str | bytes, source: str = "plan", devices: Devices | None = None, in_words: bool = False
 ) -> Plan:  # fmt: skip
     """Raises PlanRejected with every problem; `source` is what its message calls the text.
@@ -81,7 +81,7 @@ def parse(
     `in_words`: tasks may say that they are in words alone, as what was imported does.
     """
     try:
-        document = documents.read(text)
+        document = documents.read_document(text)
     except Unreadable as error:
         said = FENCED if _is_fence(text, error.line) else str(error)
         raise PlanRejected([_problem(error.line, error.path, said)], source) from error
@@ -92,7 +92,7 @@ def parse(
     if devices is not None and not findings:
         findings += _unknown_devices_of_rules(document.value, devices)
     if findings:
-        raise PlanRejected(located(document, findings), source)
+        raise PlanRejected(locate_findings(document, findings), source)
     return plan
 
 
@@ -108,7 +108,7 @@ def _unknown_devices_of_rules(value: Row, devices: Devices) -> Iterator[Finding]
     """Devices that the rules of a plan, a good one otherwise, ask for. What a placeholder stands for is not known yet."""
     for number, rule in enumerate(value.get("replan") or ()):
         for place, written in enumerate(rule.get("edit") or ()):
-            operation = operations.read(operations.filled(written, "task"))
+            operation = operations.read_operation(operations.fill_rule(written, "task"))
             way: Path = ("replan", number, "edit", place, *operation.place)
             for path, row in _rows_of(operation):
                 fields: Row = {key: row.get(key, usual) for key, usual in TASK_DEFAULTS.items()}
@@ -125,7 +125,7 @@ def _rows_of(operation: operations.Operation) -> Iterator[tuple[Path, Row]]:
         yield from ((("tasks", number), entry["task"]) for number, entry in enumerate(values["tasks"]))
 
 
-def located(document: Document, findings: list[Finding]) -> list[dict[str, Any]]:
+def locate_findings(document: Document, findings: list[Finding]) -> list[dict[str, Any]]:
     """Findings as problems with their lines, the first MAX_PROBLEMS of them."""
     shown = dict.fromkeys(findings[:MAX_PROBLEMS])
     problems = [_problem(document.line(path), path, message) for path, message in shown]
@@ -145,9 +145,9 @@ def read_value(value: Any, in_words: bool = False) -> tuple[Plan, list[Finding]]
         return Plan(), [((), "the plan is empty: give it a list of tasks")]
     if not isinstance(value, dict):
         said = "; what is said in words is a request" if isinstance(value, str) else ""
-        return Plan(), [((), f"a plan is an object with a list of tasks, not {kind_of(value)}{said}")]
+        return Plan(), [((), f"a plan is an object with a list of tasks, not {value_kind(value)}{said}")]
     fields, found = read_fields(value, PLAN_READERS)
-    findings = [*documents.flaws(value), *found]
+    findings = [*documents.value_flaws(value), *found]
     if not fields.get("tasks") and not any(path == ("tasks",) for path, _ in findings):
         findings.append((("tasks",), "a plan needs at least one task"))
     plan = Plan(name=fields.get("name", ""))
@@ -161,7 +161,7 @@ def _too_deep(plan: Plan) -> Iterator[Finding]:
     for number, row in enumerate(plan.tasks):
         for key in ("arguments", "phases"):
             if row[key]:
-                yield from documents.flaws(row[key], ("tasks", number, key), WITHIN_A_TASK)
+                yield from documents.value_flaws(row[key], ("tasks", number, key), WITHIN_A_TASK)
 
 
 def _parts(plan: Plan, fields: Row, in_words: bool) -> Iterator[Finding]:
@@ -178,8 +178,8 @@ def _parts(plan: Plan, fields: Row, in_words: bool) -> Iterator[Finding]:
 def _read_tasks(plan: Plan, edges: _Edges, written: Iterable[Any], in_words: bool) -> Iterator[Finding]:
     first: dict[str, int] = {}
     for number, value in enumerate(written):
-        row, after, found = plan_tasks.task(value, in_words)
-        yield from under(("tasks", number), found)
+        row, after, found = plan_tasks.read_task(value, in_words)
+        yield from findings_under(("tasks", number), found)
         plan.tasks.append(row)
         task_id = row["task_id"]
         if task_id and first.setdefault(task_id, number) != number:
@@ -201,8 +201,8 @@ def _replacements(plan: Plan) -> Iterator[Finding]:
 
 def _read_dependencies(edges: _Edges, written: Iterable[Any]) -> Iterator[Finding]:
     for number, value in enumerate(written):
-        row, found = plan_tasks.dependency(value)
-        yield from under(("dependencies", number), found)
+        row, found = plan_tasks.read_dependency(value)
+        yield from findings_under(("dependencies", number), found)
         if row["from"] and row["to"]:
             edges.add(row, ("dependencies", number))
 
@@ -210,8 +210,8 @@ def _read_dependencies(edges: _Edges, written: Iterable[Any]) -> Iterator[Findin
 def _read_rules(plan: Plan, written: Iterable[Any]) -> Iterator[Finding]:
     names: set[str] = set()
     for number, value in enumerate(written):
-        row, found = operations.rule(value, number)
-        yield from under(("replan", number), found)
+        row, found = operations.read_rule(value, number)
+        yield from findings_under(("replan", number), found)
         if row["name"] in names:
             yield ("replan", number, "name"), f"there is a rule called {row['name']} already"
         names.add(row["name"])
@@ -294,7 +294,7 @@ def copied_by(rule: Row) -> Iterator[tuple[int, str]]:
         source = operation["parameters"].get("copy") if isinstance(operation["parameters"], dict) else None
         if operation["op"] == "add_task" and isinstance(source, str):
             ended = rule["when"]["task"] or ([] if operations.ENDED_TASK in source else [""])
-            yield from ((place, named) for named in dict.fromkeys(operations.filled(source, task_id) for task_id in ended))
+            yield from ((place, named) for named in dict.fromkeys(operations.fill_rule(source, task_id) for task_id in ended))
 
 
 def _unknown_reads(condition: str, known: set[str], path: Path, hint: Hints) -> Iterator[Finding]:
@@ -303,10 +303,10 @@ def _unknown_reads(condition: str, known: set[str], path: Path, hint: Hints) -> 
 
 
 def _reads(condition: str) -> set[str]:
-    return conditions.tasks_read(condition) if "results" in condition else set()
+    return conditions.tasks_read_by(condition) if "results" in condition else set()
 
 
-def absent(plan: Plan) -> list[str]:
+def absent_tasks(plan: Plan) -> list[str]:
     """Ids that a good plan's rules wait for, read or copy, though no task has them: those have gone, or are to come."""
     planned = {task["task_id"] for task in plan.tasks}
     named = {task_id for rule in plan.rules for task_id in _named_by(rule)}
@@ -329,7 +329,7 @@ def _added_by(rule: Row, planned: Collection[str]) -> Iterator[str]:
         if operation["op"] == "add_task" and isinstance(parameters, dict):
             written = str(parameters.get("task_id", ""))
             ended = rule["when"]["task"] or planned if operations.ENDED_TASK in written else [""]
-            yield from (operations.filled(written, task_id) for task_id in ended)
+            yield from (operations.fill_rule(written, task_id) for task_id in ended)
         elif operation["op"] == "build_constellation" and isinstance(parameters, dict):
             tasks = parameters.get("tasks")
             yield from (str(task.get("task_id")) for task in tasks or () if isinstance(task, dict))

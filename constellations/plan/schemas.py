@@ -43,25 +43,25 @@ SHORT: dict[str, Schema] = {
 DEPENDENCY_KEYS = schemas_of(DEPENDENCY)
 
 
-def bare(keys: dict[str, Schema]) -> dict[str, Schema]:
+def bare_keys(keys: dict[str, Schema]) -> dict[str, Schema]:
     """Keys without what is said of them: another tool says it."""
     return {key: {word: value for word, value in schema.items() if word != "description"} for key, schema in keys.items()}
 
 
-def or_null(schema: Schema) -> Schema:
+def nullable_schema(schema: Schema) -> Schema:
     """Also null, which sets the default again."""
     choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
     return {**schema, "type": [schema["type"], "null"], **choices}
 
 
-def changed(keys: dict[str, Schema], *names: str) -> dict[str, Schema]:
+def update_keys(keys: dict[str, Schema], *names: str) -> dict[str, Schema]:
     """The keys of an update: `names` say what is updated."""
-    return {key: schema if key in names else or_null(schema) for key, schema in bare(keys).items()}
+    return {key: schema if key in names else nullable_schema(schema) for key, schema in bare_keys(keys).items()}
 
 
 DEFS: dict[str, Schema] = {
-    "task": a_part(bare({**TASK_KEYS, **NEW_KEYS}), "task_id"),
-    "dependency": a_part(bare(DEPENDENCY_KEYS), "from", "to"),
+    "task": a_part(bare_keys({**TASK_KEYS, **NEW_KEYS}), "task_id"),
+    "dependency": a_part(bare_keys(DEPENDENCY_KEYS), "from", "to"),
     "phase": a_part(schemas_of(PHASE), "steps"),
     "policy": POLICY_SCHEMA,
     "step": STEP,
@@ -102,7 +102,7 @@ TOOLS: dict[str, EditorTool] = {
             "update_task",
             "Change a task that has not started: give its task_id and what is to change, as in "
             "add_task; null sets the default again.",
-            an_object(changed({**TASK_KEYS, **SHORT}, "task_id", *DOING), "task_id"),
+            an_object(update_keys({**TASK_KEYS, **SHORT}, "task_id", *DOING), "task_id"),
         ),
         EditorTool(
             "add_dependency",
@@ -114,13 +114,13 @@ TOOLS: dict[str, EditorTool] = {
         EditorTool(
             "remove_dependency",
             "Remove a dependency into a task that has not started: give its dependency_id, or from and to.",
-            an_object(bare({key: DEPENDENCY_KEYS[key] for key in NAMING})),
+            an_object(bare_keys({key: DEPENDENCY_KEYS[key] for key in NAMING})),
         ),
         EditorTool(
             "update_dependency",
             "Change the type, the condition or the description of a dependency: give its dependency_id, or "
             "from and to; null sets the default again.",
-            an_object(changed(DEPENDENCY_KEYS, *NAMING)),
+            an_object(update_keys(DEPENDENCY_KEYS, *NAMING)),
         ),
     )
 }  # fmt: skip
@@ -146,6 +146,6 @@ def _with_names(keys: dict[str, Schema], names: Sequence[str]) -> dict[str, Sche
     return {**keys, "tool": {**keys["tool"], "enum": [*names, *or_none]}}
 
 
-def unknown_tool(name: str) -> str:
+def say_unknown_editor_tool(name: str) -> str:
     """What is said of a tool that there is not."""
     return f"there is no tool {name}{did_you_mean(name, TOOLS)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.crews.script import JUDGED, single
+from agents.crews.script import JUDGED, plain_script
 from agents.gates.policies import Rule
 from constellations.plan.tasks import STEPS
 from constellations.plan.values import Row
@@ -10,7 +10,7 @@ from constellations.plan.values import Row
 
 def script_of(task: Row) -> list[Row]:
     """A task's steps; of a plain task its one call."""
-    return task["phases"] if task["tool"] == STEPS else single(task["tool"], task["arguments"], task["timeout"])
+    return task["phases"] if task["tool"] == STEPS else plain_script(task["tool"], task["arguments"], task["timeout"])
 
 
 def calls_of(phases: list[Row]) -> list[Row]:

@@ -15,26 +15,26 @@ VERSIONS = 3
 SIGNS = {"added": "+", "removed": "−", "updated": "±"}  # noqa: RUF001  a minus sign as wide as the plus
 
 
-def changes(diff: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def describe_changes(diff: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Each change of a diff as {"change", "sign", "what", "fields": [(name, old, new)]}."""
     return [
         {
             "change": each["change"],
             "sign": SIGNS[each["change"]],
             "what": _named(each),
-            "fields": [(name, value(old), value(new)) for name, (old, new) in each.get("fields", {}).items()],
+            "fields": [(name, value_text(old), value_text(new)) for name, (old, new) in each.get("fields", {}).items()],
         }
         for each in diff
     ]
 
 
-def sentence(diff: Iterable[Mapping[str, Any]]) -> str:
+def changes_sentence(diff: Iterable[Mapping[str, Any]]) -> str:
     """The changes on one line: added task task_005, removed dependency a>b."""
-    told = [f"{each['change']} {each['what']}" for each in changes(diff)]
+    told = [f"{each['change']} {each['what']}" for each in describe_changes(diff)]
     return ", ".join(told[:TOLD]) + (f" and {len(told) - TOLD} more" if len(told) > TOLD else "")
 
 
-def summary(diff: Sequence[Mapping[str, Any]]) -> str:
+def changes_summary(diff: Sequence[Mapping[str, Any]]) -> str:
     """The same with the fields that were changed: updated task train (timeout)."""
     told = [f"{each['change']} {_named(each)}{_in_brackets(each.get('fields', ()))}" for each in diff[:TOLD]]
     return ", ".join(told) + (f" and {len(diff) - TOLD} more" if len(diff) > TOLD else "")
@@ -62,7 +62,7 @@ def edits_since(problems: Iterable[Mapping[str, Any]], names: Mapping[str, str])
     return [names[author] + message.removeprefix(author) if author else message for message, author in told]
 
 
-def others(between: Sequence[Mapping[str, Any]], total: int = 0) -> list[str]:
+def other_edits(between: Sequence[Mapping[str, Any]], total: int = 0) -> list[str]:
     """Edits as `standing.edits_between` gives them, each in words: version 2 by ada (updated task train (timeout)).
 
     Of `total` edits those that are not in `between` are counted at the end.
@@ -71,7 +71,7 @@ def others(between: Sequence[Mapping[str, Any]], total: int = 0) -> list[str]:
     return told + ([f"{total - len(told):,} more edits"] if total > len(told) else [])
 
 
-def versions(between: Sequence[Mapping[str, Any]], total: int) -> str:
+def versions_sentence(between: Sequence[Mapping[str, Any]], total: int) -> str:
     """The first of `total` edits with who made them: version 2 by ada, version 3 by bob and 4 more. Empty for none."""
     told = [f"version {each['version']} by {each['author_name']}" for each in between[:VERSIONS]]
     if not told:
@@ -79,7 +79,7 @@ def versions(between: Sequence[Mapping[str, Any]], total: int) -> str:
     return ", ".join(told) + (f" and {total - len(told):,} more" if total > len(told) else "")
 
 
-def value(what: Any) -> str:
+def value_text(what: Any) -> str:
     """A value as a person reads it."""
     if what is None or what in ("", [], {}):
         return "nothing"

@@ -7,11 +7,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from constellations.conditions import tasks_read
+from constellations.conditions import tasks_read_by
 from constellations.plan import json_schema, kinds
-from constellations.plan.calls import COMMAND, MAX_PROSE, MAX_WORD, SHELL, condition
+from constellations.plan.calls import COMMAND, MAX_PROSE, MAX_WORD, SHELL, read_condition
 from constellations.plan.kinds import Field, Kind, Shape, defaults_of, readers_of, schemas_of
-from constellations.plan.values import Misfit, Reader, Row, flag, identifier, list_of, mapping, one_of, text, whole
+from constellations.plan.values import (
+    Misfit,
+    Reader,
+    Row,
+    choice_reader,
+    identifier_reader,
+    list_reader,
+    read_flag,
+    read_mapping,
+    text_reader,
+    whole_reader,
+)
 
 MAX_STEPS = 2_000
 """Steps of a task in all its phases, those of agents it delegates to and those that recover counted."""
@@ -31,9 +42,9 @@ CALL_KINDS = ("tool", "test", "poll")
 ON_FAILURE = ("fail", "continue")
 
 
-def word(limit: int) -> Reader:
+def short_text(limit: int) -> Reader:
     """Text that is not empty."""
-    read_text = text(limit)
+    read_text = text_reader(limit)
 
     def read(value: Any) -> str:
         if not read_text(value):
@@ -45,7 +56,7 @@ def word(limit: int) -> Reader:
 
 def saved_name(value: Any) -> str:
     """A key of the blackboard: whatever is saved can be read in a condition."""
-    name = text(MAX_WORD)(value)
+    name = text_reader(MAX_WORD)(value)
     if name and (not name.isidentifier() or keyword.iskeyword(name) or name.startswith("__")):
         raise Misfit(f"'{name}' is not a name that a condition can read: letters, digits and _ make one")
     if name in ("result", "results"):
@@ -55,25 +66,25 @@ def saved_name(value: Any) -> str:
 
 def own_condition(value: Any) -> str:
     """A condition over the keys at hand; results of other tasks are not among them."""
-    written = condition(value)
-    if "results" in written and (others := sorted(tasks_read(written))):
+    written = read_condition(value)
+    if "results" in written and (others := sorted(tasks_read_by(written))):
         raise Misfit(f"it reads the result of the task {others[0]}; a step knows only its own task")
     return written
 
 
 def inner_path(value: Any) -> str:
-    path = text(MAX_PATH)(value)
+    path = text_reader(MAX_PATH)(value)
     if path.startswith("/") or ".." in path.split("/"):
         raise Misfit(f"'{path}' does not lead to a place inside the workspace")
     return path
 
 
 def callback_name(value: Any) -> str:
-    return value if value == "" else identifier(MAX_WORD)(value)
+    return value if value == "" else identifier_reader(MAX_WORD)(value)
 
 
 def call_kind(value: Any) -> str:
-    return value if value == "" else one_of(CALL_KINDS)(value)
+    return value if value == "" else choice_reader(CALL_KINDS)(value)
 
 
 def steps_there(value: Any) -> list:
@@ -85,7 +96,7 @@ def steps_there(value: Any) -> list:
 
 
 def told_flag(value: Any) -> bool:
-    if not flag(value):
+    if not read_flag(value):
         raise Misfit("false observes nothing; leave the step out")
     return True
 
@@ -95,7 +106,7 @@ def time_or_object(value: Any) -> dict:
     return dict(value) if isinstance(value, Mapping) else {"seconds": kinds.SECONDS.read(value)}
 
 
-maybe_steps = list_of(lambda step: step, MAX_STEPS)
+maybe_steps = list_reader(lambda step: step, MAX_STEPS)
 
 
 # The table
@@ -118,13 +129,13 @@ TIMEOUT = Field("timeout", kinds.TIME, WAIT_S)
 FAILURE = Field("on_failure", kinds.choice(ON_FAILURE), "fail")
 
 EXPECTATIONS = (
-    Field("exit_code", Kind(whole(-MAX_EXIT_CODE, MAX_EXIT_CODE), {"type": "integer"}, Shape.COUNT)),
+    Field("exit_code", Kind(whole_reader(-MAX_EXIT_CODE, MAX_EXIT_CODE), {"type": "integer"}, Shape.COUNT)),
     Field("contains", kinds.prose()),
     Field("result", _OWN_CONDITION, about="A condition."),
     Field("fails", kinds.FLAG),
 )
 """What may be expected of a call."""
-_EXPECT = Kind(mapping, json_schema.a_part(schemas_of(EXPECTATIONS)), Shape.OBJECT)
+_EXPECT = Kind(read_mapping, json_schema.a_part(schemas_of(EXPECTATIONS)), Shape.OBJECT)
 
 _WAITED = (
     Field("seconds", kinds.SECONDS, None),
@@ -135,10 +146,10 @@ _WAIT = Kind(
     time_or_object, {**json_schema.a_part(schemas_of(_WAITED)), "type": ["number", "object"], "minimum": 0}, Shape.OBJECT
 )
 _DELEGATED = (
-    Field("name", Kind(word(MAX_WORD), json_schema.TEXT, Shape.WORD)),
+    Field("name", Kind(short_text(MAX_WORD), json_schema.TEXT, Shape.WORD)),
     Field("steps", kinds.parts(steps_there, json_schema.ref("step")), []),
 )
-_DELEGATE = Kind(mapping, json_schema.a_part(schemas_of(_DELEGATED), "name", "steps"), Shape.OBJECT)
+_DELEGATE = Kind(read_mapping, json_schema.a_part(schemas_of(_DELEGATED), "name", "steps"), Shape.OBJECT)
 
 STEP_KINDS: dict[str, StepKind] = {
     "call": StepKind(
@@ -160,11 +171,11 @@ STEP_KINDS: dict[str, StepKind] = {
             IF,
         )
     ),
-    "say": StepKind((Field("say", kinds.prose(word(MAX_PROSE)), column="text"), IF)),
+    "say": StepKind((Field("say", kinds.prose(short_text(MAX_PROSE)), column="text"), IF)),
     "ask": StepKind(
         (
-            Field("ask", kinds.prose(word(MAX_PROSE)), column="question", about="Question to a person."),
-            Field("options", kinds.names(word(MAX_ANSWER), MAX_OPTIONS), []),
+            Field("ask", kinds.prose(short_text(MAX_PROSE)), column="question", about="Question to a person."),
+            Field("options", kinds.names(short_text(MAX_ANSWER), MAX_OPTIONS), []),
             TIMEOUT,
             SAVE,
             IF,

@@ -35,19 +35,19 @@ from constellations.plan.values import (
     Path,
     Reader,
     Row,
+    choice_reader,
     did_you_mean,
-    kind_of,
-    one_of,
+    findings_under,
     read_fields,
-    under,
+    value_kind,
 )
 
-__all__ = ["STEPS", "phases"]
+__all__ = ["STEPS", "read_phases"]
 
 PHASE_READERS = readers_of(PHASE)
 
 
-def phases(fields: Row) -> tuple[list[Row], list[Finding]]:
+def read_phases(fields: Row) -> tuple[list[Row], list[Finding]]:
     """The phases that a task's `steps` or `phases` are, and findings; `steps` are one phase without a description."""
     reading = _Reading()
     if "steps" in fields:
@@ -70,7 +70,7 @@ class _Reading:
 
     def fields(self, path: Path, value: Any, readers: Mapping[str, Reader]) -> Row:
         fields, found = read_fields(value, readers)
-        self.findings += under(path, found)
+        self.findings += findings_under(path, found)
         return fields
 
     def phase(self, path: Path, value: Any, of: int) -> Row:
@@ -116,10 +116,10 @@ class _Reading:
     def _kind(self, path: Path, value: Any) -> str:
         """What a step does; empty, with a finding, where it says nothing or more than one thing."""
         if not isinstance(value, Mapping):
-            self.find(path, f"a step is an object with one of {', '.join(TELLING)}, not {kind_of(value)}")
+            self.find(path, f"a step is an object with one of {', '.join(TELLING)}, not {value_kind(value)}")
             return ""
         if value.get("do") is not None:
-            return self.fields(path, {"do": value["do"]}, {"do": one_of(tuple(DEFAULTS))}).get("do", "")
+            return self.fields(path, {"do": value["do"]}, {"do": choice_reader(tuple(DEFAULTS))}).get("do", "")
         told = [key for key in TELLING if value.get(key) is not None]
         if len(told) == 1:
             return TELLING[told[0]]
@@ -137,7 +137,7 @@ class _Reading:
         is_normal = value.get("do") is not None
         fields = self.fields(path, value, {"do": str, **NORMAL[do]} if is_normal else WRITTEN[do])
         if do == "call":
-            self.findings += under(path, calls.call(fields, "step"))
+            self.findings += findings_under(path, calls.make_call(fields, "step"))
         elif is_normal:
             return path, fields
         elif do in INNER:

@@ -13,7 +13,7 @@ from constellations.plan.calls import COMMAND, SHELL
 from constellations.plan.fields import CHANGEABLE, DEPENDENCY, NAMING, TASK
 from constellations.plan.kinds import defaults_of, fresh, readers_of
 from constellations.plan.steps import STEPS
-from constellations.plan.values import MAX_ID, Finding, Reader, Row, identifier, kind_of, read_fields
+from constellations.plan.values import MAX_ID, Finding, Reader, Row, identifier_reader, read_fields, value_kind
 
 TASK_DEFAULTS = defaults_of(TASK)
 """A task's normal form. `name` becomes its task_id; times are in seconds; priority is a place in PRIORITIES.
@@ -41,7 +41,7 @@ NORMAL_READERS = {field.name: field.takes.read for field in TASK}
 """Of a task in its normal form, which has all keys: there `device` is the column wanted_device."""
 
 
-def task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Finding]]:
+def read_task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Finding]]:
     """A task's normal form, the ids it names in `after`, and findings.
 
     `in_words`: a task whose `tool` is IN_WORDS is one; nobody means that by leaving out what it does.
@@ -49,7 +49,7 @@ def task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Findi
     readers = _readers_of(value)
     fields, findings = _read(value, readers)
     if not isinstance(value, Mapping):
-        findings = [((), f"a task is an object with a task_id and a command, a tool or steps, not {kind_of(value)}")]
+        findings = [((), f"a task is an object with a task_id and a command, a tool or steps, not {value_kind(value)}")]
     after = fields.pop("after", [])
     own = {key: make() for key, make in FRESH}
     row = {**TASK_DEFAULTS, **own, **(_in_words(fields, findings) if in_words else _normal_task(fields, findings))}
@@ -64,7 +64,7 @@ def task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[Findi
     return row, after, findings
 
 
-def task_fields(value: Any) -> tuple[str, Row, list[Finding]]:
+def read_task_changes(value: Any) -> tuple[str, Row, list[Finding]]:
     """What `update_task` is given: the task's id, the normal form of the fields to change (null: the default), findings.
 
     Whether a task may come to be in words alone is the editor's business.
@@ -100,17 +100,17 @@ def _readers_of(value: Any) -> dict[str, Reader]:
     return NORMAL_READERS if isinstance(value, Mapping) and TASK_DEFAULTS.keys() <= value.keys() else ADD_READERS
 
 
-COPY_READERS = ADD_READERS | {"copy": identifier(MAX_ID)}
+COPY_READERS = ADD_READERS | {"copy": identifier_reader(MAX_ID)}
 
 
-def copied_task(value: Mapping) -> tuple[Row, list[Finding]]:
+def read_copied_task(value: Mapping) -> tuple[Row, list[Finding]]:
     """What a task is that is a copy of another one: {task: its id, copy: of which, fields: what is otherwise, after, findings}.
 
     `fields` are in normal form (null: the default); `after` is None where it waits for what the other one waits for.
     """
     fields, findings = _read(value, COPY_READERS)
     source, after = fields.pop("copy", ""), fields.pop("after", None)
-    task_id, row, found = task_fields({key: given for key, given in value.items() if key not in ("copy", "after")})
+    task_id, row, found = read_task_changes({key: given for key, given in value.items() if key not in ("copy", "after")})
     findings += [each for each in found if each not in findings]
     if "name" in row and value.get("name") is None:
         del row["name"]
@@ -130,7 +130,7 @@ def _normal_task(fields: Row, findings: list[Finding], is_whole: bool = True) ->
         findings.append((("not_device",), f"the task is to run on {row['wanted_device']}, and here it must not"))
     if "steps" in row or row.get("phases"):
         return _in_steps(row, findings)
-    findings += calls.call(row, "task", is_whole)
+    findings += calls.make_call(row, "task", is_whole)
     if row.get("tool") == STEPS and not findings:
         findings.append((("tool",), "the tool steps is for a task in steps, and this one has none"))
     if "tool" in row:
@@ -154,7 +154,7 @@ def _in_steps(row: Row, findings: list[Finding]) -> Row:
     for other in (COMMAND, SHELL, "tool", "arguments"):
         if row.get(other, STEPS) not in (STEPS, {}, False):
             findings.append(((other,), f"a task has {written} or a {COMMAND} or tool, not both: {other} beside {written}"))
-    phases, found = steps.phases(row)
+    phases, found = steps.read_phases(row)
     findings += found
     plain = {key: value for key, value in row.items() if key not in ("steps", COMMAND, SHELL)}
     return {**plain, "tool": STEPS, "arguments": {}, "phases": phases}
@@ -165,11 +165,11 @@ def _in_steps(row: Row, findings: list[Finding]) -> Row:
 DEPENDENCY_READERS = readers_of(DEPENDENCY)
 
 
-def dependency(value: Any) -> tuple[Row, list[Finding]]:
+def read_dependency(value: Any) -> tuple[Row, list[Finding]]:
     """A dependency's normal form and findings. With a condition and no type it is CONDITIONAL."""
     fields, findings = read_fields(value, DEPENDENCY_READERS)
     if not isinstance(value, Mapping):
-        findings = [((), f"a dependency is an object with `from` and `to`, not {kind_of(value)}")]
+        findings = [((), f"a dependency is an object with `from` and `to`, not {value_kind(value)}")]
     row = {**DEPENDENCY_DEFAULTS, **fields}
     if row["condition"] and "type" not in fields:
         row["type"] = "CONDITIONAL"
@@ -190,7 +190,7 @@ def dependency_findings(row: Row) -> list[Finding]:
     return []
 
 
-def dependency_fields(value: Any) -> tuple[Row, Row, list[Finding]]:
+def read_dependency_changes(value: Any) -> tuple[Row, Row, list[Finding]]:
     """What names a dependency (its id, or from and to), the fields to change (null: the default), findings."""
     fields, findings = read_fields(value, DEPENDENCY_READERS)
     given = value if isinstance(value, Mapping) else {}

@@ -18,7 +18,7 @@ from agents.devices.recipes import Recipe
 from constellations import conditions
 from constellations.errors import ConditionRejected, PlanRejected
 from constellations.plan import calls, clauses, documents, tasks
-from constellations.plan.clauses import Clause, Flaw, Token
+from constellations.plan.clauses import Clause, ClauseToken, Flaw
 from constellations.plan.plan import MAX_PROBLEMS, Plan
 from constellations.plan.values import SHOWN, Misfit, Row
 
@@ -44,7 +44,7 @@ IN_BACKQUOTES = "quote what is meant as it stands, or have a shell run it: `sh -
 HINT = "free text needs a language model, and none is configured"
 
 
-def parse(text: str, devices: Mapping[str, Any]) -> Plan:
+def parse_text(text: str, devices: Mapping[str, Any]) -> Plan:
     """The plan that the text says; `devices` are the recipes of each by its name, as the profiles have them.
 
     Tasks are task_001, task_002, ... Raises PlanRejected with every problem: {"line", "key": "clause 2", "column", "message"}.
@@ -53,7 +53,7 @@ def parse(text: str, devices: Mapping[str, Any]) -> Plan:
     problems = _unfit(text)
     if problems:
         raise _refusal(text, [(0, 0, message) for message in problems])
-    found, flaws = clauses.split(text)
+    found, flaws = clauses.split_clauses(text)
     if flaws:
         raise _refusal(text, [(_number_at(found, at), at, message) for at, message in flaws])
     if not 1 <= len(found) <= MAX_CLAUSES:
@@ -69,7 +69,7 @@ def parse(text: str, devices: Mapping[str, Any]) -> Plan:
 def _unfit(text: str) -> list[str]:
     if len(text) > MAX_CHARACTERS:
         return [f"the request has {len(text):,} characters; {MAX_CHARACTERS:,} are allowed"]
-    return [message for _, message in documents.flaws(text)]
+    return [message for _, message in documents.value_flaws(text)]
 
 
 def _number_at(found: list[Clause], at: int) -> int:
@@ -102,12 +102,12 @@ class _Reader:
         row, flaws = _task(clause, self.devices)
         flaws += _dependency_flaws(clause, number)
         if not flaws:
-            task, _, findings = tasks.task({"task_id": task_id, **row})
+            task, _, findings = tasks.read_task({"task_id": task_id, **row})
             flaws += [(clause.at, message) for _, message in findings]
             self.plan.tasks.append(task)
         if not flaws and number > 1:
             written = {"from": f"task_{number - 1:03}", "to": task_id, "condition": clause.condition}
-            dependency, findings = tasks.dependency(written)
+            dependency, findings = tasks.read_dependency(written)
             flaws += [(clause.condition_at, message) for _, message in findings]
             self.plan.dependencies.append(dependency)
         return flaws
@@ -135,7 +135,7 @@ def _task(clause: Clause, devices: Mapping[str, Any]) -> tuple[Row, list[Flaw]]:
     return {"name": name, "description": description, "device": device, "command": argv}, flaws + found
 
 
-def _after_on(tokens: list[Token]) -> list[int]:
+def _after_on(tokens: list[ClauseToken]) -> list[int]:
     """Numbers of the words behind `on` and `on the`; the last of them names the device."""
     places = []
     for number, token in enumerate(tokens):
@@ -151,13 +151,13 @@ def _nowhere(clause: Clause, devices: Mapping[str, Any]) -> str:
     return f"it does not say where: write what on device; {_listed('devices', devices)}; {HINT}"
 
 
-def _other_devices(others: list[Token], device: str, devices: Mapping[str, Any]) -> Iterator[Flaw]:
+def _other_devices(others: list[ClauseToken], device: str, devices: Mapping[str, Any]) -> Iterator[Flaw]:
     for token in others:
         if token.bare in devices:
             yield token.at, f"names two devices, {token.bare} and {device}: part what they do with a comma or `then`"
 
 
-def _behind_device(tokens: list[Token]) -> Iterator[Flaw]:
+def _behind_device(tokens: list[ClauseToken]) -> Iterator[Flaw]:
     for token in tokens:
         if token.kind == "word" and token.bare and not token.says(*FILLERS):
             allowed = "behind the device there are only parameters (name=value) and `if`"
@@ -168,7 +168,7 @@ def _behind_device(tokens: list[Token]) -> Iterator[Flaw]:
 # What
 
 
-def _what(clause: Clause, spoken: list[Token], device: str, profile: Any) -> tuple[str, list[str], list[Flaw]]:
+def _what(clause: Clause, spoken: list[ClauseToken], device: str, profile: Any) -> tuple[str, list[str], list[Flaw]]:
     """(name, argument list, flaws) of what the clause wants done."""
     known = profile if isinstance(profile, Mapping) else {}
     named = _recipes_named(spoken, known)
@@ -188,7 +188,7 @@ def _what(clause: Clause, spoken: list[Token], device: str, profile: Any) -> tup
     return name, argv, flaws + found
 
 
-def _recipes_named(spoken: list[Token], known: Collection[str]) -> list[str]:
+def _recipes_named(spoken: list[ClauseToken], known: Collection[str]) -> list[str]:
     """The recipes whose names are among the words, as written or else in other case, in order."""
     named: dict[str, None] = {}
     for token in filter(lambda token: token.bare, spoken):
@@ -197,7 +197,7 @@ def _recipes_named(spoken: list[Token], known: Collection[str]) -> list[str]:
     return list(named)
 
 
-def _unread(spoken: list[Token], named: list[str]) -> Iterator[Flaw]:
+def _unread(spoken: list[ClauseToken], named: list[str]) -> Iterator[Flaw]:
     """Words that are more than decoration: passing over them would do something else than was asked for."""
     names = {name.casefold() for name in named}
     for token in spoken:
@@ -209,13 +209,13 @@ def _unread(spoken: list[Token], named: list[str]) -> Iterator[Flaw]:
             yield token.at, f"`{token.text[:SHOWN]}` is not understood; parameters are written name=value, without spaces"
 
 
-def _command(commands: list[Token], given: list[Token], named: list[str]) -> tuple[str, list[str], list[Flaw]]:
+def _command(commands: list[ClauseToken], given: list[ClauseToken], named: list[str]) -> tuple[str, list[str], list[Flaw]]:
     flaws = [(token.at, "a second command in backquotes: one clause for each") for token in commands[1:]]
     flaws += [(token.at, f"a command in backquotes takes no parameters: {token.name[:SHOWN]}") for token in given]
     if named:
         flaws.append((commands[0].at, f"names the recipe {named[0]} beside a command in backquotes: one clause for each"))
     try:
-        argv = calls.argv(commands[0].text, IN_BACKQUOTES)
+        argv = calls.read_argv(commands[0].text, IN_BACKQUOTES)
     except Misfit as misfit:
         return "", [], [*flaws, (commands[0].at, f"the command {misfit}")]
     name = " ".join(commands[0].text.split())
@@ -223,7 +223,7 @@ def _command(commands: list[Token], given: list[Token], named: list[str]) -> tup
 
 
 def _recipe(name: str, known: Mapping[str, Any], clause: Clause, device: str) -> tuple[str, list[str], list[Flaw]]:
-    recipe = cookbook.read(name, known[name])
+    recipe = cookbook.read_recipe(name, known[name])
     if recipe is None:
         return "", [], [(clause.at, f"the recipe {name[:SHOWN]} of {device} is broken: its profile must be corrected")]
     given, flaws = _values(recipe, clause.of_kind("parameter"))
@@ -233,7 +233,7 @@ def _recipe(name: str, known: Mapping[str, Any], clause: Clause, device: str) ->
     return name, [] if flaws else recipe.argv(given), flaws
 
 
-def _values(recipe: Recipe, written: list[Token]) -> tuple[dict[str, str], list[Flaw]]:
+def _values(recipe: Recipe, written: list[ClauseToken]) -> tuple[dict[str, str], list[Flaw]]:
     given: dict[str, str] = {}
     flaws: list[Flaw] = []
     for token in written:
@@ -260,7 +260,7 @@ def _dependency_flaws(clause: Clause, number: int) -> Iterator[Flaw]:
         yield clause.condition_at, "the first clause follows nothing, so it has no condition"
     try:
         conditions.check_condition(clause.condition)
-        unknown = conditions.tasks_read(clause.condition) - {f"task_{before:03}" for before in range(1, number)}
+        unknown = conditions.tasks_read_by(clause.condition) - {f"task_{before:03}" for before in range(1, number)}
     except ConditionRejected as error:
         yield _shifted(clause, str(error))
     else:

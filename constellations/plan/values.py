@@ -69,25 +69,25 @@ def key_text(path: Path) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
-def under(prefix: Path, findings: Iterable[Finding]) -> list[Finding]:
+def findings_under(prefix: Path, findings: Iterable[Finding]) -> list[Finding]:
     """The findings of a part as findings of the whole."""
     return [((*prefix, *path), message) for path, message in findings]
 
 
-def kind_of(value: Any) -> str:
+def value_kind(value: Any) -> str:
     """A value as a message calls it."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return f"the number {shown(value)}"
+        return f"the number {quote_value(value)}"
     if isinstance(value, str):
-        return f"the text '{shown(value)}'"
+        return f"the text '{quote_value(value)}'"
     return "an object" if isinstance(value, Mapping) else "a list"
 
 
-def shown(value: Any) -> str:
+def quote_value(value: Any) -> str:
     """The beginning of a text or a number."""
     said = str(value)
     return said if len(said) <= SHOWN else f"{said[:SHOWN]}..."
@@ -116,11 +116,11 @@ class Hints:
         return did_you_mean(word, self._known) if self._left >= 0 else ""
 
 
-def text(limit: int) -> Reader:
+def text_reader(limit: int) -> Reader:
     def read(value: Any) -> str:
         if not isinstance(value, str):
             hint = "; put it in quotes" if isinstance(value, bool | int | float) else ""
-            raise Misfit(f"must be text, not {kind_of(value)}{hint}")
+            raise Misfit(f"must be text, not {value_kind(value)}{hint}")
         if len(value) > limit:
             raise Misfit(f"has {len(value):,} characters; {limit:,} are allowed")
         return value
@@ -128,8 +128,8 @@ def text(limit: int) -> Reader:
     return read
 
 
-def identifier(limit: int) -> Reader:
-    read_text = text(limit)
+def identifier_reader(limit: int) -> Reader:
+    read_text = text_reader(limit)
 
     def read(value: Any) -> str:
         if not ID.fullmatch(read_text(value)):
@@ -139,44 +139,46 @@ def identifier(limit: int) -> Reader:
     return read
 
 
-def number(low: float, high: float, exclusive: bool = False) -> Reader:
+def number_reader(low: float, high: float, exclusive: bool = False) -> Reader:
     """Seconds, of which there may be parts."""
 
     def read(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not -math.inf < value < math.inf:
-            raise Misfit(f"must be a number of seconds, not {kind_of(value)}")
+            raise Misfit(f"must be a number of seconds, not {value_kind(value)}")
         if value < low or value > high or (exclusive and value == low):
-            raise Misfit(f"is {shown(value)}; it must be {'above' if exclusive else 'at least'} {low:,} and at most {high:,}")
+            raise Misfit(
+                f"is {quote_value(value)}; it must be {'above' if exclusive else 'at least'} {low:,} and at most {high:,}"
+            )
         return value
 
     return read
 
 
-def whole(low: int, high: int) -> Reader:
+def whole_reader(low: int, high: int) -> Reader:
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
-            raise Misfit(f"must be a whole number, not {kind_of(value)}")
+            raise Misfit(f"must be a whole number, not {value_kind(value)}")
         if not low <= value <= high:
-            raise Misfit(f"is {shown(value)}; it must be from {low:,} to {high:,}")
+            raise Misfit(f"is {quote_value(value)}; it must be from {low:,} to {high:,}")
         return value
 
     return read
 
 
-def flag(value: Any) -> bool:
+def read_flag(value: Any) -> bool:
     if not isinstance(value, bool):
         meant = {"yes": "true", "on": "true", "true": "true", "no": "false", "off": "false", "false": "false"}
         word = meant.get(value.lower(), "") if isinstance(value, str) else ""
-        raise Misfit(f"must be true or false, not {kind_of(value)}{word and f'; write {word}, without quotes'}")
+        raise Misfit(f"must be true or false, not {value_kind(value)}{word and f'; write {word}, without quotes'}")
     return value
 
 
-def one_of(words: tuple[str, ...]) -> Reader:
+def choice_reader(words: tuple[str, ...]) -> Reader:
     def read(value: Any) -> str:
         if value in words:
             return value
         hint = f"; did you mean {match[0]}?" if (match := _nearest(value, words)) else ""
-        raise Misfit(f"must be one of {', '.join(words)}, not {kind_of(value)}{hint}")
+        raise Misfit(f"must be one of {', '.join(words)}, not {value_kind(value)}{hint}")
 
     return read
 
@@ -187,10 +189,10 @@ def _nearest(value: Any, words: Iterable[str]) -> list[str]:
     return [word for word in words if word.lower() == value.lower()] or get_close_matches(value, words, 1)
 
 
-def list_of(read_item: Reader, limit: int = MAX_ITEMS) -> Reader:
+def list_reader(read_item: Reader, limit: int = MAX_ITEMS) -> Reader:
     def read(value: Any) -> list:
         if not isinstance(value, list | tuple):
-            raise Misfit(f"must be a list, not {kind_of(value)}{_as_list(value)}")
+            raise Misfit(f"must be a list, not {value_kind(value)}{_as_list(value)}")
         if len(value) > limit:
             raise Misfit(f"has {len(value):,} items; {limit:,} are allowed")
         return [_read_at(read_item, item, place) for place, item in enumerate(value)]
@@ -212,15 +214,15 @@ def _read_at(read_item: Reader, item: Any, place: str | int) -> Any:
         raise Misfit(str(misfit), place, *misfit.path) from misfit
 
 
-def one_or_more(read_item: Reader) -> Reader:
+def one_or_list_reader(read_item: Reader) -> Reader:
     """A list, or its only item by itself."""
-    read_list = list_of(read_item, MAX_COMPARED)
+    read_list = list_reader(read_item, MAX_COMPARED)
     return lambda value: read_list([value] if isinstance(value, str) else value)
 
 
-def mapping(value: Any) -> dict:
+def read_mapping(value: Any) -> dict:
     if not isinstance(value, Mapping):
-        raise Misfit(f"must be an object (key: value), not {kind_of(value)}")
+        raise Misfit(f"must be an object (key: value), not {value_kind(value)}")
     return dict(value)
 
 
@@ -232,7 +234,7 @@ def _instead(key: str, readers: Mapping[str, Reader]) -> str:
 def read_fields(value: Any, readers: Mapping[str, Reader]) -> tuple[Row, list[Finding]]:
     """The fields of an object by their readers. A field without a value is left out, as if it were not there."""
     if not isinstance(value, Mapping):
-        return {}, [((), f"must be an object (key: value), not {kind_of(value)}")]
+        return {}, [((), f"must be an object (key: value), not {value_kind(value)}")]
     fields: Row = {}
     findings: list[Finding] = []
     strange = [key for key in value if key not in readers] if not value.keys() <= readers.keys() else ()

@@ -43,7 +43,7 @@ def export_document(constellation: Constellation, dialect: str = dialects.ORRERY
         limits = f"{MAX_TASKS:,} tasks and {MAX_DEPENDENCIES:,} dependencies"
         raise ExportTooLarge(f"a document has at most {limits}, as a plan has: more could not be imported")
     states = _states(constellation, dialect) if with_states else None
-    document = dialects.write(tasks, edges, constellation.rules, dialect, constellation.name, states)
+    document = dialects.write_document(tasks, edges, constellation.rules, dialect, constellation.name, states)
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     _check_size(len(text.encode()), dialect, with_states)
     return text
@@ -64,7 +64,7 @@ def _dependencies(constellation: Constellation, task_ids: dict[int, str]) -> lis
     ]
 
 
-def _states(constellation: Constellation, dialect: str) -> dialects.States:
+def _states(constellation: Constellation, dialect: str) -> dialects.ToldStates:
     told: dict[str, dict[str, Any]] = {}
     size = 0
     for row in _tasks(constellation).values("task_id", *TOLD).iterator(chunk_size=CHUNK):
@@ -72,7 +72,7 @@ def _states(constellation: Constellation, dialect: str) -> dialects.States:
         told[row["task_id"]] = {key: row[key] for key in TOLD} | times
         size += len(json.dumps(row["result"])) + len(row["error"])
         _check_size(size, dialect, True)
-    return dialects.States(constellation.state, told)
+    return dialects.ToldStates(constellation.state, told)
 
 
 def _check_size(size: int, dialect: str, with_states: bool) -> None:

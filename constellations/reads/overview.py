@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import Count, Q
 
-from agents.masks.search import visibly_fitting
+from agents.masks.search import filter_visible
 from agents.streams.tables import Fields
 from constellations.models import Constellation, Dependency, Task
 from constellations.plan.fields import DEPENDENCY, LINE_COLUMNS, TASK
@@ -46,7 +46,7 @@ LINES = {each.key: LINE_COLUMNS[each.key] for each in DEPENDENCY if Lists.MCP in
 
 
 @dataclass(frozen=True)
-class Part:
+class OverviewPart:
     """Of which tasks an overview is: `only` those ids, those in a state, those whose id or name has the text `name`, those
     `with_names` in lists (narrowing.FILTERS), those after the task whose row is `after`, at most `limit`."""
 
@@ -58,14 +58,14 @@ class Part:
     limit: int | None = None
 
 
-def read_overview(constellation: Constellation, part: Part | None = None) -> Fields:
+def read_overview(constellation: Constellation, part: OverviewPart | None = None) -> Fields:
     """A page of the constellation's tasks, by the order in which they were made, each with the dependencies into it.
 
     {"id", "session", "name", "state", "reason", "version", "counts": {state: n} of all its tasks, "matching": how many tasks
     fit the `part`, "tasks", "dependencies", "next": what to give as `after` for the next page, "truncated", "cut"}. To be
     read inside `consistent_read`, as the row is.
     """
-    part = part or Part()
+    part = part or OverviewPart()
     tasks = same_stream(Task.objects.filter(constellation=constellation), constellation.pk)
     counts = dict(tasks.order_by().values_list("state").annotate(Count("pk")))
     fitting = tasks
@@ -79,7 +79,7 @@ def read_overview(constellation: Constellation, part: Part | None = None) -> Fie
         word = part.name.lower()
         fitting = fitting.filter(Q(task_id__icontains=part.name) | Q(name__icontains=part.name))
         # a secret in a name is hidden, so nobody may find out by searching what stands there
-        fitting = visibly_fitting(fitting, ("task_id", "name"), lambda shown: any(word in text.lower() for text in shown))
+        fitting = filter_visible(fitting, ("task_id", "name"), lambda shown: any(word in text.lower() for text in shown))
     is_narrow = part.only or part.state or part.name or part.with_names
     matching = fitting.count() if is_narrow else sum(counts.values())
     limit = TASKS if part.limit is None else min(part.limit, TASKS)

@@ -54,8 +54,8 @@ def statistics_of(figures: Figures) -> dict[str, Any]:
     """See constellations.api.edit_serializers.ConstellationStatistics; times are in seconds."""
     nodes, lines, counts = figures.nodes, figures.lines, figures.counts
     truncated = len(nodes) > ROWS or len(lines) > ROWS
-    graph = analysis.digraph(() if truncated else nodes, () if truncated else lines)
-    layers = analysis.layers(graph)
+    graph = analysis.build_digraph(() if truncated else nodes, () if truncated else lines)
+    layers = analysis.task_layers(graph)
     order = [key for layer in layers for key in layer]
     longest = analysis.longest_path(graph, order)
     slowest, slowest_s = analysis.heaviest_path(graph, figures.work, order)

@@ -32,7 +32,7 @@ def authors_of(row: int) -> Iterator[ancestry.Part]:
         yield author, f"task {task.task_id}, which {author.replace(':', ' ', 1)} has written or changed"
     begun = Transition.objects.filter(machine="task", subject_id=task.pk, event="retry")
     author = begun.order_by("-id").values_list("by", flat=True).first() or ""
-    if ancestry.key_of(author):
+    if ancestry.token_key_of(author):
         yield author, f"task {task.task_id}, which {author.replace(':', ' ', 1)} has let begin again"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from agents.streams.statements import cursor, store
+from agents.streams.statements import current_store, raw_cursor
 from agents.streams.turn import Turn
 from constellations.machines import TASK
 
@@ -18,7 +18,7 @@ RECORDED = (
 
 def waited_s(constellation: int, turn: Turn) -> float:
     """Seconds of all its tasks together: what is recorded, and what this turn is about to record."""
-    recorded = store().execute(cursor(), RECORDED, (TASK.name, READY, constellation)).fetchone()[0]
+    recorded = current_store().execute(raw_cursor(), RECORDED, (TASK.name, READY, constellation)).fetchone()[0]
     return recorded + sum(
         told["spent"] for told in _steps_of(turn) if (told["machine"], told["from_state"]) == (TASK.name, READY)
     )

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.crews.script import JUDGED, call_of
-from agents.gates.policies import DECISIONS, Act, Rule, Site, judge
-from agents.progress.digests import canonical
-from constellations.plan.fitting import fits
+from agents.gates.policies import DECISIONS, Act, Rule, Site, judge_act
+from agents.progress.digests import canonical_json
+from constellations.plan.fitting import device_fits
 from constellations.plan.script import calls_of, rule_of, script_of
 from constellations.plan.tasks import IN_WORDS, STEPS
 from constellations.plan.values import Row
@@ -37,18 +37,18 @@ Levels = dict[Key, int]
 
 
 @dataclass(frozen=True)
-class Watched:
+class GateWatch:
     """What watches over calls beside the tasks: the installation's policies, and the devices on which tasks may run."""
 
     devices: Mapping[str, Mapping[str, Any]]
     rules: Sequence[Rule]
 
 
-NOTHING = Watched({}, ())
+NOTHING = GateWatch({}, ())
 """Beside what a task says of itself."""
 
 
-def levels_of(row: Mapping[str, Any], watched: Watched) -> Levels:
+def levels_of(row: Mapping[str, Any], watched: GateWatch) -> Levels:
     """How strictly each action of a task is watched on the mildest of the devices that it may run on.
 
     One that comes after a call which a person has to allow, and without which the task fails, is asked about by that one.
@@ -58,7 +58,7 @@ def levels_of(row: Mapping[str, Any], watched: Watched) -> Levels:
 
 def sites_of(row: Mapping[str, Any], devices: Mapping[str, Mapping[str, Any]]) -> list[Site]:
     """The devices that a task may get, as policies see them."""
-    return [Site.of(device) for name, device in devices.items() if fits(name, device, row)]
+    return [Site.of(device) for name, device in devices.items() if device_fits(name, device, row)]
 
 
 def is_gate(row: Mapping[str, Any]) -> bool:
@@ -72,7 +72,7 @@ def is_gate(row: Mapping[str, Any]) -> bool:
 class _Reading:
     """The calls of a task, in their order. `guarded`: somebody has been asked before the next one is made."""
 
-    def __init__(self, row: Mapping[str, Any], watched: Watched):
+    def __init__(self, row: Mapping[str, Any], watched: GateWatch):
         self.levels: Levels = {}
         self.guarded = bool(row["confirm"])
         self._rules, self._own = watched.rules, [rule_of(each) for each in row["policies"]]
@@ -96,7 +96,7 @@ class _Reading:
         """Take up a call; whether somebody is asked about this one, or denies it."""
         tool, arguments = call_of(call)
         act = Act(tool, arguments, writes=call.get("writes", ""))
-        judged = min(DECISIONS.index(judge(self._rules, self._own, act, site).decision) for site in self._sites)
+        judged = min(DECISIONS.index(judge_act(self._rules, self._own, act, site).decision) for site in self._sites)
         level = max(judged, ASKED) if self.guarded or call.get("confirm") else judged
         key = key_of(tool, arguments)
         self.levels[key] = min(level, self.levels.get(key, level))  # one that is made twice is as free as where it is freer
@@ -112,7 +112,7 @@ def key_of(tool: str, arguments: Mapping[str, Any]) -> Key:
     if tool == "command" and len(arguments) == 1 and isinstance(argv, list):
         with suppress(TypeError):  # no list of texts
             return tool, BETWEEN + BETWEEN.join(argv)
-    return tool, canonical(arguments) if arguments else ""
+    return tool, canonical_json(arguments) if arguments else ""
 
 
 def keys_of(row: Mapping[str, Any]) -> Iterator[Key]:

@@ -19,7 +19,7 @@ from constellations.limits import SESSION_LIMIT
 from constellations.live.rows import Edge, Node, edge_holds
 from constellations.machines.task import ENDED
 from constellations.models import Attempt, Dependency, Task
-from constellations.plan.fitting import DEVICE_FIELDS, fits, why_none_fits
+from constellations.plan.fitting import DEVICE_FIELDS, device_fits, why_none_fits
 from constellations.plan.tasks import IN_WORDS
 from constellations.reads.progress import same_stream, waiting_approvals
 
@@ -94,7 +94,7 @@ def _dependencies(task: Task) -> Fields | None:
     edges = [_edge(row, task) for row in rows.select_related("upstream").order_by("id")[:EDGES]]
     read = {edge.up.key for edge in edges}  # tasks whose results conditions read: upstream, and those that they name
     for edge in edges:
-        read |= conditions.tasks_read(edge.row["condition"]) if edge.row["condition"] else set()
+        read |= conditions.tasks_read_by(edge.row["condition"]) if edge.row["condition"] else set()
     others = Task.objects.filter(constellation=task.constellation_id, task_id__in=read, result__isnull=False)
     results: dict[str, Any] = dict(others.values_list("task_id", "result"))
     decided = [(edge, *edge_holds(edge, results)) for edge in edges]
@@ -211,7 +211,7 @@ def _runner_lives() -> bool:
 def _device(task: Task) -> Fields | None:
     wanted = {name: getattr(task, name) for name in DEVICE_FIELDS}
     fields = ("name", "type", "capabilities", "state", "used", "max_concurrent", "queued")
-    fitting = [row for row in Device.objects.order_by("name").values(*fields) if fits(row["name"], row, wanted)]
+    fitting = [row for row in Device.objects.order_by("name").values(*fields) if device_fits(row["name"], row, wanted)]
     if not fitting:
         named = wanted["wanted_device"]
         return explanation_of("no_device", f"no device is called {named}" if named else why_none_fits(wanted), **wanted)

@@ -22,7 +22,7 @@ def read_written_tasks(constellation: Constellation, task_ids: Collection[str]) 
     its default. Tasks come before dependencies; all of it has at most BYTES as JSON. Ids that no task has are left out.
     """
     tasks, lines = _rows(constellation, task_ids)
-    nodes = [plan_words.task(row) for row in tasks.order_by("id").values(*TASK_DEFAULTS)]
+    nodes = [plan_words.write_task(row) for row in tasks.order_by("id").values(*TASK_DEFAULTS)]
     edges = (_line(row) for row in lines.order_by("id").values(*LINE_COLUMNS.values())[: DEPENDENCIES + 1])
     shown, left, fewer = take_within(nodes, len(task_ids), BYTES)
     tied, _, cut_lines = take_within(edges, DEPENDENCIES, left)
@@ -41,7 +41,7 @@ def read_written_tasks(constellation: Constellation, task_ids: Collection[str]) 
 def read_written_task(constellation: Constellation, task_id: str) -> Fields:
     """{"task", "dependencies"}: all of one task that can be edited, however much that is."""
     tasks, lines = _rows(constellation, [task_id])
-    nodes = [plan_words.task(row) for row in tasks.values(*TASK_DEFAULTS)]
+    nodes = [plan_words.write_task(row) for row in tasks.values(*TASK_DEFAULTS)]
     edges = [_line(row) for row in lines.order_by("id").values(*LINE_COLUMNS.values())]
     return {"task": nodes[0] if nodes else None, "dependencies": edges}
 
@@ -52,4 +52,4 @@ def _rows(constellation: Constellation, task_ids: Collection[str]) -> tuple[Quer
 
 
 def _line(row: dict[str, Any]) -> Fields:
-    return plan_words.dependency({key: row[column] for key, column in LINE_COLUMNS.items()})
+    return plan_words.write_dependency({key: row[column] for key, column in LINE_COLUMNS.items()})

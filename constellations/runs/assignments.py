@@ -14,7 +14,7 @@ from django.conf import settings
 from agents.crews.assignment import Assignment
 from agents.crews.script import call_of
 from agents.gates.judging import act_on
-from agents.gates.policies import Judgement, Site, concerns, judge
+from agents.gates.policies import Judgement, Site, concerns_call, judge_act
 from agents.progress.settings import Settings
 from agents.streams.tables import Fields
 from agents.tools.catalogue import PATHS
@@ -32,7 +32,7 @@ def needs_crew(context: Context, task: Fields, device: Fields) -> bool:
         return False
     if task["tool"] in PATHS:  # a path that is judged: the call has to be held to where it led
         rules, site = [*context.policies, *map(rule_of, task["policies"])], Site.of(device)
-        if any(rule.pattern and concerns(rule, task["tool"], site) for rule in rules):
+        if any(rule.pattern and concerns_call(rule, task["tool"], site) for rule in rules):
             return True
     return _judge_call(context, task, task["tool"], task["arguments"], device).decision != "allow"
 
@@ -65,4 +65,4 @@ def _judge_call(
     context: Context, task: Fields, tool: str, arguments: Mapping[str, Any], device: Fields, writes: str = ""
 ) -> Judgement:  # fmt: skip
     own = [rule_of(row) for row in task["policies"]]
-    return judge(context.policies, own, act_on(device, tool, arguments, writes), Site.of(device))
+    return judge_act(context.policies, own, act_on(device, tool, arguments, writes), Site.of(device))

@@ -13,8 +13,8 @@ from constellations.live.live import LiveGraph
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.plan.operations import deed_of
 from constellations.runs.context import Context
-from constellations.runs.planner import Prepared
-from constellations.services.adopt import FollowUp, Forked, Reopened, fill_fork
+from constellations.runs.planner import PreparedPlan
+from constellations.services.adopt import FollowUp, ForkedGraph, ReopenedGraph, fill_fork
 from constellations.services.gates import with_gates
 from constellations.services.mending import mend_and_retry
 
@@ -22,8 +22,8 @@ CREATION = "creation"
 """The weaving mode in which a constellation is made; the other is `editing` (replanning)."""
 
 
-def begin(
-    context: Context, turn: Turn, prepared: Prepared | Forked | Reopened | AgentsError, took: float
+def begin_run(
+    context: Context, turn: Turn, prepared: PreparedPlan | ForkedGraph | ReopenedGraph | AgentsError, took: float
 ) -> AgentsError | None:  # fmt: skip
     """Fill the context with the agent, the constellation and its graph; returns the error by which nothing is created.
 
@@ -42,9 +42,9 @@ def begin(
     if isinstance(prepared, AgentsError):  # nothing is created, and nothing half
         turn.transition(CONSTELLATION_AGENT, "agent", context.agent, "creation_failed", reason=str(prepared)[:2000])
         return prepared
-    if isinstance(prepared, Prepared):
+    if isinstance(prepared, PreparedPlan):
         _begin_plan(context, turn, prepared)
-    elif isinstance(prepared, Forked):
+    elif isinstance(prepared, ForkedGraph):
         _begin_fork(context, turn, prepared)
     else:
         _begin_reopened(context, turn, prepared)
@@ -52,7 +52,7 @@ def begin(
     return None
 
 
-def _begin_plan(context: Context, turn: Turn, prepared: Prepared) -> None:
+def _begin_plan(context: Context, turn: Turn, prepared: PreparedPlan) -> None:
     gated = frozenset(context.constellation.get("gates", ()))  # of the one that this replaces, after a restart
     changes = replace(prepared.changes, added_tasks=[with_gates(row, gated) for row in prepared.changes.added_tasks])
     context.live = _create(context, turn, name=prepared.plan.name, rules=prepared.plan.rules)
@@ -60,7 +60,7 @@ def _begin_plan(context: Context, turn: Turn, prepared: Prepared) -> None:
     _start(context, turn)
 
 
-def _begin_fork(context: Context, turn: Turn, forked: Forked) -> None:
+def _begin_fork(context: Context, turn: Turn, forked: ForkedGraph) -> None:
     """The graph as it was; what had ended by itself stays so, everything else begins again."""
     context.live = live = _create(context, turn, **forked.fields)
     fill_fork(live, turn, forked.built)
@@ -68,7 +68,7 @@ def _begin_fork(context: Context, turn: Turn, forked: Forked) -> None:
     _follow(context, turn, live, forked.follow_up)
 
 
-def _begin_reopened(context: Context, turn: Turn, reopened: Reopened) -> None:
+def _begin_reopened(context: Context, turn: Turn, reopened: ReopenedGraph) -> None:
     """The graph that has ended goes on in this interaction: it gets new work, or some of its tasks begin again."""
     live, by = reopened.live, context.interaction["by"]
     context.live, context.constellation = live, live.constellation

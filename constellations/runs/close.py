@@ -5,7 +5,7 @@ from __future__ import annotations
 from agents.clock import from_iso
 from agents.streams.tables import Fields
 from agents.streams.turn import Turn
-from constellations.editor.replacing import not_made_good
+from constellations.editor.replacing import tasks_that_count
 from constellations.live.rows import RowsOf
 from constellations.live.verdict import verdict_of
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
@@ -21,8 +21,8 @@ OUTCOME_OF = {"COMPLETED": "completed", "PARTIALLY_FAILED": "partially_failed", 
 def close(context: Context, turn: Turn, now: float, reason: str = "", *, given_up: bool = False) -> tuple[str, Fields]:
     """End a constellation whose tasks have all ended, by itself or by a rule (for a `reason`); returns outcome and result."""
     constellation, live = context.constellation, context.graph
-    judged = GIVEN_UP if given_up else verdict_of(not_made_good(RowsOf(live.nodes)))
-    result = planner.summary(live, from_iso(constellation["created_at"]), now, waited_s(constellation["id"], turn))
+    judged = GIVEN_UP if given_up else verdict_of(tasks_that_count(RowsOf(live.nodes)))
+    result = planner.run_summary(live, from_iso(constellation["created_at"]), now, waited_s(constellation["id"], turn))
     if reason:
         result["summary"] += f"; {reason}"
     turn.transition(

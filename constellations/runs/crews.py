@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 from agents.crews import load as reading
 from agents.crews.crew import Crew
-from agents.engine.outputs import durable
+from agents.engine.outputs import durable_characters
 from agents.streams.tables import TABLES, Fields, fold_rows
 from agents.streams.turn import Turn
 from agents.tools.calls import Call, Outcome
@@ -69,8 +69,8 @@ class Crews:
     def load(self, start: Start) -> None:
         """From rows, after another runner began it."""
         key, crew = start.attempt["id"], self._make_crew(start)
-        reading.load(crew, fold_rows)
-        crew.printed = durable(key)
+        reading.load_crew(crew, fold_rows)
+        crew.printed = durable_characters(key)
         self._crews[key] = crew, start
         if crew.body is not None:
             self._bodies[crew.body] = crew

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.clock import to_iso
-from agents.faults import pause
+from agents.faults import pause_seconds
 from agents.machines import DEVICE_AGENT
 from agents.streams.tables import Fields
 from agents.streams.turn import Turn
@@ -100,7 +100,7 @@ def _decide_end(graph: LiveGraph, turn: Turn, now: float, row: Fields, outcome: 
     made = row["attempt"] - row["attempts_before"]
     if made >= row["max_attempts"] or outcome.reason:  # stuck or refused: the same again would end the same
         return "fail", {"attempts_left": False}, outcome.reason or outcome.outcome, failed | graph.end_fields(turn)
-    at = now + pause(made, row["id"], row["backoff"], LONGEST_BACKOFF_S)
+    at = now + pause_seconds(made, row["id"], row["backoff"], LONGEST_BACKOFF_S)
     return "fail", {"attempts_left": True}, outcome.outcome, failed | {"retry_at": to_iso(at), "device_id": None}
 
 

@@ -27,7 +27,7 @@ class ConstellationHandler:
     def runs_commands(self, payload: Fields) -> bool:
         """Whatever is reopened or forked counts as running some, and so does what a rule may add."""
         prepared = _prepare(payload, "")
-        if not isinstance(prepared, planner.Prepared):
+        if not isinstance(prepared, planner.PreparedPlan):
             return True
         return any(COMMAND in tools_of(part) for part in (prepared.plan.tasks, prepared.plan.rules))
 
@@ -35,7 +35,7 @@ class ConstellationHandler:
         """What `beginnings.begin` takes, or the error that the constellation agent fails with."""
         try:
             prepared = _prepare(payload, by)
-            if isinstance(prepared, adopt.Forked):
+            if isinstance(prepared, adopt.ForkedGraph):
                 hand_down_files(prepared.fields["forked_from_id"])
             return prepared
         except AgentsError as error:
@@ -66,7 +66,7 @@ def tools_of(written: Any) -> Iterator[str]:
 
 
 def _prepare(payload: Fields, by: str) -> Any:
-    return adopt.prepare_follow_up(payload, by) if adopt.is_about(payload) else planner.prepare(payload)
+    return adopt.prepare_follow_up(payload, by) if adopt.is_about(payload) else planner.prepare_plan(payload)
 
 
 register_handler(ConstellationHandler())

@@ -34,7 +34,9 @@ class LostTasks:
         row = node.row
         title = f"{row['name'] or row['task_id']}: its runner was lost. May it be tried again?"
         action = {"tool": row["tool"], "arguments": row["arguments"]}
-        approval = approvals.new(turn, self._context.stream, row["id"], "lost", title, approvals.APPROVAL_S, action=action)
+        approval = approvals.open_approval(
+            turn, self._context.stream, row["id"], "lost", title, approvals.APPROVAL_S, action=action
+        )
         self._approvals[approval["id"]] = approval
 
     def apply_foreign(self, data: Fields) -> None:
@@ -56,13 +58,13 @@ class LostTasks:
         for key, approval in list(self._approvals.items()):
             node = self._context.graph.ids.get(approval["subject_id"])
             asks = node is not None and node.row["state"] in ("PENDING", "WAITING_DEPENDENCY") and node.row["reason"] == ASKS
-            if asks and approvals.expired(approval, turn.ts):
-                approvals.expire(turn, approval)
+            if asks and approvals.has_expired(approval, turn.ts):
+                approvals.expire_approval(turn, approval)
             if asks and approval["state"] == "waiting":
                 continue
             del self._approvals[key]
             if node is None or not asks:
-                approvals.withdraw(turn, approval, "the task does not wait any more")
+                approvals.withdraw_approval(turn, approval, "the task does not wait any more")
             elif self._follow(turn, node, approval) and node.row["state"] == "PENDING":
                 released.append(node)
         return released
@@ -70,13 +72,13 @@ class LostTasks:
     def withdraw(self, turn: Turn) -> None:
         """The work has ended."""
         for approval in self._approvals.values():
-            approvals.withdraw(turn, approval, "the task does not wait any more")
+            approvals.withdraw_approval(turn, approval, "the task does not wait any more")
         self._approvals.clear()
 
     def _follow(self, turn: Turn, node: Node, approval: Fields) -> bool:
         """Whether a task may be tried again; any other has FAILED, because nobody knows how it ended."""
         if approval["state"] != "expired":
-            approvals.use(turn, approval)
+            approvals.use_approval(turn, approval)
         by = approval["decided_by"]
         if approval["state"] == "approved":
             turn.record("task_released", by=by, task_id=node.key, set={"task": {str(node.row["id"]): {"reason": ""}}})

@@ -13,14 +13,14 @@ from agents.streams.turn import Batch, PendingEvent, SlotDemand, Turn
 from constellations.limits import SESSION_LIMIT
 from constellations.live.rows import Node
 from constellations.machines import TASK
-from constellations.plan.fitting import fits
+from constellations.plan.fitting import device_fits
 from constellations.plan.tasks import IN_WORDS
 from constellations.runs.assignments import needs_crew
 from constellations.runs.context import Context, Start
 
 
 @dataclass(slots=True)
-class Offer:
+class SlotOffer:
     """A start, or the return of an attempt that waited, until it has its slot and its commit; only then memory changes."""
 
     place: tuple
@@ -38,7 +38,7 @@ class Dispatch:
         self._homeless: dict[int, Node] = {}
         self._returning: dict[int, Start] = {}
         self._places: dict[int, int] = {}
-        self._offers: dict[int, list[Offer]] = {}
+        self._offers: dict[int, list[SlotOffer]] = {}
         self._held: dict[int, int] = {}
         self._queued: set[int] = set()
         self._age = 0
@@ -82,7 +82,7 @@ class Dispatch:
             return (device["used"] + waiting) / device["max_concurrent"], device["name"]
 
         rows = self._context.devices.values()
-        fitting = [row for row in rows if row["state"] == "ONLINE" and fits(row["name"], row, task)]
+        fitting = [row for row in rows if row["state"] == "ONLINE" and device_fits(row["name"], row, task)]
         return min(fitting, key=load)["id"] if fitting else None
 
     def _house(self, gone: list[int]) -> None:
@@ -174,14 +174,14 @@ class Dispatch:
             turn.wants[device] = SlotDemand(waiting, -heap[0][0] if heap else 0, held)
         return bool(heap) and count < free
 
-    def _offer_place(self, turn: Turn, device: int, place: tuple) -> Offer:
+    def _offer_place(self, turn: Turn, device: int, place: tuple) -> SlotOffer:
         """The record of a start: the task's transition, the new attempt, the new device agent, in one event."""
         node: Node = place[-1]
         context, row = self._context, node.row
         if returning := self._returning.get(row["id"]):
             key = returning.attempt["id"]
             told = {"attempt_id": key, "task_id": node.key, "set": {"attempt": {str(key): {"holds_slot": True}}}}
-            return Offer(place, returning, "attempt_resumed", told)
+            return SlotOffer(place, returning, "attempt_resumed", told)
         profile = context.devices[device]
         agent = {
             "id": turn.take(), "session_id": context.stream, "interaction_id": context.interaction["id"],
@@ -201,7 +201,7 @@ class Dispatch:
         loop = new_loop(turn, agent["id"]) if needs_crew(context, row, profile) else None
         if loop is not None:
             told["add"]["loop"] = [loop]
-        return Offer(place, Start(node, agent, attempt, loop), "state_changed", told)
+        return SlotOffer(place, Start(node, agent, attempt, loop), "state_changed", told)
 
     # --- after the commit
 

@@ -16,7 +16,7 @@ from agents.streams.garbage import nothing_collected
 from agents.streams.tables import Fields
 from constellations.editor import editor
 from constellations.editor.draft import SKIPPED
-from constellations.editor.replacing import not_made_good, stands_for
+from constellations.editor.replacing import replaced_tasks, tasks_that_count
 from constellations.limits import IMPORTED_WORDS
 from constellations.live.live import LiveGraph
 from constellations.live.rows import RowsOf
@@ -34,32 +34,32 @@ SUMMED_UP = 3
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedPlan:
     """A plan that was read and checked, and the change that builds it in an empty constellation."""
 
     plan: plans.Plan
     changes: editor.Changes
 
 
-def prepare(payload: Fields) -> Prepared:
+def prepare_plan(payload: Fields) -> PreparedPlan:
     """Read a payload as far as the database's devices; raises AgentsError with the places of what is wrong."""
     plan = _plan(payload)
     # Its reader has refused all that the editor would refuse in an empty constellation; nothing is to be read again.
-    return Prepared(plan, editor.Changes(added_tasks=plan.tasks, added_dependencies=plan.dependencies))
+    return PreparedPlan(plan, editor.Changes(added_tasks=plan.tasks, added_dependencies=plan.dependencies))
 
 
 def _plan(payload: Fields) -> plans.Plan:
     plan, request = payload.get("plan"), payload.get("request")
     if isinstance(plan, str):
         with nothing_collected():
-            return plans.parse(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload)
+            return plans.parse_plan(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload)
     if isinstance(request, str):
-        return text.parse(request, dict(Device.objects.values_list("name", "recipes")))
+        return text.parse_text(request, dict(Device.objects.values_list("name", "recipes")))
     raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])
 
 
 @dataclass(frozen=True)
-class Proposal:
+class RuleProposal:
     """What the planner wants after tasks have ended: to change the graph, or what else a rule `does` (operations.DEEDS)."""
 
     rule: str
@@ -68,16 +68,16 @@ class Proposal:
     does: str
 
 
-def propose(live: LiveGraph, devices: Mapping[int, Fields]) -> tuple[list[Proposal], list[str]]:
+def propose_firings(live: LiveGraph, devices: Mapping[int, Fields]) -> tuple[list[RuleProposal], list[str]]:
     """Editing mode: proposals for the tasks whose ends it has not been told yet, and notes on broken conditions."""
     if not live.constellation["rules"]:
         return [], []
     rows = RowsOf(live.nodes)
     ended = [
-        {**ended_task(node.row, devices), "stands_for": stands_for(rows, node.key)} for node in live.news.values()
+        {**ended_task(node.row, devices), "stands_for": replaced_tasks(rows, node.key)} for node in live.news.values()
     ]  # fmt: skip
-    firings, notes = rules.match(live.constellation["rules"], live.constellation["fired"], ended, live.results)
-    return [Proposal(firing.rule, firing.operations, firing.reason, firing.does) for firing in firings], notes
+    firings, notes = rules.match_rules(live.constellation["rules"], live.constellation["fired"], ended, live.results)
+    return [RuleProposal(firing.rule, firing.operations, firing.reason, firing.does) for firing in firings], notes
 
 
 def ended_task(row: Fields, devices: Mapping[int, Fields]) -> Fields:
@@ -87,9 +87,9 @@ def ended_task(row: Fields, devices: Mapping[int, Fields]) -> Fields:
     return {**{name: row[name] for name in names}, "device": device.get("name", "")}
 
 
-def summary(live: LiveGraph, started: float, now: float, waited_s: float) -> dict[str, Any]:
+def run_summary(live: LiveGraph, started: float, now: float, waited_s: float) -> dict[str, Any]:
     """The result of a constellation that has ended (docs/machines.md, "2. Constellation agent")."""
-    total, counted = len(live.nodes), not_made_good(RowsOf(live.nodes))
+    total, counted = len(live.nodes), tasks_that_count(RowsOf(live.nodes))
     counts = {state.lower(): sum(row["state"] == state for row in counted) for state in ENDED}
     if len(counted) < total:
         counts["replaced"] = total - len(counted)

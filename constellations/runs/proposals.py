@@ -39,11 +39,11 @@ class Proposals:
     def expire(self, turn: Turn) -> None:
         """Those whose time is over."""
         for row in [row for row in self._waiting.values() if from_iso(row["expires_at"]) <= turn.ts]:
-            asking.expire(turn, row)
+            asking.expire_approval(turn, row)
             del self._waiting[row["id"]]
 
     def withdraw(self, turn: Turn) -> None:
         """The work has ended: nothing in it is edited any more."""
         for row in self._waiting.values():
-            asking.withdraw(turn, row, "the constellation has ended")
+            asking.withdraw_approval(turn, row, "the constellation has ended")
         self._waiting.clear()

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from agents.errors import AgentsError
-from agents.streams.statements import cursor, store
+from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import Fields
 from agents.streams.turn import PIECE, Turn
 from constellations.errors import LimitReached
 from constellations.limits import EDITING_SESSIONS, REOPEN
 from constellations.machines import CONSTELLATION_AGENT
-from constellations.reads.watching import Watched
+from constellations.reads.watching import GateWatch
 from constellations.runs import planner
 from constellations.runs.context import Context
 from constellations.services.dispatcher import InTurn, commands_of, execute_commands
@@ -33,7 +33,7 @@ class Replanned:
 
     timed: list[str] = field(default_factory=list)
     failure: str = ""
-    ending: planner.Proposal | None = None
+    ending: planner.RuleProposal | None = None
 
 
 class Replanning:
@@ -44,12 +44,12 @@ class Replanning:
         self._sessions = 0
 
     def load(self) -> None:
-        self._sessions = store().execute(cursor(), SO_FAR, (self._context.agent["id"],)).fetchone()[0]
+        self._sessions = current_store().execute(raw_cursor(), SO_FAR, (self._context.agent["id"],)).fetchone()[0]
 
     def session(self, turn: Turn) -> Replanned:
         """One editing session over all ends that wait; it edits if any rule of the plan answers to them."""
         context, replanned = self._context, Replanned()
-        proposals, notes = planner.propose(context.graph, context.devices)
+        proposals, notes = planner.propose_firings(context.graph, context.devices)
         taken = context.graph.take_news()
         for at in range(0, len(taken), PIECE):  # no other session takes these ends again
             piece = taken[at : at + PIECE]
@@ -81,10 +81,10 @@ class Replanning:
         )  # fmt: skip
         return replanned
 
-    def _apply(self, turn: Turn, proposal: planner.Proposal, replanned: Replanned) -> None:
+    def _apply(self, turn: Turn, proposal: planner.RuleProposal, replanned: Replanned) -> None:
         context, count = self._context, self._count(proposal)
         devices = {row["name"]: row for row in context.devices.values()}
-        target = InTurn(context.graph, turn, Watched(devices, context.policies))
+        target = InTurn(context.graph, turn, GateWatch(devices, context.policies))
         commands, edit_id = commands_of(proposal.operations), f"{PLANNERS}{proposal.rule}:{count}"
         try:
             done = execute_commands(commands, target, author=planner.AUTHOR, reason=proposal.reason, edit_id=edit_id)
@@ -97,10 +97,10 @@ class Replanning:
                 entry["task"] for entry in done.diff if "task" in entry and entry["change"] != "removed"
             ]  # fmt: skip
 
-    def _refuse(self, turn: Turn, proposal: planner.Proposal, message: str, problems: Sequence[Fields] = ()) -> None:
+    def _refuse(self, turn: Turn, proposal: planner.RuleProposal, message: str, problems: Sequence[Fields] = ()) -> None:
         turn.record("edit_refused", rule=proposal.rule, message=message, problems=list(problems))
 
-    def _count(self, proposal: planner.Proposal) -> int:
+    def _count(self, proposal: planner.RuleProposal) -> int:
         """How often the rule has fired now."""
         constellation = self._context.constellation
         count = constellation["fired"].get(proposal.rule, 0) + 1

@@ -10,7 +10,7 @@ from constellations.conditions import evaluate_condition
 from constellations.editor.draft import is_skipped
 from constellations.errors import ConditionUnknown
 from constellations.plan.error_kinds import ERROR, error_of
-from constellations.plan.operations import deed_of, filled
+from constellations.plan.operations import deed_of, fill_rule
 
 Ended = Mapping[str, Any]
 
@@ -33,7 +33,7 @@ class Firing:
     does: str = "edit"
 
 
-def match(
+def match_rules(
     rules: Sequence[Mapping[str, Any]], fired: Mapping[str, int], ended: Iterable[Ended], results: Mapping[str, Any]
 ) -> tuple[list[Firing], list[str]]:
     """The rules (normal form: operations.rule) that tasks which have `ended` make fire, each at most its `times` in all.
@@ -80,5 +80,5 @@ def _concerns(when: Mapping[str, Any], task: Ended) -> bool:
 
 def _fire(index: int, rule: Mapping[str, Any], task: Ended) -> Firing:
     ended = task["task_id"], task.get("device", "")
-    reason = filled(rule.get("fail", ""), *ended) or rule.get("reason") or f"{rule['name']}: {ended[0]} is {task['state']}"
-    return Firing(rule["name"], index, ended[0], reason, filled(list(rule["edit"]), *ended), deed_of(rule))
+    reason = fill_rule(rule.get("fail", ""), *ended) or rule.get("reason") or f"{rule['name']}: {ended[0]} is {task['state']}"
+    return Firing(rule["name"], index, ended[0], reason, fill_rule(list(rule["edit"]), *ended), deed_of(rule))

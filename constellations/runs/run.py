@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agents.engine.environment import READ_S
-from agents.streams.garbage import made, nothing_collected
-from agents.streams.statements import cursor, store
+from agents.streams.garbage import count_rows_made, nothing_collected
+from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import Fields, fold_rows
 from agents.streams.turn import Batch, Turn
 from agents.tools.calls import Call
@@ -18,7 +18,7 @@ from constellations.limits import REOPEN, RESTARTS
 from constellations.live.live import LiveGraph
 from constellations.live.rows import Node
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
-from constellations.runs.begin import begin
+from constellations.runs.begin import begin_run
 from constellations.runs.close import close
 from constellations.runs.context import Context, Start
 from constellations.runs.crews import Crews
@@ -75,9 +75,9 @@ class ConstellationWork:
 
     def begin(self, turn: Turn, prepared: Any, took: float) -> None:
         with nothing_collected():
-            error = begin(self.context, turn, prepared, took)
+            error = begin_run(self.context, turn, prepared, took)
             if error is None:
-                made(len(self.context.graph.nodes))
+                count_rows_made(len(self.context.graph.nodes))
                 self.timers.set_deadlines(self.context.graph.nodes)
             else:
                 self._conclude("failed", {"summary": str(error), "problems": error.problems})
@@ -112,7 +112,7 @@ class ConstellationWork:
         key = context.constellation["id"]
         with nothing_collected():
             live.load(read("task", "constellation_id = %s", key), read("dependency", "constellation_id = %s", key))
-            made(len(live.nodes))
+            count_rows_made(len(live.nodes))
         loops = {row["agent_id"]: row for row in fold_rows("loop", OPEN_LOOPS, key)}
         for row in read("attempt", OPEN_ATTEMPTS, key):
             agent = read("agent", "id = %s", row["agent_id"])[0]
@@ -124,7 +124,7 @@ class ConstellationWork:
                 self.crews.load(start)
         self.lost.load()
         self.proposals.load()
-        for (device,) in store().execute(cursor(), QUEUES, (context.stream,)).fetchall():
+        for (device,) in current_store().execute(raw_cursor(), QUEUES, (context.stream,)).fetchall():
             self.dispatch.queues(device)
         for node in live.waiting():
             self.wait_or_ready(node)

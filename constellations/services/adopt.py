@@ -17,10 +17,10 @@ from agents.models import Event
 from agents.streams.fold import events_since
 from agents.streams.tables import TABLES, Fields
 from agents.streams.turn import Turn
-from agents.tools.command import artifacts
+from agents.tools.command import artifacts_folder
 from constellations.editor import editor
 from constellations.editor.draft import normal_task
-from constellations.editor.replacing import ENDED_BADLY, replaced
+from constellations.editor.replacing import ENDED_BADLY, replacements_of
 from constellations.errors import NotForked, NotReopened
 from constellations.limits import FORK, REOPEN
 from constellations.live.kept import read_graph
@@ -57,7 +57,7 @@ class FollowUp:
 
 
 @dataclass(frozen=True)
-class Reopened:
+class ReopenedGraph:
     """A graph that has ended, as it is, and what is wanted of it."""
 
     live: LiveGraph
@@ -65,7 +65,7 @@ class Reopened:
 
 
 @dataclass(frozen=True)
-class Forked:
+class ForkedGraph:
     """A graph as it was at `seq`: the fields of its constellation and the changes that build it anew."""
 
     fields: Fields
@@ -78,7 +78,7 @@ def is_about(payload: Fields) -> bool:
     return REOPEN in payload or FORK in payload
 
 
-def prepare_follow_up(payload: Fields, by: str) -> Reopened | Forked:
+def prepare_follow_up(payload: Fields, by: str) -> ReopenedGraph | ForkedGraph:
     """Read and check what `by` wants; raises NotReopened, NotForked, NotRetried, EditRefused, GateKept, NoSuchConstellation."""
     return read_reopened(payload[REOPEN], by) if REOPEN in payload else _forked(payload[FORK], by)
 
@@ -86,7 +86,7 @@ def prepare_follow_up(payload: Fields, by: str) -> Reopened | Forked:
 # Reopening
 
 
-def read_reopened(asked: Fields, by: str) -> Reopened:
+def read_reopened(asked: Fields, by: str) -> ReopenedGraph:
     """Raises as `prepare_follow_up` does."""
     live = read_graph(asked["constellation"])
     state, name = live.constellation["state"], _name(live.constellation)
@@ -96,7 +96,7 @@ def read_reopened(asked: Fields, by: str) -> Reopened:
     follow_up = _read_follow_up(live, asked, by)
     if not follow_up.changes and not follow_up.retry:
         raise NotReopened(f"{name}: nothing to do: name tasks to retry, or give operations that change something")
-    return Reopened(live, follow_up)
+    return ReopenedGraph(live, follow_up)
 
 
 def _read_follow_up(live: LiveGraph, asked: Fields, by: str) -> FollowUp:
@@ -113,12 +113,12 @@ def _name(constellation: Fields) -> str:
 # Forking
 
 
-def _forked(asked: Fields, by: str) -> Forked:
+def _forked(asked: Fields, by: str) -> ForkedGraph:
     key, seq = asked["constellation"], asked["seq"]
     rows = graph_at(key, seq)
     source = rows["constellation"][key] | {"gates": Constellation.objects.values_list("gates", flat=True).get(pk=key)}
     tasks, gated = rows["task"], frozenset(source["gates"])
-    others = replaced(tasks.values())
+    others = replacements_of(tasks.values())
     built = editor.Changes()
     for row in tasks.values():
         begun = _fork_task(row, row["task_id"] in others, f"taken over from {key} at {seq}")
@@ -135,7 +135,7 @@ def _forked(asked: Fields, by: str) -> Forked:
     if not (live.open or live.news or follow_up.changes or follow_up.retry):
         raise NotForked(f"{_name(source)} at {seq}: all its tasks had ended; name tasks to retry, or give operations")
     fields = {"name": source["name"], "rules": source["rules"], "fired": source["fired"], "gates": source["gates"]}
-    return Forked({**fields, "forked_from_id": key, "forked_at": seq}, built, follow_up)
+    return ForkedGraph({**fields, "forked_from_id": key, "forked_at": seq}, built, follow_up)
 
 
 def _fork_task(row: Fields, is_replaced: bool, reason: str) -> Fields:
@@ -162,7 +162,7 @@ def hand_down_files(constellation_id: int) -> None:
     while (source := source_of.get(pk=line[-1])) is not None:
         line.append(source)
     for heir, source in zip(line[-2::-1], line[:0:-1], strict=True):
-        artifacts(str(heir), str(source))
+        artifacts_folder(str(heir), str(source))
 
 
 def graph_at(constellation_id: int, seq: int) -> Rows:

@@ -18,11 +18,11 @@ from constellations.editor import editor
 from constellations.errors import EditRefused
 from constellations.live.live import LiveGraph
 from constellations.models import Constellation, Edit
-from constellations.plan.operations import in_present_words, written
-from constellations.plan.schemas import TOOLS, EditorTool, naming_tools, unknown_tool
-from constellations.plan.values import SHOWN, key_text, kind_of
+from constellations.plan.operations import split_operation, write_in_present_words
+from constellations.plan.schemas import TOOLS, EditorTool, naming_tools, say_unknown_editor_tool
+from constellations.plan.values import SHOWN, key_text, value_kind
 from constellations.reads.overview import read_overview
-from constellations.reads.watching import Watched
+from constellations.reads.watching import GateWatch
 from constellations.services import edits, standing
 from constellations.services.gate_keeping import weigh_gates
 
@@ -36,11 +36,11 @@ class InTurn:
 
     live: LiveGraph
     turn: Turn
-    watched: Watched
+    watched: GateWatch
 
 
 @dataclass(frozen=True, slots=True)
-class Executed:
+class ExecutionResult:
     """What came of commands.
 
     `edit` is the id of the edit's row, None where there was nothing to do; `diff` is as `editing.Changes` has it;
@@ -66,8 +66,8 @@ def list_tools() -> list[EditorTool]:
 
 def execute_commands(
     commands: Sequence[Any], target: int | InTurn, *, author: str, reason: str = "", edit_id: str = "",
-    based_on: int | None = None, request_id: str = "", full: bool = False, watch: edits.Watch | None = None,
-) -> Executed:  # fmt: skip
+    based_on: int | None = None, request_id: str = "", full: bool = False, watch: edits.EditWatch | None = None,
+) -> ExecutionResult:  # fmt: skip
     """Carry out commands, each {"tool": name, "parameters": {...}}, on a constellation's id or on a live graph.
 
     Raises EditRefused, which names an unknown tool and the nearest one there is, LimitReached or GateKept, and for an id what
@@ -76,7 +76,7 @@ def execute_commands(
     """
     operations = operations_of(commands)
     if isinstance(target, InTurn):
-        operations = in_present_words(operations)  # a rule may have been written long ago
+        operations = write_in_present_words(operations)  # a rule may have been written long ago
         return _in_turn(operations, target, edits.EditRequest(lambda live: operations, author, reason, edit_id))
     before = standing.newest_version(target)
     made, changed = edits.edit_apply(
@@ -89,7 +89,7 @@ def execute_commands(
 def describe_edit(
     constellation_id: int, made: Edit | None, changed: bool, *, edit_id: str = "", based_on: int | None = None, before: int,
     full: bool = False,
-) -> Executed:  # fmt: skip
+) -> ExecutionResult:  # fmt: skip
     """What came of an edit that was made: its row, or None where there was nothing to do.
 
     `edit_id` and `based_on` are what its author gave, `before` is the newest version when the request came.
@@ -98,13 +98,13 @@ def describe_edit(
         stands = standing.standing_of(constellation_id, made, changed, edit_id=edit_id, based_on=based_on, before=before)
         shown = read_overview(Constellation.objects.get(pk=constellation_id)) if full else None
     key, name, diff = (None, "", []) if made is None else (made.pk, made.edit_id, made.diff)
-    return Executed(edit=key, edit_id=name, changed=changed, diff=diff, constellation=shown, **asdict(stands))
+    return ExecutionResult(edit=key, edit_id=name, changed=changed, diff=diff, constellation=shown, **asdict(stands))
 
 
 def operations_of(commands: Sequence[Any]) -> list[Fields]:
     """Commands as the editor's operations; raises EditRefused with every command that is none."""
     if not isinstance(commands, list | tuple):
-        raise EditRefused([_problem(None, "", "", f"commands are a list, not {kind_of(commands)}")])
+        raise EditRefused([_problem(None, "", "", f"commands are a list, not {value_kind(commands)}")])
     problems = [problem for number, command in enumerate(commands) for problem in _flaws(number, command)]
     if problems:
         raise EditRefused(problems[: editor.MAX_PROBLEMS])
@@ -113,7 +113,7 @@ def operations_of(commands: Sequence[Any]) -> list[Fields]:
 
 def commands_of(operations: Sequence[Any]) -> list[Any]:
     """Operations, in whichever form they are written, as commands; raises EditRefused with every one that has none."""
-    found = [written(each) for each in operations]
+    found = [split_operation(each) for each in operations]
     problems = [
         _problem(number, each.name, key_text(path), message)
         for number, each in enumerate(found)
@@ -126,13 +126,13 @@ def commands_of(operations: Sequence[Any]) -> list[Any]:
 
 def _flaws(number: int, command: Any) -> list[Fields]:
     if not isinstance(command, Mapping):
-        return [_problem(number, "", "", f"a command is an object (tool, parameters), not {kind_of(command)}")]
+        return [_problem(number, "", "", f"a command is an object (tool, parameters), not {value_kind(command)}")]
     name = command.get("tool")
     if not isinstance(name, str) or name not in TOOLS:
         said = (
-            unknown_tool(name[:SHOWN])
+            say_unknown_editor_tool(name[:SHOWN])
             if isinstance(name, str)
-            else f"which tool? It is {kind_of(name)}; an operation is like {EXAMPLE}"
+            else f"which tool? It is {value_kind(name)}; an operation is like {EXAMPLE}"
         )
         return [_problem(number, name[:SHOWN] if isinstance(name, str) else "", "", said)]
     strange = [str(key)[:SHOWN] for key in command if key not in ("tool", "parameters")]
@@ -144,14 +144,14 @@ def _problem(number: int | None, op: str, field_name: str, message: str) -> Fiel
     return {"operation": None if number is None else number + 1, "op": op, "field": field_name, "message": message}
 
 
-def _in_turn(operations: list[Fields], target: InTurn, wanted: edits.EditRequest) -> Executed:
+def _in_turn(operations: list[Fields], target: InTurn, wanted: edits.EditRequest) -> ExecutionResult:
     """On a live graph, recorded in its owner's turn."""
     live, turn = target.live, target.turn
-    changes = editor.apply(live.snapshot(), operations, target.watched.devices)
+    changes = editor.apply_operations(live.snapshot(), operations, target.watched.devices)
     if not changes:
-        return Executed(None, "", False, live.constellation["version"], live.constellation["version"])
+        return ExecutionResult(None, "", False, live.constellation["version"], live.constellation["version"])
     live.check_room(changes)
     weigh_gates(live, changes, wanted.author, target.watched)
     row = edits.edit_row(live, wanted, operations, changes, {"id": turn.take(), "at": turn.at})
     live.apply(turn, changes, row)
-    return Executed(row["id"], row["edit_id"], True, row["version"], row["version"], changes.diff)
+    return ExecutionResult(row["id"], row["edit_id"], True, row["version"], row["version"], changes.diff)

@@ -25,8 +25,8 @@ from constellations.machines.constellation import CLOSED
 from constellations.models import Edit
 from constellations.plan.fitting import Devices
 from constellations.plan.hidden_texts import refuse_hidden
-from constellations.plan.operations import in_full
-from constellations.reads.watching import Watched
+from constellations.plan.operations import write_in_full
+from constellations.reads.watching import GateWatch
 from constellations.services.gate_keeping import watched_now, weigh_gates
 from constellations.services.standing import edits_between
 
@@ -42,7 +42,7 @@ SHOWN_LINES = 5
 """Lines of another edit's diff that a refusal repeats."""
 
 
-class Watch(Protocol):
+class EditWatch(Protocol):
     """Sees the graph before and after a change set is applied to it, under the lock: see `previews.Watch`."""
 
     def before(self, live: LiveGraph, changes: editor.Changes) -> None: ...
@@ -69,12 +69,12 @@ class EditRequest:
     too_old: str = "read the newest version"
     in_words: bool = False
     approved: bool = False
-    watch: Watch | None = None
+    watch: EditWatch | None = None
 
 
 def edit_apply(
     constellation_id: int, operations: Sequence[Any], *, author: str, reason: str = "", edit_id: str = "",
-    based_on: int | None = None, request_id: str = "", watch: Watch | None = None,
+    based_on: int | None = None, request_id: str = "", watch: EditWatch | None = None,
 ) -> tuple[Edit | None, bool]:  # fmt: skip
     """Apply `operations` as a whole: (the edit's row, whether this changed anything); no row where there was nothing to do.
 
@@ -109,8 +109,10 @@ def find_edit(constellation_id: int, edit_id: str) -> Edit | None:
 
 def refuse_another_edit(known: Edit, wanted: EditRequest, operations: Sequence[Any]) -> None:
     """Raise EditIdTaken unless `known`, which has the id of what is wanted, is the same edit, whatever its reason."""
-    before = {"undoes": known.undoes_id, "operations": in_full(known.operations)}
-    if not is_same_request(known.author, before, wanted.author, {"undoes": wanted.undoes, "operations": in_full(operations)}):
+    before = {"undoes": known.undoes_id, "operations": write_in_full(known.operations)}
+    if not is_same_request(
+        known.author, before, wanted.author, {"undoes": wanted.undoes, "operations": write_in_full(operations)}
+    ):
         raise EditIdTaken(known.edit_id, f"by {known.author}, version {known.version}")
 
 
@@ -127,7 +129,7 @@ def check_request(wanted: EditRequest) -> None:
         raise EditRejected(f"author: 1 to {AUTHOR_LENGTH} characters")
 
 
-def make_edit(opened: Door, live: LiveGraph, wanted: EditRequest, watched: Watched) -> int | None:
+def make_edit(opened: Door, live: LiveGraph, wanted: EditRequest, watched: GateWatch) -> int | None:
     """The edit, recorded; the id of its row, or None where it changes nothing. Raises as `decide_edit` does, and GateKept."""
     operations, changes = decide_edit(live, wanted, watched.devices)
     if not changes:
@@ -152,7 +154,9 @@ def decide_edit(live: LiveGraph, wanted: EditRequest, devices: Devices) -> tuple
     undoes = bool(wanted.undoes)
     changes = rebase_edit(
         live, wanted, operations,
-        lambda: editor.apply(live.snapshot(), operations, devices, limited=not undoes, in_words=undoes or wanted.in_words),
+        lambda: editor.apply_operations(
+            live.snapshot(), operations, devices, limited=not undoes, in_words=undoes or wanted.in_words
+        ),
     )  # fmt: skip
     if changes and not undoes:
         live.check_room(changes)
@@ -200,7 +204,7 @@ def edit_row(
         **identity, "constellation_id": live.constellation["id"], "edit_id": wanted.edit_id or secrets.token_hex(8),
         "author": wanted.author, "reason": wanted.reason, "undoes_id": wanted.undoes,
         "based_on": version if wanted.based_on is None else wanted.based_on, "version": version + 1,
-        "operations": in_full(operations), "before": changes.before, "after": changes.after, "diff": changes.diff,
+        "operations": write_in_full(operations), "before": changes.before, "after": changes.after, "diff": changes.diff,
     }  # fmt: skip
 
 
@@ -220,7 +224,7 @@ def _missed(live: LiveGraph, operations: Sequence[Any], wanted: EditRequest) -> 
     ours = commuting.of_operations(operations) if isinstance(operations, list | tuple) else commuting.Reach()
     since = Edit.objects.filter(constellation_id=live.constellation["id"], version__gt=based_on).order_by("version")
     pages = since.defer("operations", "diff").iterator(REBASED_OVER)
-    told = ((edit, commuting.clashes(ours, commuting.of_applied(edit.before, edit.after))) for edit in pages)
+    told = ((edit, commuting.find_clashes(ours, commuting.of_applied(edit.before, edit.after))) for edit in pages)
     return [_told(edit, names) for edit, names in told if names]
 
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from agents import ids
 from agents.access import ancestry, lineage
-from agents.access.permissions import refusal
+from agents.access.permissions import why_refused
 from agents.engine import environment
 from agents.gates.policies import Rule
 from agents.models import Policy
@@ -20,7 +20,7 @@ from constellations.live.live import LiveGraph
 from constellations.reads import watching
 from constellations.reads.devices import known_devices
 from constellations.reads.task_authors import authors_of
-from constellations.reads.watching import Watched
+from constellations.reads.watching import GateWatch
 from constellations.services import gates
 
 REMEMBERED = 20_000
@@ -38,12 +38,12 @@ def known_rules() -> list[Rule]:
     return [environment.rule_of(dict(row)) for row in Policy.objects.order_by("order", "id").values()[:POLICIES]]
 
 
-def watched_now() -> Watched:
+def watched_now() -> GateWatch:
     """The installation's devices and policies. Read it before a session's lock is taken: they have streams of their own."""
-    return Watched(known_devices(), known_rules())
+    return GateWatch(known_devices(), known_rules())
 
 
-def weigh_gates(live: LiveGraph, changes: Changes, author: str, watched: Watched, *, approved: bool = False) -> None:
+def weigh_gates(live: LiveGraph, changes: Changes, author: str, watched: GateWatch, *, approved: bool = False) -> None:
     """Raise GateKept where a change set lets something be done unasked, and its author may not decide that.
 
     Where it goes through, `changes.gates` is what the constellation has to remember from then on, None for nothing new.
@@ -63,12 +63,12 @@ def weigh_gates(live: LiveGraph, changes: Changes, author: str, watched: Watched
         changes.gates = sorted(kept)
 
 
-def gates_taken_away(live: LiveGraph, changes: Changes, watched: Watched) -> list[str]:
+def gates_taken_away(live: LiveGraph, changes: Changes, watched: GateWatch) -> list[str]:
     """What a change set would let be done unasked, in words."""
     return [message for _, message in _found(live, changes, watched).problems] if changes else []
 
 
-def _found(live: LiveGraph, changes: Changes, watched: Watched) -> gates.Findings:
+def _found(live: LiveGraph, changes: Changes, watched: GateWatch) -> gates.Findings:
     graph = live.snapshot()
     return gates.find_gate_changes(
         graph.tasks, graph.dependencies, changes.before, changes.after, live.constellation["gates"], watched
@@ -84,7 +84,7 @@ def may_open(author: str, live: LiveGraph, task_ids: Iterable[str]) -> bool:
     kind, _, key = author.partition(":")
     if kind == "user" and key.isascii() and key.isdecimal() and len(key) <= DIGITS:
         user = User.objects.filter(pk=int(key), is_active=True).first()
-        return user is not None and not refusal(user, None, "approve")
+        return user is not None and not why_refused(user, None, "approve")
     if kind == "token":
         return _is_free(key, live, task_ids)
     return author == SYSTEM
@@ -95,11 +95,11 @@ def _is_free(key: str, live: LiveGraph, task_ids: Iterable[str]) -> bool:
         token = lineage.good_token(key)
     except lineage.TokenEnded:
         return False
-    if refusal(token.user, token, "approve"):
+    if why_refused(token.user, token, "approve"):
         return False
     if len(wanted := dict.fromkeys(task_ids)) > TASKS:
         return False
-    hand = ancestry.Hand(key)
+    hand = ancestry.UserTokens(key)
     rows = [live.nodes[task_id].row["id"] for task_id in wanted if task_id in live.nodes]
     writers = (hand.part_of_writers(list(authors_of(row))) for row in rows)
     return not (hand.part_in(ids.stream_of(live.constellation["id"]), timezone.now()) or any(writers))

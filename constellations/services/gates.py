@@ -18,9 +18,9 @@ from constellations.reads.watching import (
     ASKED,
     HARMLESS,
     NOTHING,
+    GateWatch,
     Key,
     Levels,
-    Watched,
     in_words,
     is_gate,
     key_of,
@@ -49,7 +49,7 @@ class Findings:
 
 def find_gate_changes(
     rows: Mapping[str, Row], edges: Mapping[str, Row], before: Mapping[str, Any], after: Mapping[str, Any],
-    remembered: Iterable[str], watched: Watched,
+    remembered: Iterable[str], watched: GateWatch,
 ) -> Findings:  # fmt: skip
     """What a change set takes away. `rows` and `edges` are the graph as it is, `before` and `after` those of the changes."""
     found, loose = Findings(), dict[Key, list[str]]()
@@ -118,7 +118,7 @@ def _strictness(rule: Mapping[str, Any]) -> int:
 
 def _look_for(
     found: Findings, loose: Mapping[Key, list[str]], known: frozenset[str], rows: Mapping[str, Row], behind: Behind,
-    watched: Watched,
+    watched: GateWatch,
 ) -> None:  # fmt: skip
     """Actions that nobody would be asked about where they are written now, and somebody is, or was, in another place."""
     tools = {tool for tool, _ in loose}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from agents.api.problems import known_of
+from agents.api.problems import without_unknown
 from agents.models import Device
 from agents.services import sessions
 from agents.tools.calls import TOOLS
@@ -27,7 +27,7 @@ WARNINGS = 100
 
 def plan_of(imported: dialects.Imported) -> dict[str, Any]:
     """The plan in our words."""
-    return dialects.write(imported.tasks, imported.dependencies, imported.rules, name=imported.name)
+    return dialects.write_document(imported.tasks, imported.dependencies, imported.rules, name=imported.name)
 
 
 def payload_of(document: Any, dialect: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -35,7 +35,7 @@ def payload_of(document: Any, dialect: str = "") -> tuple[dict[str, Any], list[d
 
     Raises PlanRejected with every problem, and where in the document it is.
     """
-    imported = dialects.read(document, dialect, known_recipes(), known_devices())
+    imported = dialects.read_constellation(document, dialect, known_recipes(), known_devices())
     return _checked(imported, plan_of(imported)), _warnings(imported)
 
 
@@ -69,7 +69,7 @@ def known_recipes() -> dict[str, dict[str, Any]]:
 
 def check_document(document: Any, dialect: str = "") -> dict[str, Any]:
     """What a document would become: {dialect, name, tasks, dependencies, plan, warnings}. Raises what an import would."""
-    imported = dialects.read(document, dialect, known_recipes(), known_devices())
+    imported = dialects.read_constellation(document, dialect, known_recipes(), known_devices())
     plan = plan_of(imported)
     _checked(imported, plan)
     return {
@@ -81,7 +81,7 @@ def check_document(document: Any, dialect: str = "") -> dict[str, Any]:
 def _warnings(imported: dialects.Imported) -> list[dict[str, Any]]:
     """What does not keep a document from being imported, and somebody has to know: what will not start, or not be added."""
     found = (imported.problem(key_text(path), message) for path, message in islice(_worth_knowing(imported), WARNINGS))
-    return [known_of(each) for each in found]
+    return [without_unknown(each) for each in found]
 
 
 def _worth_knowing(imported: dialects.Imported) -> Iterator[Finding]:

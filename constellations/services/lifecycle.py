@@ -35,7 +35,7 @@ from constellations.live.live import LiveGraph
 from constellations.machines import CONSTELLATION
 from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation, Edit
-from constellations.reads.watching import NOTHING, Watched
+from constellations.reads.watching import NOTHING, GateWatch
 from constellations.services import adopt, mending
 from constellations.services.gate_keeping import watched_now
 
@@ -52,7 +52,7 @@ NAMED = 5
 
 
 @dataclass(frozen=True)
-class Retried:
+class RetryResult:
     """`tasks` begin again: at once, or by `interaction`, which reopens a constellation that had ended.
 
     `edit` is what changed them at once, where operations were given.
@@ -101,7 +101,7 @@ def _move(
 def constellation_retry(
     constellation_id: int, task_ids: Sequence[str] | None, *, operations: Sequence[Any] = (), by: str, reason: str = "",
     client_id: str = "", request_id: str = "", based_on: int | None = None,
-) -> Retried:  # fmt: skip
+) -> RetryResult:  # fmt: skip
     """Tasks that have FAILED or were cancelled begin again, with what FAILED, was skipped or ended with the run downstream.
 
     None stands for every FAILED task. `operations` are an edit that is made with it, and may change the tasks that are named;
@@ -122,7 +122,7 @@ def constellation_retry(
         raise ConstellationEnded(f"{row} was cancelled, and stays so; fork it to go on from there")
     if row.state in CLOSED:
         return _retry_by_reopening(row, asked, by, client_id, request_id)
-    told: Retried | None = None
+    told: RetryResult | None = None
     watched = watched_now() if operations else NOTHING
     with graph_opened(constellation_id, by, request_id) as (opened, live):
         known = request_known_as(row.session_id, client_id)
@@ -140,21 +140,21 @@ def constellation_retry(
     return told
 
 
-def _retried_before(known: InboxItem, asked: dict[str, Any], by: str) -> Retried:
+def _retried_before(known: InboxItem, asked: dict[str, Any], by: str) -> RetryResult:
     """What came of it; which tasks had FAILED then is what it says."""
     if known.kind == RETRY:
         refuse_another_request(known, RETRY, by, asked)
         came = known.result or {}
         edit = Edit.objects.filter(pk=came["edit"]).first() if "edit" in came else None
-        return Retried(came["tasks"], changed=False, edit=edit)
+        return RetryResult(came["tasks"], changed=False, edit=edit)
     refuse_another_request(known, "interaction", by, asked, REOPEN)
     before = known.payload[REOPEN]
-    return Retried(before.get(BEGINS, before["retry"]), known, changed=False)
+    return RetryResult(before.get(BEGINS, before["retry"]), known, changed=False)
 
 
 def _retry_at_once(
-    opened: Door, live: LiveGraph, asked: dict[str, Any], watched: Watched, by: str, client_id: str
-) -> Retried:  # fmt: skip
+    opened: Door, live: LiveGraph, asked: dict[str, Any], watched: GateWatch, by: str, client_id: str
+) -> RetryResult:  # fmt: skip
     """In an open constellation, under its session's lock."""
     wanted = retrying.failed_tasks(live) if asked["every_failed"] else asked["retry"]
     operations, based_on = asked["operations"], asked.get(BASED_ON)
@@ -163,7 +163,7 @@ def _retry_at_once(
     if begun and client_id:
         came = {"tasks": begun} | ({"edit": edit["id"]} if edit else {})
         sessions.record_done(opened, RETRY, client_id, {**asked, "retry": wanted}, by, came)
-    return Retried(begun, changed=bool(begun), edit=Edit(**edit) if edit else None)
+    return RetryResult(begun, changed=bool(begun), edit=Edit(**edit) if edit else None)
 
 
 def failed_of(row: Constellation) -> list[str]:
@@ -173,17 +173,17 @@ def failed_of(row: Constellation) -> list[str]:
     return list(found.order_by("id").values_list("task_id", flat=True))
 
 
-def _retry_by_reopening(row: Constellation, asked: dict[str, Any], by: str, client_id: str, request_id: str) -> Retried:
+def _retry_by_reopening(row: Constellation, asked: dict[str, Any], by: str, client_id: str, request_id: str) -> RetryResult:
     wanted = failed_of(row) if asked["every_failed"] else asked["retry"]
     if not wanted and asked["operations"]:
         raise NotRetried(mending.NOTHING_FAILED, [{"key": "tasks", "message": mending.NOTHING_FAILED}])
     if not wanted:
-        return Retried([], changed=False)
+        return RetryResult([], changed=False)
     asked = {**asked, "retry": wanted}
     found = adopt.read_reopened(asked, by)
     begins = mending.list_all_that_begin(found.live, found.follow_up.changes, wanted)
     item, created = _reopen(row, {**asked, BEGINS: begins}, by, client_id, request_id, checked=True)
-    return Retried(begins, item, created)
+    return RetryResult(begins, item, created)
 
 
 # What goes through an inbox
@@ -247,7 +247,7 @@ def _reopen(
     payload = {"request": f"Reopen {row}{_in_words(asked)}", REOPEN: asked}
     if not checked and request_known_as(row.session_id, client_id) is None:
         adopt.prepare_follow_up(payload, by)
-    return sessions.command_submit(
+    return sessions.request_submit(
         row.session_id, "interaction", client_id, payload, by=by, request_id=request_id, checked=True
     )
 
@@ -264,20 +264,20 @@ def constellation_fork(
     that it starts (`services.session_create`, which says what `parent` is and what is raised).
     """
     row = constellation_for(constellation_id, by)
-    at = fold.head(row.session_id) if seq is None else seq
+    at = fold.stream_head(row.session_id) if seq is None else seq
     asked = _asked(row, operations, retry, reason) | {"seq": at, "newest": seq is None, "title": title}
     if (known := _forked_as(row, owner, client_id)) is not None:
         return _forked_before(known, asked, by)
     payload = {"request": f"Fork {row} at {at}{_in_words(asked)}", FORK: asked}
     adopt.prepare_follow_up(payload, by)
     with (
-        ancestry.beginning(by, parent, beside=[row.session_id]),
+        ancestry.new_ancestry(by, parent, beside=[row.session_id]),
         _door(constellation_id, by, request_id),  # so that of two alike the second finds the first
     ):
         if (known := _forked_as(row, owner, client_id)) is not None:
             return _forked_before(known, asked, by)
         session = sessions.session_create(owner, (title or f"Fork of {row}")[:TITLE_LENGTH], by=by, parent=parent)
-        item, _ = sessions.command_submit(
+        item, _ = sessions.request_submit(
             session.pk, "interaction", client_id, payload, by=by, request_id=request_id, checked=True
         )
     return session, item, True
@@ -309,7 +309,7 @@ def _command(
     row: Constellation, kind: str, by: str, reason: str, client_id: str, request_id: str
 ) -> tuple[InboxItem, bool]:  # fmt: skip
     payload = {"subject": row.pk, "reason": reason}
-    return sessions.command_submit(row.session_id, kind, client_id, payload, by=by, request_id=request_id)
+    return sessions.request_submit(row.session_id, kind, client_id, payload, by=by, request_id=request_id)
 
 
 def constellation_for(constellation_id: int, by: str) -> Constellation:

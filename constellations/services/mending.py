@@ -17,7 +17,7 @@ from constellations.editor.draft import Overlay
 from constellations.errors import NotRetried
 from constellations.live import retry as retrying
 from constellations.live.live import LiveGraph
-from constellations.reads.watching import Watched
+from constellations.reads.watching import GateWatch
 from constellations.services.edits import EditRequest, edit_row, rebase_edit
 from constellations.services.gate_keeping import weigh_gates
 
@@ -25,7 +25,7 @@ NOTHING_FAILED = "nothing has FAILED, so nothing begins again; name tasks to ret
 
 
 def decide_mending(
-    live: LiveGraph, operations: Sequence[Any], retry: Sequence[str], watched: Watched, author: str, *,
+    live: LiveGraph, operations: Sequence[Any], retry: Sequence[str], watched: GateWatch, author: str, *,
     based_on: int | None = None, needs_retry: bool = False,
 ) -> editor.Changes | None:  # fmt: skip
     """What `operations` change where the tasks named in `retry` begin again, None without operations; nothing is done yet.
@@ -42,7 +42,7 @@ def decide_mending(
     begun = {key: {**live.nodes[key].row, "state": "WAITING_DEPENDENCY"} for key in retry}
     mended = replace(snapshot, tasks=Overlay(begun, snapshot.tasks))
     wanted = EditRequest(lambda graph: operations, "", "", "", based_on)
-    changes = rebase_edit(live, wanted, operations, lambda: editor.apply(mended, operations, watched.devices))
+    changes = rebase_edit(live, wanted, operations, lambda: editor.apply_operations(mended, operations, watched.devices))
     if gone := sorted(begun.keys() & set(changes.removed_tasks)):
         message = f"{gone[0]} is to begin again, and the operations remove it; do one of the two"
         raise NotRetried(message, [{"key": "tasks", "message": message}])

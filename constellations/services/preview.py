@@ -9,7 +9,7 @@ from typing import Any
 
 from agents.clock import now_iso
 from agents.crews.script import call_of
-from agents.gates.policies import Act, Rule, judge
+from agents.gates.policies import Act, Rule, judge_act
 from agents.streams.fold import consistent_read
 from agents.streams.garbage import nothing_collected
 from agents.streams.tables import Fields
@@ -49,7 +49,7 @@ def edit_preview(constellation_id: int, operations: Sequence[Any], based_on: int
             live.release()
 
 
-class Watch:
+class PreviewWatch:
     """Sees what follows from an edit: `before` it is applied to a graph, and `after`; then `consequences` has it.
 
     Whoever makes an edit may have it watched (`edits.EditRequest`). The answer then says what a preview would have said. Both
@@ -100,7 +100,7 @@ def _shape(live: LiveGraph) -> Shape:
 
 def _longest_path(shape: Shape) -> list[str]:
     order, edges = shape
-    return [str(key) for key in analysis.longest_path(analysis.digraph(order, edges), order)]
+    return [str(key) for key in analysis.longest_path(analysis.build_digraph(order, edges), order)]
 
 
 def critical_path(live: LiveGraph) -> list[str]:
@@ -115,7 +115,7 @@ def preview_on_graph(
     """The diff and what follows, as `edit_preview` has them. `live` is afterwards as if the edit had been made."""
     _, changes = edits.decide_edit(live, EditRequest(lambda live: operations, PREVIEW, "", PREVIEW, based_on), devices)
     told = {"diff": changes.diff, "before": changes.before, "after": changes.after}
-    watch = Watch(devices, rules)
+    watch = PreviewWatch(devices, rules)
     watch.before(live, changes)
     if changes:  # made in memory, in a turn that nobody records
         numbers = count(max(live.ids, default=0) + 1)
@@ -150,4 +150,4 @@ def asks_a_person(task: Fields, devices: Mapping[str, Fields], rules: Sequence[R
     own = [rule_of(row) for row in task["policies"]]
     sites = sites_of(task, devices)
     acts = [Act(*call_of(call), writes=call.get("writes", "")) for call in calls]
-    return any(judge(rules, own, act, site).decision == "ask" for act in acts for site in sites)
+    return any(judge_act(rules, own, act, site).decision == "ask" for act in acts for site in sites)

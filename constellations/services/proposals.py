@@ -22,10 +22,10 @@ from agents.services.same_request import is_same_request
 from agents.streams.door import Door, door
 from agents.streams.tables import Fields
 from constellations.errors import ConstellationsError, EditIdTaken, EditRejected, NoSuchConstellation
-from constellations.live.kept import Ahead, newest_graph, read_ahead
+from constellations.live.kept import GraphReadAhead, newest_graph, read_ahead
 from constellations.live.live import LiveGraph
 from constellations.models import Edit
-from constellations.plan.operations import in_full, in_present_words
+from constellations.plan.operations import write_in_full, write_in_present_words
 from constellations.reads.overview import take_within
 from constellations.reads.progress import same_stream
 from constellations.services.edits import (
@@ -71,7 +71,7 @@ class TooManyProposals(ConstellationsError):
 
 
 @dataclass(frozen=True)
-class Proposed:
+class ProposeResult:
     """`approval` is the proposal; `edit` in its place the edit of that id, where it has been made."""
 
     approval: Approval | None
@@ -82,7 +82,7 @@ class Proposed:
 def edit_propose(
     constellation_id: int, operations: Sequence[Fields], *, author: str, who: str, reason: str = "", edit_id: str = "",
     based_on: int | None = None, request_id: str = "",
-) -> Proposed:  # fmt: skip
+) -> ProposeResult:  # fmt: skip
     """Propose an edit, which is judged at once: raises what `edit_apply` raises, and TooManyProposals.
 
     Operations are written in full, {"op", "parameters"}, as `dispatcher.operations_of` gives them; `who` names the author in
@@ -96,7 +96,7 @@ def edit_propose(
     ahead = _read(constellation_id)
     observed = _judged(ahead.live, wanted)
     if not observed:
-        return Proposed(None, None, False)
+        return ProposeResult(None, None, False)
     edit_id = edit_id or secrets.token_hex(8)
     action = {
         "tool": KIND, "constellation_id": constellation_id, "operations": list(operations),
@@ -112,11 +112,11 @@ def edit_propose(
             check_open(newest_graph(opened, ahead))
             if proposals_of(constellation_id).filter(state="waiting").count() >= WAITING:
                 raise TooManyProposals(f"{WAITING} proposals wait for constellation {constellation_id} already")
-            row = asking.new(
+            row = asking.open_approval(
                 opened.turn, opened.stream, constellation_id, KIND, title, PROPOSAL_S, action=action, observed=observed
             )  # fmt: skip
             asked = row["id"]
-    return known or Proposed(Approval.objects.get(pk=asked), None, True)
+    return known or ProposeResult(Approval.objects.get(pk=asked), None, True)
 
 
 def proposals_of(constellation_id: int) -> QuerySet[Approval]:
@@ -124,25 +124,25 @@ def proposals_of(constellation_id: int) -> QuerySet[Approval]:
     return same_stream(Approval.objects.filter(kind=KIND, subject_id=constellation_id), constellation_id)
 
 
-def find_known(constellation_id: int, wanted: EditRequest, operations: Sequence[Fields]) -> Proposed | None:
+def find_known(constellation_id: int, wanted: EditRequest, operations: Sequence[Fields]) -> ProposeResult | None:
     """What there is under the edit_id already: the edit, else the proposal. Raises EditIdTaken where it is another one."""
     edit_id = wanted.edit_id
     edit = find_edit(constellation_id, edit_id)
     if edit is not None:
         refuse_another_edit(edit, wanted, operations)
-        return Proposed(None, edit, False)
+        return ProposeResult(None, edit, False)
     row = proposals_of(constellation_id).filter(action__edit_id=edit_id).order_by("id").last()
     if row is None:
         return None
     proposer = row.action["author"]
     if not is_same_request(
-        proposer, {"operations": row.action["operations"]}, wanted.author, {"operations": in_full(operations)}
+        proposer, {"operations": row.action["operations"]}, wanted.author, {"operations": write_in_full(operations)}
     ):
         raise EditIdTaken(edit_id, f"proposed by {proposer}, approval {row.pk}")
-    return Proposed(row, None, False)
+    return ProposeResult(row, None, False)
 
 
-def _read(constellation_id: int) -> Ahead:
+def _read(constellation_id: int) -> GraphReadAhead:
     try:
         return read_ahead(constellation_id)
     except NoSuchSession as error:
@@ -190,7 +190,7 @@ def _named(operation: Fields) -> str:
 def prepare_proposed_edit(row: Approval) -> approvals.Effect:
     """The proposed edit, to be made under the lock as its author's."""
     action = row.action
-    operations = in_present_words(action["operations"])
+    operations = write_in_present_words(action["operations"])
     wanted = EditRequest(
         lambda live: operations, action["author"], action["reason"], action["edit_id"], action["based_on"],
         rebased_over=REBASED_OVER, too_old=TOO_OLD, approved=True,

@@ -85,7 +85,7 @@ def edits_between(constellation_id: int, seen: int, newest: int, own: int | None
     told: list[Fields] = [
         {
             "version": row.version, "edit_id": row.edit_id, "author": row.author, "reason": row.reason[:REASON],
-            "changes": sentences.summary(row.diff),
+            "changes": sentences.changes_summary(row.diff),
         }
         for row in rows.iterator(READ_AT_ONCE)
     ]  # fmt: skip

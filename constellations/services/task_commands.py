@@ -33,7 +33,7 @@ WAITING = ("PENDING", "WAITING_DEPENDENCY")
 
 
 @dataclass(frozen=True)
-class Cancelled:
+class CancelResult:
     """`task` is the row as it is now; `command` the request by which its runner ends it, where it runs."""
 
     task: Task
@@ -43,7 +43,7 @@ class Cancelled:
 
 def task_cancel(
     constellation_id: int, task_id: str, *, by: str, reason: str, client_id: str = "", request_id: str = ""
-) -> Cancelled:  # fmt: skip
+) -> CancelResult:  # fmt: skip
     """End one task, for the reason given; what depends on it follows, everything else goes on.
 
     One that waits is CANCELLED at once, also while no runner lives; of one that runs the processes are killed and the slot is
@@ -56,7 +56,7 @@ def task_cancel(
 
 def task_skip(
     constellation_id: int, task_id: str, *, by: str, reason: str, client_id: str = "", request_id: str = ""
-) -> Cancelled:  # fmt: skip
+) -> CancelResult:  # fmt: skip
     """End one task that has not started, at once; as `task_cancel`, but TaskNotCancelled where it runs: nothing is interrupted.
 
     Of a skip and the start of the task exactly one counts.
@@ -66,7 +66,7 @@ def task_skip(
 
 def _cancel_task(
     constellation_id: int, task_id: str, may_run: bool, by: str, reason: str, client_id: str, request_id: str
-) -> Cancelled:  # fmt: skip
+) -> CancelResult:  # fmt: skip
     if not reason.strip():
         said = f"{'a cancel' if may_run else 'a skip'} needs a reason"
         raise PayloadRejected(said, [{"key": "reason", "message": said}])
@@ -90,9 +90,9 @@ def _cancel_task(
         task.refresh_from_db()
         if changed:
             wake_a_runner()
-            return Cancelled(task)
+            return CancelResult(task)
     if task.state == "CANCELLED":
-        return Cancelled(task, changed=False)
+        return CancelResult(task, changed=False)
     if task.state != "RUNNING":
         raise TaskNotCancelled(f"{task_id} has ended ({task.state}); nothing of it is left to end")
     if not may_run:
@@ -100,9 +100,9 @@ def _cancel_task(
     waits = InboxItem.objects.filter(session=row.session_id, kind=CANCEL_TASK, state="queued")
     asked = None if client_id else waits.filter(payload__subject=row.pk, payload__task=task_id).first()
     if asked is not None:
-        return Cancelled(task, asked, changed=False)
-    item, created = sessions.command_submit(row.session_id, CANCEL_TASK, client_id, payload, by=by, request_id=request_id)
-    return Cancelled(task, item, created)
+        return CancelResult(task, asked, changed=False)
+    item, created = sessions.request_submit(row.session_id, CANCEL_TASK, client_id, payload, by=by, request_id=request_id)
+    return CancelResult(task, item, created)
 
 
 def _cancel_at_once(opened: Door, live: LiveGraph, payload: dict[str, Any], by: str, client_id: str) -> bool:
@@ -117,7 +117,7 @@ def _cancel_at_once(opened: Door, live: LiveGraph, payload: dict[str, Any], by: 
     return True
 
 
-def _cancelled_before(known: InboxItem, payload: dict[str, Any], by: str) -> Cancelled:
+def _cancelled_before(known: InboxItem, payload: dict[str, Any], by: str) -> CancelResult:
     refuse_another_request(known, CANCEL_TASK, by, payload)
     task = Task.objects.get(constellation=payload["subject"], task_id=payload["task"])
-    return Cancelled(task, None if (known.result or {}).get(AT_ONCE) else known, changed=False)
+    return CancelResult(task, None if (known.result or {}).get(AT_ONCE) else known, changed=False)

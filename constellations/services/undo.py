@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from constellations.editor.inverse import inverse
+from constellations.editor.inverse import inverse_operations
 from constellations.errors import EditRefused, NoSuchEdit, UndoRefused
 from constellations.live.live import LiveGraph, reason_that_fits
 from constellations.models import Edit
-from constellations.services.edits import EditRequest, Watch, carry_out_edit, find_edit
+from constellations.services.edits import EditRequest, EditWatch, carry_out_edit, find_edit
 
 
 def edit_undo(
     constellation_id: int, edit_id: str, author: str, *, reason: str = "", undo_id: str = "", based_on: int | None = None,
-    request_id: str = "", watch: Watch | None = None,
+    request_id: str = "", watch: EditWatch | None = None,
 ) -> tuple[Edit | None, bool]:  # fmt: skip
     """Take an edit back by an edit of its own, whose `undoes` names it: (its row, whether this changed anything).
 
@@ -25,7 +25,7 @@ def edit_undo(
     undone = edit_named(constellation_id, edit_id)
 
     def compose(live: LiveGraph) -> Sequence[Any]:
-        return inverse(undone.before, undone.after, live.snapshot())
+        return inverse_operations(undone.before, undone.after, live.snapshot())
 
     wanted = EditRequest(compose, author, reason or default_reason(undone), undo_id, based_on, undone.pk, watch=watch)
     try:

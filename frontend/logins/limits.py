@@ -27,7 +27,7 @@ KNOWN = timedelta(days=30)
 NAME_LENGTH = 150
 
 
-def name_of(request: HttpRequest, credentials: dict | None = None) -> str:
+def tried_name(request: HttpRequest, credentials: dict | None = None) -> str:
     """The name somebody tries, however it is written: databases differ on whether case matters."""
     given = (credentials or {}).get("username") or request.POST.get("username") or ""
     return unicodedata.normalize("NFKC", given).casefold()[:NAME_LENGTH]
@@ -55,7 +55,7 @@ def _failures(recent, **which) -> int:
     return recent.filter(**which).aggregate(sum=Sum("failures_since_start"))["sum"] or 0
 
 
-def locked_out(request: HttpRequest, response: HttpResponse | None, credentials: dict | None) -> HttpResponse:
+def answer_locked_out(request: HttpRequest, response: HttpResponse | None, credentials: dict | None) -> HttpResponse:
     """What is answered to one attempt too many, in the dashboard and in the admin."""
     wait = settings.AXES_COOLOFF_TIME
     page = render(request, "frontend/locked_out.html", {"minutes": int(wait.total_seconds()) // 60}, status=429)

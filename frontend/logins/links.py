@@ -34,14 +34,14 @@ class LoginLinkGenerator(PasswordResetTokenGenerator):
 LINKS = LoginLinkGenerator()
 
 
-def login_link(user, base_url: str, next_path: str = "") -> str:
+def make_login_link(user, base_url: str, next_path: str = "") -> str:
     """An address under `base_url` (scheme, host and port) that logs `user` in once and leads to `next_path`."""
     path = reverse("frontend:login-link", args=[f"{user.pk}.{LINKS.make_token(user)}"])
     query = f"?{urlencode({'next': next_path})}" if next_path else ""
     return f"{base_url.rstrip('/')}{path}{query}"
 
 
-def redeem(token: str):
+def redeem_link(token: str):
     """The user whom `token` logs in, None where it is no good any more. Of two who come at once, one succeeds."""
     key, _, signature = token.partition(".")
     users = get_user_model()._default_manager.filter(is_active=True)

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from agents import ids
-from agents.access.permissions import refusal
+from agents.access.permissions import why_refused
 from agents.machines import MACHINES
 from agents.models import Agent, Approval, Evidence, Loop, PhaseRecord, Session, Transition
 from agents.reads.authors import names_of
@@ -48,11 +48,11 @@ class Span:
 
 @require_GET
 @login_required
-def agent(request: HttpRequest, pk: int) -> HttpResponse:
+def agent_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One agent; 404 where its session is not the user's to see."""
     seen = Agent.objects.filter(session__in=Session.objects.visible_to(request.user))
     found = get_object_or_404(seen.select_related("session", "device", "parent", "loop"), pk=pk)
-    return render(request, "frontend/agent.html", _context(found, refusal(request.user, None, "operate")))
+    return render(request, "frontend/agent.html", _context(found, why_refused(request.user, None, "operate")))
 
 
 def _context(agent: Agent, refused: str) -> dict[str, Any]:
@@ -66,8 +66,8 @@ def _context(agent: Agent, refused: str) -> dict[str, Any]:
         "lives": lives,
         "loop": loop,
         "attempt": attempt,
-        "spans": spans(agent.machine, agent.state, agent.entered_at, spent.get(agent.pk, {})),
-        "loop_spans": spans("tool_loop", loop.state, loop.entered_at, spent.get(loop.pk, {})) if loop else [],
+        "spans": state_spans(agent.machine, agent.state, agent.entered_at, spent.get(agent.pk, {})),
+        "loop_spans": state_spans("tool_loop", loop.state, loop.entered_at, spent.get(loop.pk, {})) if loop else [],
         "phases": list(PhaseRecord.objects.filter(agent=agent).order_by("number")[:PHASES_SHOWN]),
         "evidence": _evidence(loop),
         "accepted": attempt.task.accepted if attempt else [],
@@ -112,7 +112,7 @@ def _spent(subjects: list[int]) -> dict[int, dict[str, float]]:
     return found
 
 
-def spans(machine: str, state: str, entered_at: datetime, spent: dict[str, float]) -> list[Span]:
+def state_spans(machine: str, state: str, entered_at: datetime, spent: dict[str, float]) -> list[Span]:
     """The states it was in, in the machine's order; in the present one until now, unless that is its end."""
     seconds = dict(spent)
     table = MACHINES.get(machine)

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from agents.access.permissions import refusal
+from agents.access.permissions import why_refused
 from agents.models import Approval, Session
 from agents.reads.authors import names_of
 from constellations.models import Task
@@ -37,16 +37,16 @@ def for_people(user) -> QuerySet[Approval]:
 
 @require_GET
 @login_required
-def approvals(request: HttpRequest) -> HttpResponse:
+def approvals_page(request: HttpRequest) -> HttpResponse:
     """The inbox. What waits comes over REST; the decisions are on the page, which its script takes anew after each."""
-    context = {"decided": decided(request.user), "config": decision_config(request.user)}
+    context = {"decided": latest_decisions(request.user), "config": decision_config(request.user)}
     return render(request, "frontend/approvals.html", context)
 
 
 @require_GET
 @login_required
 @never_cache
-def count(request: HttpRequest) -> JsonResponse:
+def count_waiting(request: HttpRequest) -> JsonResponse:
     """How many wait, for the navigation: {"waiting": n, "more": whether there are more than n}."""
     found = for_people(request.user).filter(state="waiting").order_by()[: COUNTED + 1].count()
     return JsonResponse({"waiting": min(found, COUNTED), "more": found > COUNTED})
@@ -55,7 +55,7 @@ def count(request: HttpRequest) -> JsonResponse:
 @require_GET
 @login_required
 @never_cache
-def places(request: HttpRequest) -> JsonResponse:
+def places_of_waiting(request: HttpRequest) -> JsonResponse:
     """Where the latest that wait come from: {approval id: {"session", "task", "device"}}, names or empty; three queries."""
     rows = for_people(request.user).filter(state="waiting").select_related("session", "agent__device").order_by("-id")
     shown = list(rows[:PLACES_SHOWN])
@@ -74,10 +74,10 @@ def _place(row: Approval, tasks: dict[int, str]) -> dict[str, str]:
 
 def decision_config(user) -> dict[str, Any]:
     """What the cards of a page need; `now` is in milliseconds, `refusal` why the reader may not decide, or empty."""
-    return {"now": time.time() * 1000, "me": f"user:{user.pk}", "refusal": refusal(user, None, "approve")}
+    return {"now": time.time() * 1000, "me": f"user:{user.pk}", "refusal": why_refused(user, None, "approve")}
 
 
-def decided(user) -> list[dict[str, Any]]:
+def latest_decisions(user) -> list[dict[str, Any]]:
     """The latest decisions, newest first, with the names of who made them; three queries."""
     rows = for_people(user).exclude(state="waiting").select_related("session").order_by("-decided_at", "-id")
     shown = list(rows[:DECIDED_SHOWN])

@@ -14,7 +14,7 @@ from agents.machines import Machine, Row
 from agents.models import Actor, Agent, Loop, Session
 from constellations.models import Constellation, Task
 from frontend import words
-from frontend.diagram import Diagram, Node, draw
+from frontend.diagram import Diagram, StateNode, draw_diagram
 
 BADGE_LIMIT = 9_999
 """Beyond it a state's badge counts in thousands; the table beside has the number."""
@@ -27,7 +27,7 @@ BADGE_INSIDE = 12
 class StateRow:
     """What the page says about a state; `node` is its place in the diagram."""
 
-    node: Node
+    node: StateNode
     count: int
     round_end: bool
     subtask_end: bool
@@ -48,26 +48,29 @@ class StateRow:
 
 @require_GET
 @login_required
-def machines(request: HttpRequest) -> HttpResponse:
+def machines_page(request: HttpRequest) -> HttpResponse:
     """The six machines, a line each."""
-    found = [{"machine": machine, "title": words.title(machine), "line": words.line(machine)} for machine in words.MACHINES]
+    found = [
+        {"machine": machine, "title": words.machine_title(machine), "line": words.machine_line(machine)}
+        for machine in words.MACHINES
+    ]
     return render(request, "frontend/machines.html", {"machines": found})
 
 
 @require_GET
 @login_required
-def machine(request: HttpRequest, name: str) -> HttpResponse:
+def machine_page(request: HttpRequest, name: str) -> HttpResponse:
     """One machine: its diagram, its states with the rows in them that the user may see, its table."""
     found = next((machine for machine in words.MACHINES if machine.name == name), None)
     if found is None:
         raise Http404(f"there is no machine called {name}")
     context = {
         "machine": found,
-        "title": words.title(found),
-        "line": words.line(found),
-        "others": [(other.name, words.title(other)) for other in words.MACHINES],
+        "title": words.machine_title(found),
+        "line": words.machine_line(found),
+        "others": [(other.name, words.machine_title(other)) for other in words.MACHINES],
         "diagram": diagram_of(name),
-        "states": state_rows(found, counts(name, Session.objects.visible_to(request.user))),
+        "states": state_rows(found, count_states(name, Session.objects.visible_to(request.user))),
         "rows": [table_row(row) for row in found.rows],
     }
     return render(request, "frontend/machine.html", context)
@@ -86,7 +89,7 @@ def note_parts(note: str) -> list[tuple[bool, str]]:
 @cache
 def diagram_of(name: str) -> Diagram:
     """Drawn once in a process: tables do not change while it runs."""
-    return draw(next(machine for machine in words.MACHINES if machine.name == name))
+    return draw_diagram(next(machine for machine in words.MACHINES if machine.name == name))
 
 
 def state_rows(machine: Machine, counted: dict[str, int]) -> list[StateRow]:
@@ -98,7 +101,7 @@ def state_rows(machine: Machine, counted: dict[str, int]) -> list[StateRow]:
     ]
 
 
-def counts(name: str, visible: QuerySet[Session]) -> dict[str, int]:
+def count_states(name: str, visible: QuerySet[Session]) -> dict[str, int]:
     """Rows by state, among those of the sessions in `visible`; one query."""
     rows: QuerySet
     if name == "actor":

@@ -13,15 +13,15 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from agents.access.permissions import refusal
+from agents.access.permissions import why_refused
 from agents.machines import ACTOR
 from agents.models import Device, InboxItem, Session
 from agents.models.sessions import SessionQuerySet
 from agents.reads.confinement import confinement_shown
 from agents.reads.heartbeats import heartbeat_of, is_stale
 from agents.streams.tables import TABLES
-from frontend.examples import examples
-from frontend.logins.links import redeem
+from frontend.examples import list_examples
+from frontend.logins.links import redeem_link
 from frontend.views.approvals import decision_config
 
 SESSIONS_PAGE = 50
@@ -32,7 +32,7 @@ LARGEST_ID = (1 << 63) - 1
 
 @require_GET
 @login_required
-def sessions(request: HttpRequest) -> HttpResponse:
+def sessions_page(request: HttpRequest) -> HttpResponse:
     """The sessions a user may see, newest first, and the request box. `?before=ID` shows older ones."""
     found: list[Any] = list(
         _listed(Session.objects.visible_to(request.user), request.GET.get("before", ""))[: SESSIONS_PAGE + 1]
@@ -46,7 +46,7 @@ def sessions(request: HttpRequest) -> HttpResponse:
         "sessions": found[:SESSIONS_PAGE],
         "older": older,
         "may_operate": may_operate,
-        "examples": examples() if may_operate else [],
+        "examples": list_examples() if may_operate else [],
     }
     return render(request, "frontend/sessions.html", context)
 
@@ -69,14 +69,14 @@ def _listed(visible: SessionQuerySet, before: str) -> SessionQuerySet:
 
 @require_GET
 @login_required
-def session(request: HttpRequest, pk: int) -> HttpResponse:
+def session_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One session, live; 404 where it is not the user's to see."""
     found = get_object_or_404(Session.objects.visible_to(request.user).select_related("owner"), pk=pk)
     may_operate = _may_operate(request.user)
     context = {
         "session": found,
         "may_operate": may_operate,
-        "examples": examples() if may_operate else [],
+        "examples": list_examples() if may_operate else [],
         "config": {**decision_config(request.user), **_session_config(found, may_operate)},
     }
     return render(request, "frontend/session.html", context)
@@ -101,14 +101,14 @@ def _devices() -> list[dict[str, Any]]:
 
 
 def _may_operate(user) -> bool:
-    return not refusal(user, None, "operate")
+    return not why_refused(user, None, "operate")
 
 
 @require_GET
 @never_cache
-def login_link(request: HttpRequest, token: str) -> HttpResponse:
+def log_in_by_link(request: HttpRequest, token: str) -> HttpResponse:
     """Log in by a one-time link (frontend.logins.links) and go on to `?next=`."""
-    user = redeem(token)
+    user = redeem_link(token)
     if user is None:
         response = render(request, "frontend/login_link_void.html", status=403)
     else:

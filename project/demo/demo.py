@@ -11,8 +11,8 @@ from django.contrib.auth.models import Group, User
 
 from agents.models import Device
 from agents.services.devices import device_change, device_create
-from agents.services.sessions import command_submit, session_create
-from frontend.logins.links import login_link
+from agents.services.sessions import request_submit, session_create
+from frontend.logins.links import make_login_link
 from project.demo.following import Following, Row
 from project.demo.progress import Progress
 
@@ -86,7 +86,7 @@ def demo_devices() -> None:
             device_change(known[name].pk, by="system", **wanted)
 
 
-def furnish() -> User | None:
+def furnish_installation() -> User | None:
     """What a new installation needs to be of use: devices on this host, where there are none at all, and somebody to log in.
 
     Returns that person as long as nobody has ever logged in.
@@ -125,7 +125,7 @@ class Demo:
         by = f"user:{user.pk}"
         session = session_create(user, self._plan.stem, by=by)
         payload = {"plan": self._plan.read_text()}
-        item, _ = command_submit(session.pk, "interaction", secrets.token_hex(8), payload, by=by)
+        item, _ = request_submit(session.pk, "interaction", secrets.token_hex(8), payload, by=by)
         self._run, self._inbox_id = Following(session.pk), item.pk
         self._deadline = time.monotonic() + RUN_S
         self._progress.say(f"{self._plan.name} runs as session {session.pk}.")
@@ -133,7 +133,7 @@ class Demo:
 
     def _link(self, session: int) -> str:
         """Logs in once and opens the run."""
-        return login_link(demo_user(), self._address, f"/sessions/{session}/")
+        return make_login_link(demo_user(), self._address, f"/sessions/{session}/")
 
     def _follow(self, run: Following) -> None:
         for event in run.news():

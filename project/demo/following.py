@@ -5,7 +5,7 @@ from typing import Any
 
 from agents.masks.values import mask_value
 from agents.models import Device
-from agents.streams.fold import apply, events_since
+from agents.streams.fold import apply_event, events_since
 
 Event = dict[str, Any]
 Row = dict[str, Any]
@@ -31,7 +31,7 @@ class Following:
     def news(self) -> Iterator[Event]:
         """The events since the last call, at most one page. Each is folded when it is handed out, and not those after it."""
         for event in map(mask_value, events_since(self.session_id, self.seq)):
-            apply(event["data"], self.rows)
+            apply_event(event["data"], self.rows)
             self.seq = event["seq"]
             yield event
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from django.conf import settings
 
 from agents.devices.host import is_orphaned
-from project.up.processes import Identity, Look, end, in_session, is_alive, look, with_descendants
-from project.up.retired import Retired
+from project.up.processes import Identity, Look, end_processes, in_session, is_alive, read_processes, with_descendants
+from project.up.retired import RetiredRunners
 from project.up.watchdog import Probe
 
 LOG_BYTES = 10_000_000
@@ -26,7 +26,7 @@ TRIES = 3
 """Falls in a row of a child that never got ready, after which it is broken rather than unlucky."""
 
 
-class Child:
+class SupervisedChild:
     """One program, its processes and how it fares. `probe` knows whether it works, `stop_s` how long a stop may take."""
 
     def __init__(self, name: str, argv: Sequence[str], env: Mapping[str, str], log: Path, probe: Probe, stop_s: float):
@@ -34,7 +34,7 @@ class Child:
         self.log, self.probe, self.stop_s = log, probe, stop_s
         self.process: subprocess.Popen | None = None
         self.known: set[Identity] = set()
-        self.retired: list[Retired] = []
+        self.retired: list[RetiredRunners] = []
         self.was_ready = self.is_announced = False
         self.start_at = 0.0
         self.started_at = 0.0
@@ -94,10 +94,10 @@ class Child:
 
         A runner must not see the end of its commands before its own: it would record that as theirs.
         """
-        self.remember(look())
-        end(lambda seen: (self.cluster(seen) | self.retired_runners()) - but)
+        self.remember(read_processes())
+        end_processes(lambda seen: (self.cluster(seen) | self.retired_runners()) - but)
         if not but:
-            end(self.remember)
+            end_processes(self.remember)
         if self.process is not None:
             self.process.wait()
             self.process = None
@@ -124,13 +124,13 @@ class Child:
         """A fresh log; the last one is kept beside it."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         if self.log.exists():
-            self.log.replace(previous(self.log))
+            self.log.replace(previous_log(self.log))
         self.log.touch()
 
     def bound_log(self) -> None:
         """Its writer goes on in the same file, so that one is copied and emptied."""
         if self.log.exists() and self.log.stat().st_size > LOG_BYTES:
-            shutil.copyfile(self.log, previous(self.log))
+            shutil.copyfile(self.log, previous_log(self.log))
             os.truncate(self.log, 0)
 
     def last_lines(self) -> list[str]:
@@ -140,5 +140,5 @@ class Child:
             return [line.rstrip() for line in deque(log, TAIL_LINES)]
 
 
-def previous(log: Path) -> Path:
+def previous_log(log: Path) -> Path:
     return log.with_name(f"{log.name}.1")

@@ -10,8 +10,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agents.devices.host import host
-from project.up.processes import END_S, Identity, Look, end, is_alive, look, marked, send, with_descendants
+from agents.devices.host import boot_identity
+from project.up.processes import (
+    END_S,
+    Identity,
+    Look,
+    end_processes,
+    find_marked,
+    is_alive,
+    read_processes,
+    send_signal,
+    with_descendants,
+)
 
 REPLACE_S = 45.0
 """Seconds the `up` that is to be replaced may take to stop by itself."""
@@ -27,7 +37,7 @@ class AlreadyUp(Exception):
 
 
 @dataclass(frozen=True)
-class Record:
+class InstanceRecord:
     """What an `up` left on disk: itself, where it serves, and all processes it has started."""
 
     up: Identity
@@ -42,7 +52,7 @@ class Instance:
         self.mark = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
         self._lock_path, self._record_path = folder / "up.lock", folder / "up.json"
         self._lock: int | None = None
-        self._written: Record | None = None
+        self._written: InstanceRecord | None = None
 
     def take(self, *, replace: bool = False) -> None:
         """Become the one `up`; raises AlreadyUp where another lives and is not to be replaced."""
@@ -72,7 +82,7 @@ class Instance:
         if known is None:
             return False
         for signum, patience_s in ((signal.SIGTERM, REPLACE_S), (signal.SIGKILL, END_S)):
-            send(known.up, signum)
+            send_signal(known.up, signum)
             deadline = time.monotonic() + patience_s
             while time.monotonic() < deadline:
                 if self._try():
@@ -80,21 +90,23 @@ class Instance:
                 time.sleep(LOOK_S)
         return False
 
-    def record(self) -> Record | None:
+    def record(self) -> InstanceRecord | None:
         """The last record of this host since its boot, None where there is none (or none that can be read)."""
         try:
             content = json.loads(self._record_path.read_text())
-            if content["host"] != host():
+            if content["host"] != boot_identity():
                 return None
-            return Record(Identity(*content["up"]), content["address"], {Identity(*each) for each in content["processes"]})
+            return InstanceRecord(
+                Identity(*content["up"]), content["address"], {Identity(*each) for each in content["processes"]}
+            )
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None
 
-    def write(self, record: Record) -> None:
+    def write(self, record: InstanceRecord) -> None:
         """Put the record on disk, whole or not at all, when it has changed."""
         if record == self._written:
             return
-        content = {"host": host(), "up": record.up, "address": record.address, "processes": sorted(record.processes)}
+        content = {"host": boot_identity(), "up": record.up, "address": record.address, "processes": sorted(record.processes)}
         fresh = self._record_path.with_suffix(".new")
         fresh.write_text(json.dumps(content))
         fresh.replace(self._record_path)
@@ -107,11 +119,11 @@ class Instance:
     def end_leftovers(self) -> set[Identity]:
         """Kill what an earlier `up` has left: the recorded processes, those with its mark, and their descendants."""
         known = self.record()
-        left = self._left(known.processes if known else (), look())
+        left = self._left(known.processes if known else (), read_processes())
         # First who carries the mark: a runner must not see the end of its commands before its own.
-        ended = end(lambda seen: marked(self.mark, seen))
-        return ended | end(lambda seen: self._left(left, seen))
+        ended = end_processes(lambda seen: find_marked(self.mark, seen))
+        return ended | end_processes(lambda seen: self._left(left, seen))
 
     def _left(self, remembered: Iterable[Identity], seen: Look) -> set[Identity]:
         alive = {identity for identity in remembered if is_alive(identity)}
-        return with_descendants(alive | marked(self.mark, seen), seen)
+        return with_descendants(alive | find_marked(self.mark, seen), seen)

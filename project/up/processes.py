@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from agents.devices.processes import Process, pids, process
+from agents.devices.processes import Process, list_pids, read_process
 
 MARK = "ORRERY_UP"
 ENVIRONMENT_BYTES = 1 << 20
@@ -29,14 +29,14 @@ class Identity(NamedTuple):
     start: int
 
 
-def look() -> Look:
+def read_processes() -> Look:
     """All living processes of this host by pid."""
-    seen = (process(pid) for pid in pids())
+    seen = (read_process(pid) for pid in list_pids())
     return {found.pid: found for found in seen if found is not None and not found.zombie}
 
 
 def is_alive(identity: Identity) -> bool:
-    found = process(identity.pid)
+    found = read_process(identity.pid)
     return found is not None and not found.zombie and found.start == identity.start
 
 
@@ -60,7 +60,7 @@ def with_descendants(roots: Iterable[Identity], seen: Look) -> set[Identity]:
     return family
 
 
-def marked(mark: str, seen: Look) -> set[Identity]:
+def find_marked(mark: str, seen: Look) -> set[Identity]:
     """Who carries MARK with this value."""
     wanted = f"{MARK}={mark}".encode()
     return {Identity(pid, found.start) for pid, found in seen.items() if wanted in _environment(pid)}
@@ -74,7 +74,7 @@ def _environment(pid: int) -> list[bytes]:
         return []
 
 
-def send(identity: Identity, signum: int) -> bool:
+def send_signal(identity: Identity, signum: int) -> bool:
     """Signal exactly this process; False where it is gone. The open pidfd keeps the pid from meaning another one."""
     try:
         handle = os.pidfd_open(identity.pid)
@@ -91,18 +91,18 @@ def send(identity: Identity, signum: int) -> bool:
     return True
 
 
-def end(find: Callable[[Look], set[Identity]], within_s: float = END_S) -> set[Identity]:
+def end_processes(find: Callable[[Look], set[Identity]], within_s: float = END_S) -> set[Identity]:
     """SIGKILL whoever `find` finds, again until nobody is left: a process may fork while it is looked for.
 
     Returns those that were there. Raises TimeoutError with the pids that outlive `within_s`.
     """
     ended: set[Identity] = set()
     deadline = time.monotonic() + within_s
-    while alive := {identity for identity in find(look()) if identity.pid != os.getpid() and is_alive(identity)}:
+    while alive := {identity for identity in find(read_processes()) if identity.pid != os.getpid() and is_alive(identity)}:
         if time.monotonic() > deadline:
             raise TimeoutError(f"processes {sorted(identity.pid for identity in alive)} outlived SIGKILL for {within_s:g} s")
         ended |= alive
         for identity in alive:
-            send(identity, signal.SIGKILL)
+            send_signal(identity, signal.SIGKILL)
         time.sleep(LOOK_S)
     return ended

@@ -6,10 +6,10 @@ from collections.abc import Set
 
 from django.db import connection
 
-from agents.devices.host import host
+from agents.devices.host import boot_identity
 from agents.models import Runner
 from project.up.hindrances import DATABASE_ERRORS
-from project.up.processes import Identity, is_alive, send
+from project.up.processes import Identity, is_alive, send_signal
 
 SUCCESSORS_S = 15.0
 """They wait so long for the new cluster; agents.engine.runner.ORPHAN_S is theirs."""
@@ -20,7 +20,7 @@ INTERRUPTED_S = 3.0
 STEPS = ((signal.SIGTERM, TOLD_S), (signal.SIGTERM, INTERRUPTED_S), (signal.SIGKILL, 0.0))
 
 
-class Retired:
+class RetiredRunners:
     """`runners` are told to stop, told again to interrupt what they run, and killed. Times are of one monotonic clock."""
 
     def __init__(self, runners: Set[Identity], now: float):
@@ -40,16 +40,18 @@ class Retired:
         signum, patience_s = self._steps[0] if len(self._steps) == 1 else self._steps.popleft()
         self._due = now + patience_s
         for runner in self.runners:
-            send(runner, signum)
+            send_signal(runner, signum)
 
     def _end_those_at_rest(self) -> None:
         """A worker whose runner has ended waits for a job that never comes."""
         pids = [one.pid for one in self.runners]
         try:
-            working = set(Runner.objects.filter(host=host(), pid__in=pids).exclude(state="ENDED").values_list("pid", flat=True))
+            working = set(
+                Runner.objects.filter(host=boot_identity(), pid__in=pids).exclude(state="ENDED").values_list("pid", flat=True)
+            )
         except DATABASE_ERRORS:
             connection.close()  # they end when their time is over
             return
         for runner in self.runners:
             if runner.pid not in working:
-                send(runner, signal.SIGKILL)
+                send_signal(runner, signal.SIGKILL)

@@ -17,14 +17,14 @@ from django.db import connection
 
 from agents.devices.host import process_start, runtime_dir
 from agents.engine.runner import DRAIN_S
-from agents.masks.values import mask
+from agents.masks.values import mask_text
 from project.private_files import close_to_others
-from project.up.children import Child
+from project.up.children import SupervisedChild
 from project.up.hindrances import DATABASE_ERRORS, Hindrances
-from project.up.instance import Instance, Record
-from project.up.processes import MARK, Identity, Look, end, is_alive, look, marked, with_descendants
-from project.up.retired import Retired
-from project.up.watchdog import Canary, Runners, Web
+from project.up.instance import Instance, InstanceRecord
+from project.up.processes import MARK, Identity, Look, end_processes, find_marked, is_alive, read_processes, with_descendants
+from project.up.retired import RetiredRunners
+from project.up.watchdog import CanaryProbe, RunnersProbe, WebProbe
 
 TICK_S = 0.1
 LOOK_S = 0.5
@@ -47,8 +47,13 @@ class ChildBroken(Exception):
 class Supervisor:
     """Runs `children` under the lock that `instance` holds; `say` gets one line for each thing a person should know."""
 
-    def __init__(self, instance: Instance, children: Sequence[Child], say: Say, address: str = ""):
-        self.instance, self.children, self._say, self.address = instance, list(children), lambda line: say(mask(line)), address
+    def __init__(self, instance: Instance, children: Sequence[SupervisedChild], say: Say, address: str = ""):
+        self.instance, self.children, self._say, self.address = (
+            instance,
+            list(children),
+            lambda line: say(mask_text(line)),
+            address,
+        )
         self._me = Identity(os.getpid(), process_start())
         self._seen: Look = {}
         self._look_at = 0.0
@@ -109,10 +114,10 @@ class Supervisor:
                 self._say(f"{child.name:<8} ready")
 
     def _look(self, now: float) -> None:
-        self._seen = look()
+        self._seen = read_processes()
         processes = set[Identity]().union(*(child.remember(self._seen) for child in self.children))
         try:
-            self.instance.write(Record(self._me, self.address, processes))
+            self.instance.write(InstanceRecord(self._me, self.address, processes))
             for child in self.children:
                 child.bound_log()
         except OSError as error:
@@ -122,7 +127,7 @@ class Supervisor:
             for child in self.children:
                 child.excused(now)
 
-    def _start_when_due(self, child: Child, now: float) -> None:
+    def _start_when_due(self, child: SupervisedChild, now: float) -> None:
         if now >= child.start_at:
             try:
                 child.start(now)
@@ -131,7 +136,7 @@ class Supervisor:
                 child.start_at = now + LOOK_S
             self._look_at = now  # into the record at once
 
-    def _trouble(self, child: Child, now: float) -> str:
+    def _trouble(self, child: SupervisedChild, now: float) -> str:
         code, trouble = child.exit_code(), ""
         if code is not None:
             return f"ended with signal {-code}" if code < 0 else f"ended with code {code}"
@@ -144,24 +149,24 @@ class Supervisor:
         # Whether a child works cannot be known without the database, or room, so nobody is judged until it is back.
         return "" if self._hindrances else trouble
 
-    def _repair(self, child: Child, trouble: str, now: float) -> None:
+    def _repair(self, child: SupervisedChild, trouble: str, now: float) -> None:
         """End what does not work. What does goes on until the child that is started next can take its place."""
         self._say(f"{child.name}: {trouble}; it will be started again")
         for line in child.last_lines():
             self._say(f"  | {line}")
-        working = {one for one in child.probe.at_work(child.cluster(look())) if is_alive(one)}
+        working = {one for one in child.probe.at_work(child.cluster(read_processes())) if is_alive(one)}
         child.kill(but=working | child.retired_runners())
         if working:
-            child.retired.append(Retired(working, now))
+            child.retired.append(RetiredRunners(working, now))
         delay = child.fell(now)
         if child.is_broken and not self._hindrances:
             raise ChildBroken(f"{child.name} does not start; its output is in {child.log}")
         self._say(f"{child.name}: next start in {delay:g} s")
 
-    def _farewell(self, child: Child) -> None:
+    def _farewell(self, child: SupervisedChild) -> None:
         """Tell those of it that work to come to an end."""
         try:
-            child.probe.farewell(child.cluster(look()))
+            child.probe.farewell(child.cluster(read_processes()))
         except DATABASE_ERRORS:
             connection.close()  # what cannot be told ends by its own time limit
 
@@ -181,30 +186,37 @@ class Supervisor:
     def _still_stopping(self, waited_s: float) -> bool:
         for child in self.children:
             child.look_at_retired(time.monotonic(), True)
-        seen = look()
+        seen = read_processes()
         return any([waited_s < child.stop_s and child.is_running(seen) for child in self.children])
 
     def _end_all(self) -> None:
         for child in self.children:
             child.kill()
-        end(lambda seen: with_descendants(marked(self.instance.mark, seen), seen))
+        end_processes(lambda seen: with_descendants(find_marked(self.instance.mark, seen), seen))
 
 
-def children_of(instance: Instance, bind: str, port: int, runners: int) -> list[Child]:
+def children_of(instance: Instance, bind: str, port: int, runners: int) -> list[SupervisedChild]:
     """The web server and the two clusters."""
     logs = settings.STATE_DIR / "logs"
     env = {MARK: instance.mark, "PYTHONUNBUFFERED": "1", "ORRERY_RUNNERS": str(runners)}
     web = [sys.executable, "-m", "project.web_server", "-v", "0", "-b", bind, "-p", str(port), "project.asgi:application"]
     cluster = [sys.executable, "manage.py", "qcluster", "--skip-checks"]  # `up` itself has just made them
     return [
-        Child("web", web, env, logs / "web.log", Web(bind, port), STOP_WEB_S),
-        Child("jobs", cluster, {**env, "Q_CLUSTER_NAME": "jobs"}, logs / "jobs.log", Canary(), STOP_JOBS_S),
-        Child("runners", cluster, {**env, "Q_CLUSTER_NAME": "runners"}, logs / "runners.log", Runners(runners), STOP_RUNNERS_S),
+        SupervisedChild("web", web, env, logs / "web.log", WebProbe(bind, port), STOP_WEB_S),
+        SupervisedChild("jobs", cluster, {**env, "Q_CLUSTER_NAME": "jobs"}, logs / "jobs.log", CanaryProbe(), STOP_JOBS_S),
+        SupervisedChild(
+            "runners",
+            cluster,
+            {**env, "Q_CLUSTER_NAME": "runners"},
+            logs / "runners.log",
+            RunnersProbe(runners),
+            STOP_RUNNERS_S,
+        ),
     ]
 
 
 @contextmanager
-def supervised(bind: str, port: int, runners: int, say: Say, *, replace: bool = False) -> Iterator[Supervisor]:
+def make_supervisor(bind: str, port: int, runners: int, say: Say, *, replace: bool = False) -> Iterator[Supervisor]:
     """A supervisor for this installation, not yet started. Raises AlreadyUp, PortTaken."""
     if closed := close_to_others():
         say(f"Closed {len(closed)} files and folders that others could read, such as {closed[0]}.")

@@ -15,9 +15,9 @@ from django.conf import settings
 from django_q.models import Task
 from django_q.tasks import async_task
 
-from agents.devices.host import host
+from agents.devices.host import boot_identity
 from agents.models import Runner
-from project.up.processes import Identity, send
+from project.up.processes import Identity, send_signal
 
 START_S = 30.0
 """Seconds a child may take to its first sign of work."""
@@ -57,7 +57,7 @@ class Probe(Protocol):
         """Those in it that work on although the child has fallen."""
 
 
-class Living:
+class LivingProbe:
     """For a program that works while it lives."""
 
     ready = False
@@ -78,7 +78,7 @@ class Living:
         return set()
 
 
-class Canary(Living):
+class CanaryProbe(LivingProbe):
     """A job sent through broker, pusher, worker and monitor of the cluster `jobs`, again and again."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class Canary(Living):
         self._send_at = now + CANARY_EVERY_S
 
 
-class Runners(Living):
+class RunnersProbe(LivingProbe):
     """Each of the cluster's workers carries a runner, and each runner renews its row."""
 
     def __init__(self, wanted: int):
@@ -152,7 +152,7 @@ class Runners(Living):
         """The cluster's runners that have renewed within FRESH_S of our own clock, whatever the clocks of others say."""
         renewals = {}
         fresh = set()
-        for runner in Runner.objects.filter(host=host()).exclude(state="ENDED"):
+        for runner in Runner.objects.filter(host=boot_identity()).exclude(state="ENDED"):
             known = self._renewals.get(runner.pk)
             since = known[1] if known and known[0] == runner.renewed_at else now
             renewals[runner.pk] = (runner.renewed_at, since)
@@ -167,15 +167,15 @@ class Runners(Living):
 
         One that has begun since the last look gets it by its row: in a worker without a runner the signal would kill.
         """
-        told = {identity for identity in self.working & cluster if send(identity, signal.SIGTERM)}
+        told = {identity for identity in self.working & cluster if send_signal(identity, signal.SIGTERM)}
         pids = [identity.pid for identity in cluster - told]
-        Runner.objects.filter(host=host(), pid__in=pids).exclude(state="ENDED").update(stop_wanted=True)
+        Runner.objects.filter(host=boot_identity(), pid__in=pids).exclude(state="ENDED").update(stop_wanted=True)
 
     def at_work(self, cluster: set[Identity]) -> set[Identity]:
         return self.working & cluster
 
 
-class Web(Living):
+class WebProbe(LivingProbe):
     """Any answer will do: whether it is a good one is for /health/ to say to people."""
 
     def __init__(self, bind: str, port: int):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.errors import AgentsError
-from agents.faults import is_transient, kind_of, pause
+from agents.faults import error_kind_of, is_transient, pause_seconds
 
 
 class Answered(Exception):
@@ -54,7 +54,7 @@ def wrapped(**fields):
 )
 def test_a_fault_of_what_lies_between_is_transient(error, kind):
     assert is_transient(error)
-    assert kind_of(error) == kind
+    assert error_kind_of(error) == kind
 
 
 @pytest.mark.parametrize(
@@ -79,19 +79,19 @@ def test_a_fault_of_what_lies_between_is_transient(error, kind):
 )
 def test_everything_else_is_not_whatever_its_text_says(error, kind):
     assert not is_transient(error)
-    assert kind_of(error) == kind
+    assert error_kind_of(error) == kind
 
 
 def test_pauses_double_up_to_the_longest():
-    assert [pause(made, 0, 1.0, 4.0) // 1 for made in (1, 2, 3, 4, 5)] == [1, 2, 4, 4, 4]
+    assert [pause_seconds(made, 0, 1.0, 4.0) // 1 for made in (1, 2, 3, 4, 5)] == [1, 2, 4, 4, 4]
 
 
 @given(made=st.integers(1, 10**6), key=st.integers(0, 2**63))
 def test_a_pause_is_longer_by_a_quarter_at_most_and_always_the_same(made, key):
     bare = min(0.1 * 2 ** min(made - 1, 10), 2.0)
-    assert bare <= pause(made, key, 0.1, 2.0) < bare * 1.25
-    assert pause(made, key, 0.1, 2.0) == pause(made, key, 0.1, 2.0)
+    assert bare <= pause_seconds(made, key, 0.1, 2.0) < bare * 1.25
+    assert pause_seconds(made, key, 0.1, 2.0) == pause_seconds(made, key, 0.1, 2.0)
 
 
 def test_calls_that_failed_together_do_not_all_come_back_together():
-    assert len({pause(1, key, 1.0, 10.0) for key in range(100)}) > 50
+    assert len({pause_seconds(1, key, 1.0, 10.0) for key in range(100)}) > 50

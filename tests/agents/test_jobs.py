@@ -13,32 +13,32 @@ from django_q.scheduler import scheduler
 from agents import jobs
 from agents.devices import host
 from agents.engine import summon
-from agents.engine.leases import Locked
+from agents.engine.leases import RunnerLock
 from agents.models import Runner
 from agents.services import sessions
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def living_runner(pid: int = 1) -> Locked:
+def living_runner(pid: int = 1) -> RunnerLock:
     row = Runner.objects.create(
-        host=host.host(), pid=pid, pid_start=1, files=str(host.runtime_dir()),
+        host=host.boot_identity(), pid=pid, pid_start=1, files=str(host.runtime_dir()),
         started_at=timezone.now(), renewed_at=timezone.now(),
     )  # fmt: skip
-    return Locked(host.runtime_dir(), row.pk)
+    return RunnerLock(host.runtime_dir(), row.pk)
 
 
 def test_a_request_asks_for_a_runner_once_when_none_lives(operator):
     session = sessions.session_create(operator, by="user:1")
     for n in range(3):
-        sessions.command_submit(session.pk, "ping", f"p{n}", {}, by="user:1")
+        sessions.request_submit(session.pk, "ping", f"p{n}", {}, by="user:1")
     assert [queued.func() for queued in OrmQ.objects.filter(key="runners")] == ["agents.jobs.run_runner"]
 
 
 def test_a_request_asks_for_nothing_while_a_runner_lives(operator):
     lock = living_runner()
     session = sessions.session_create(operator, by="user:1")
-    sessions.command_submit(session.pk, "ping", "", {}, by="user:1")
+    sessions.request_submit(session.pk, "ping", "", {}, by="user:1")
     assert OrmQ.objects.count() == 0
     lock.close()
 

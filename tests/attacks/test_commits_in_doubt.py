@@ -7,7 +7,7 @@ import pytest
 
 from agents.engine.journal import Journal
 from agents.models import Event, Output
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.models import Attempt, Task
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.attack]
@@ -55,4 +55,4 @@ def test_a_connection_that_breaks_at_a_commit_loses_nothing_and_doubles_nothing(
     assert len(printed) == Attempt.objects.count()
     assert Event.objects.filter(type="outage", stream__kind="system").count() == Breaking.broken
     assert Breaking.broken >= len(COMMITS) // 2, "runs with fewer commits than that are hardly broken"
-    assert list(verify()) == []
+    assert list(verify_database()) == []

@@ -13,7 +13,7 @@ import pytest
 
 from agents.devices import end_attempts
 from agents.devices.confinement import BUBBLEWRAP, LANDLOCK, NONE, UID, ConfinementMissing, find_confinement
-from agents.devices.processes import pids, process
+from agents.devices.processes import list_pids, read_process
 from tests.project.installation import until
 
 pytestmark = pytest.mark.attack
@@ -27,7 +27,7 @@ SHORT_S = 30.0
 RUNNER = """
 import asyncio, json, signal, sys
 from pathlib import Path
-from agents.devices import Limits, run_command
+from agents.devices import CommandLimits, run_command
 from agents.devices.confinement import Walls
 mechanism, state, network, *argv = sys.argv[1:]
 state = Path(state)
@@ -35,7 +35,7 @@ root = Path({root!r})
 walls = Walls(mechanism, (state / "artifacts" / "7",), (root / "examples",), (), (state, root), network == "network")
 async def main():
     task = asyncio.ensure_future(run_command(
-        argv, workspace=state / "workspaces" / "laptop", attempt_id=7, instance=str(state), limits=Limits(), timeout=60,
+        argv, workspace=state / "workspaces" / "laptop", attempt_id=7, instance=str(state), limits=CommandLimits(), timeout=60,
         on_output=lambda text: print(text, end="", flush=True), walls=walls))
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, task.cancel)
     try:
@@ -108,7 +108,7 @@ class Ground:
 
     def working(self) -> list[int]:
         """Pids of who works in the workspace: commands and what they have started, hidden or not."""
-        return [pid for pid in pids() if is_in(self.state, pid) and not is_zombie(pid)]
+        return [pid for pid in list_pids() if is_in(self.state, pid) and not is_zombie(pid)]
 
 
 def is_in(folder: Path, pid: int) -> bool:
@@ -119,7 +119,7 @@ def is_in(folder: Path, pid: int) -> bool:
 
 
 def is_zombie(pid: int) -> bool:
-    found = process(pid)
+    found = read_process(pid)
     return found is None or found.zombie
 
 
@@ -240,7 +240,7 @@ def test_walls_that_let_something_through_do_not_count(tmp_path, monkeypatch):
     """As where the system's folders show what must be hidden."""
     from agents.devices import confinement
 
-    monkeypatch.setattr(confinement, "confined", lambda argv, walls, workspace, memory_bytes, status: list(argv))
+    monkeypatch.setattr(confinement, "confine_command", lambda argv, walls, workspace, memory_bytes, status: list(argv))
     found = find_confinement("auto", tmp_path)
     assert found.mechanism == NONE
     assert [reason for reason in found.reasons if "it does not hold" in reason]

@@ -14,7 +14,7 @@ from agents.devices.names import name_fault
 from agents.devices.profiles import BeyondCeiling, DeviceRejected
 from agents.models import Device, Event
 from agents.services.devices import DeviceExists, device_change, device_create
-from agents.tools.command import NoWorkspace, artifacts, workspace
+from agents.tools.command import NoWorkspace, artifacts_folder, device_workspace
 from constellations.models import Task
 from project.environment import ceilings_of
 from tests.agents.conftest import Rest, make_token
@@ -43,14 +43,14 @@ def test_a_name_that_leads_elsewhere_is_none(admin_user, name):
     with pytest.raises(DeviceRejected):
         device_create(name, by="system")
     with pytest.raises(NoWorkspace, match="has no workspace"):
-        workspace(name)
+        device_workspace(name)
     assert not Device.objects.exists()
 
 
 @pytest.mark.parametrize("name", GOOD)
 def test_other_names_are_good(name, settings):
     assert name_fault(name) == ""
-    assert workspace(device_create(name, by="system").name).parent == settings.STATE_DIR / "workspaces"
+    assert device_workspace(device_create(name, by="system").name).parent == settings.STATE_DIR / "workspaces"
 
 
 @pytest.mark.parametrize("name", [7, None, True, ["x"], {"a": 1}])
@@ -115,9 +115,9 @@ def test_a_device_that_was_called_so_before_has_no_workspace_and_harms_nobody(en
 @pytest.mark.parametrize("scope", ["..", ".", "a/b", "", "1/../..", "secret_key"])
 def test_what_constellations_share_has_a_number(scope):
     with pytest.raises(NoWorkspace):
-        artifacts(scope)
+        artifacts_folder(scope)
     with pytest.raises(NoWorkspace):
-        artifacts("5", inherits=scope or "..")
+        artifacts_folder("5", inherits=scope or "..")
 
 
 # who makes them

@@ -11,7 +11,7 @@ from agents.services.approvals import approval_decide
 from agents.services.policies import policy_delete
 from agents.services.sessions import session_create
 from agents.services.tokens import token_create
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.errors import GateKept
 from constellations.models import Constellation, Task
 from constellations.services.edits import edit_apply
@@ -110,7 +110,7 @@ def test_who_may_not_approve_only_proposes_to_take_a_gate_away(operator, found, 
     assert row.observed["gates"][0].removeprefix("the edit ") in row.title
     approval_decide(row.pk, "approve", by=f"user:{operator.pk}")
     assert version(found) == 2
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 @pytest.mark.parametrize("way", HARMLESS)
@@ -186,7 +186,7 @@ def test_two_edits_that_each_look_harmless_do_not_come_to_one_that_is_not(operat
     with pytest.raises(GateKept, match="STEP"):
         edit_apply(found.pk, [add("later", steps=[step("echo", "STEP")])], author=author)
     assert edit_apply(found.pk, [add("later", steps=[gated])], author=author)[1]
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_what_was_done_once_with_leave_is_asked_about_again(found, operator):

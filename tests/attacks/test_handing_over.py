@@ -40,7 +40,7 @@ def test_a_command_reaches_what_file_tools_and_the_runner_make_later(state):
     ground = Ground(state, UID, 0)
     workspace = state / "workspaces" / "laptop"
     assert ground.run("rm", "-r", ".tmp")[1][0] == "completed"
-    files.write(workspace, "new/notes.txt", "said\n")
+    files.write_text(workspace, "new/notes.txt", "said\n")
     said, ended = ground.run("sh", "-c", 'cat new/notes.txt && echo > new/more && echo > "$TMPDIR/own"')
     assert (said, ended[:2]) == ("said", ["completed", 0])
     assert (workspace / "new" / "notes.txt").stat().st_uid == own_id(workspace)

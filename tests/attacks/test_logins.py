@@ -12,7 +12,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from frontend.logins import limits
-from frontend.logins.links import login_link
+from frontend.logins.links import make_login_link
 from project import token_attempts
 from project.asgi import entrances
 from project.token_attempts import WITHIN_S, WRONG, TokenAttempts
@@ -127,7 +127,9 @@ def test_whoever_is_no_admin_does_not_see_them(operator):
 def test_a_one_time_link_lets_in_who_is_locked_out(operator):
     for _ in range(LIMIT):
         attempt("operator", "wrong")
-    assert is_in(Client().get(login_link(operator, "http://localhost").removeprefix("http://localhost"), REMOTE_ADDR=ATTACKER))
+    assert is_in(
+        Client().get(make_login_link(operator, "http://localhost").removeprefix("http://localhost"), REMOTE_ADDR=ATTACKER)
+    )
     assert is_in(attempt("operator", "operator-secret"))
 
 
@@ -190,11 +192,15 @@ def test_wrong_tokens_are_counted_in_redis_for_a_while_and_not_at_all_when_it_is
     except RedisError:
         pytest.skip("no Redis at 127.0.0.1:6379")
     settings.CACHES = {"default": found}
-    assert [token_attempts.counted("a"), token_attempts.counted("a"), token_attempts.counted("b")] == [1, 2, 1]
+    assert [token_attempts.count_attempt("a"), token_attempts.count_attempt("a"), token_attempts.count_attempt("b")] == [
+        1,
+        2,
+        1,
+    ]
     keys = list(client.scan_iter(f"{prefix}:*"))
     assert len(keys) == 2
     assert all(0 < client.ttl(key) <= WITHIN_S for key in keys)
     client.delete(*keys)
     settings.CACHES = {"default": {**found, "LOCATION": "redis://127.0.0.1:1/0"}}
-    assert token_attempts.counted("a") == 0
+    assert token_attempts.count_attempt("a") == 0
     client.close()

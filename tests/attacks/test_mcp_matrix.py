@@ -55,7 +55,7 @@ async def _talk(scope: dict[str, Any], body: bytes) -> tuple[int, dict[str, Any]
     async def send(message) -> None:
         sent.append(message)
 
-    await http.application(scope, receive, send)
+    await http.answer_mcp(scope, receive, send)
     return sent[0]["status"], json.loads(b"".join(each.get("body", b"") for each in sent[1:]))
 
 

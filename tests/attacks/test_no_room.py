@@ -13,9 +13,9 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from agents.engine.outcomes import OutcomeFile, read
+from agents.engine.outcomes import OutcomeFile, read_outcomes
 from agents.models import Event
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from agents.tools.calls import Outcome
 from constellations.models import Attempt, Task
 from project.up.processes import is_alive
@@ -35,7 +35,7 @@ for device in ("laptop", "gpu_server", "test_server", "prod_server"):
     tasks = [{"task_id": f"t{n}", "device": device, "command": argv, "on_lost": "fail"} for n in range(20)]
     for n, task in enumerate(tasks):
         task["after"] = [f"t{n - 1}"] if n else []
-    sessions.command_submit(session.pk, "interaction", "", {"plan": json.dumps({"tasks": tasks})}, by="system")
+    sessions.request_submit(session.pk, "interaction", "", {"plan": json.dumps({"tasks": tasks})}, by="system")
 """
 OPEN = "SELECT count(*) FROM agents_inboxitem WHERE state IN ('queued', 'running')"
 STARTED = "SELECT count(*) FROM constellations_attempt"
@@ -66,7 +66,7 @@ def test_what_runs_goes_on_while_there_is_no_room_and_nothing_else_starts(engine
     assert (item.outcome, seen) == ("completed", [0, 2])
     assert list(Attempt.objects.values_list("outcome", flat=True)) == ["completed"] * 3
     assert [event.data["interrupted"] for event in Event.objects.filter(type="outage", stream__kind="system")] == [False]
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 @pytest.mark.attack
@@ -95,7 +95,7 @@ def test_a_database_file_that_cannot_grow_is_waited_for(engine, device):
     assert (item.outcome, runner.gave_up) == ("completed", False)
     assert limited[1] < 300
     assert Attempt.objects.count() == Task.objects.filter(state="COMPLETED").count() == 300
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 @pytest.fixture
@@ -203,8 +203,8 @@ def test_an_outcome_that_finds_no_room_is_kept_for_the_next_time(state_dir):
     file.add(2, Outcome("failed", error="why"))
     file.flush()
     os.dup2(whole, file._file)
-    assert set(read(file.path)) == {1}
+    assert set(read_outcomes(file.path)) == {1}
     file.flush()
-    assert {key: outcome.outcome for key, outcome in read(file.path).items()} == {1: "completed", 2: "failed"}
+    assert {key: outcome.outcome for key, outcome in read_outcomes(file.path).items()} == {1: "completed", 2: "failed"}
     file.close()
     os.close(whole)

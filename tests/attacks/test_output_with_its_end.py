@@ -11,7 +11,7 @@ from agents.engine.outcomes import OutcomeFile
 from agents.engine.sessions import Sessions
 from agents.models import InboxItem, Output
 from agents.services import sessions as services
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from agents.tools.calls import TOOLS, Call, Outcome
 from constellations.models import Attempt
 from tests.agents.conftest import Rest
@@ -63,7 +63,7 @@ def test_output_is_whole_whenever_an_end_is_seen_and_after_every_death_of_a_runn
     assert (wrong, len(seen)) == ([], 120)
     assert kills >= 3
     assert [attempt for attempt in ends() if said(attempt) != SAID] == []
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_what_a_dead_runner_had_only_in_its_outcome_file_is_written_once(engine, device, monkeypatch):
@@ -108,7 +108,7 @@ def test_a_cancelled_attempt_has_what_it_said_before_the_decision(engine, device
     def ended() -> bool:
         if runner.sessions.reports.outputs and not asked:
             asked.append(1)
-            in_another_process(lambda: services.command_submit(session.pk, "cancel", "", {}, by="user:1") and None)
+            in_another_process(lambda: services.request_submit(session.pk, "cancel", "", {}, by="user:1") and None)
         if not read and count("SELECT count(*) FROM constellations_attempt WHERE outcome = 'cancelled'"):
             in_another_process(lambda: read.append(said(Attempt.objects.get().pk)))
         return bool(read) and runner._all_rest()

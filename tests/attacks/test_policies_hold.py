@@ -10,7 +10,7 @@ from agents.services import policies
 from agents.services.approvals import approval_decide
 from agents.services.devices import device_change
 from agents.streams import statements
-from agents.tools.command import workspace
+from agents.tools.command import device_workspace
 from constellations.models import Task
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 @pytest.fixture
 def files(device):
     """The workspace of the laptop, with a secret and ways to it."""
-    place = workspace("laptop")
+    place = device_workspace("laptop")
     (place / "sub").mkdir(parents=True)
     (place / "secret.txt").write_text("s3cret")
     (place / "open.txt").write_text("open")
@@ -35,7 +35,7 @@ def deny(**fields):
 
 def rows(table: str, where: str) -> int:
     """How many there are, asked from inside the engine's loop."""
-    cursor = statements.cursor()
+    cursor = statements.raw_cursor()
     cursor.execute(f"SELECT count(*) FROM {table} WHERE {where}")
     return cursor.fetchone()[0]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.tools.shell_reading import seen_in
+from agents.tools.shell_reading import commands_seen_in
 
 pytestmark = pytest.mark.attack
 SHELLS = ("sh", "bash")
@@ -85,7 +85,7 @@ def test_nothing_runs_that_was_neither_seen_nor_doubted(shell, seed, tmp_path):
     unseen, called = [], 0
     for _ in range(LINES // len(SEEDS)):
         line = a_line(dice)
-        seen = seen_in([shell, "-c", line])[1:]
+        seen = commands_seen_in([shell, "-c", line])[1:]
         for call in shells.calls(shell, line):
             called += 1
             if not is_known(call, seen):

@@ -8,8 +8,8 @@ from django.urls import get_resolver
 from rest_framework import serializers
 
 from agents.api.parsers import KeyTwice, read_json
-from agents.api.serializers import Body
-from agents.api.websocket import Closed, acknowledged_by
+from agents.api.serializers import RequestBody
+from agents.api.websocket import ViewClosed, acknowledged_by
 from project.asgi import application
 from tests.agents.conftest import Rest, closed_connections, make_token  # noqa: F401 (a fixture)
 from tests.project.test_asgi import get
@@ -67,7 +67,7 @@ async def test_every_address_answers_only_under_our_names(path):
 # JSON of the wrong kind
 
 
-def bodies(kind=Body):
+def bodies(kind=RequestBody):
     for each in kind.__subclasses__():
         yield each
         yield from bodies(each)
@@ -120,7 +120,7 @@ def test_a_key_that_is_there_twice_is_refused_over_rest(operator, text):
 
 
 def test_and_over_the_websocket():
-    with pytest.raises(Closed, match="the key 'seq' is there twice"):
+    with pytest.raises(ViewClosed, match="the key 'seq' is there twice"):
         acknowledged_by('{"type": "ack", "seq": 1, "seq": 2}')
 
 

@@ -134,7 +134,7 @@ def test_no_door_makes_a_token_wider_than_the_one_it_is_made_with(operator, role
 def test_one_that_manage_py_makes_has_its_user_as_root(operator, capsys):
     call_command("token_create", "operator", scope=["read"], days=300)
     made = Token.objects.get()
-    assert (made.parent, lineage.line_of(made.digest), status(capsys.readouterr().out.strip())) == (None, [made], 200)
+    assert (made.parent, lineage.read_lineage(made.digest), status(capsys.readouterr().out.strip())) == (None, [made], 200)
 
 
 def test_a_line_is_read_by_one_query_however_long_it_is(operator, django_assert_num_queries):

@@ -39,7 +39,7 @@ def without_walls(settings, device):
 def seen_by_a_runner():
     now = timezone.now()
     Runner.objects.create(
-        host="here", pid=1, pid_start=1, files="/", started_at=now, renewed_at=now, confinement=confining.told()
+        host="here", pid=1, pid_start=1, files="/", started_at=now, renewed_at=now, confinement=confining.confinement_text()
     )
 
 

@@ -23,7 +23,7 @@ tasks = [{"task_id": name, "tool": "noop", "after": names[max(place - 1, 0):plac
 del tasks[2]["tool"]
 tasks[2] |= {"command": ["sleep", "600"], "device": "laptop"}
 plan = json.dumps({"name": "seed", "tasks": tasks})
-sessions.command_submit(session.pk, "interaction", "", {"plan": plan}, by="system")
+sessions.request_submit(session.pk, "interaction", "", {"plan": plan}, by="system")
 deadline, pause = time.monotonic() + 60, threading.Event()
 runs = Task.objects.filter(constellation__session=session, task_id="task_003", state="RUNNING")
 while not runs.exists() and time.monotonic() < deadline:

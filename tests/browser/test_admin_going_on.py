@@ -22,7 +22,7 @@ tasks = [
     {{"task_id": "b", "tool": "noop", "after": ["a"]}},
     {{"task_id": "c", "tool": "noop"}},
 ]
-item, _ = sessions.command_submit(
+item, _ = sessions.request_submit(
     session.pk, "interaction", "", {{"plan": json.dumps({{"name": "run", "tasks": tasks}})}}, by=f"user:{{ann.pk}}"
 )
 print(json.dumps(item.pk))

@@ -21,7 +21,7 @@ def noop(task_id: str, **more) -> dict:
 def plant(session: Session, *tasks: dict, dependencies=()) -> Constellation:
     """An executing constellation of these tasks, as the engine begins one; nobody works on it."""
     interaction, agent = add_interaction(session), add_agents(session)[0]
-    plan = planner.prepare({"plan": json.dumps({"tasks": list(tasks), "dependencies": list(dependencies)})})
+    plan = planner.prepare_plan({"plan": json.dumps({"tasks": list(tasks), "dependencies": list(dependencies)})})
     with door(session.pk, "system") as opened:
         turn = opened.turn
         fields = {

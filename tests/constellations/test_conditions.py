@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constellations import conditions
-from constellations.conditions import MAX_LENGTH, MAX_NODES, check_condition, evaluate_condition, tasks_read
+from constellations.conditions import MAX_LENGTH, MAX_NODES, check_condition, evaluate_condition, tasks_read_by
 from constellations.errors import ConditionRejected, ConditionUnknown
 from tests.constellations import generated_conditions
 
@@ -234,7 +234,7 @@ def test_a_condition_at_its_limits_is_taken():
 
 
 def test_the_tasks_a_condition_reads_are_known_before_it_is_evaluated():
-    assert tasks_read("results['a'].x > results.b.y[0] and result['c'] and results[n]") == {"a", "b"}
+    assert tasks_read_by("results['a'].x > results.b.y[0] and result['c'] and results[n]") == {"a", "b"}
 
 
 def test_evaluating_changes_neither_result_nor_results():

@@ -8,7 +8,7 @@ import numpy
 import pytest
 import yaml
 
-from agents.devices import Limits, run_command
+from agents.devices import CommandLimits, run_command
 from agents.devices.confinement import Walls, find_confinement
 from examples.digits.fetch import SOURCE, parts, read
 
@@ -41,7 +41,7 @@ def run(tmp_path, printed):
             workspace=tmp_path / task["device"],
             attempt_id=1,
             instance=str(tmp_path),
-            limits=Limits(),
+            limits=CommandLimits(),
             timeout=60,
             env={"PYTHONPATH": str(ROOT), "ORRERY_ARTIFACTS": str(tmp_path / "artifacts"), "PYTHONDONTWRITEBYTECODE": "1"},
             on_output=printed.append,

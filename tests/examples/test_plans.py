@@ -29,7 +29,7 @@ def behind_walls(settings):
 
 def plan_of(name: str) -> plans.Plan:
     path = EXAMPLES / name
-    return plans.parse(path.read_bytes(), path.name)
+    return plans.parse_plan(path.read_bytes(), path.name)
 
 
 def calls(steps: list[dict]) -> list[dict]:
@@ -50,7 +50,7 @@ def test_every_example_is_a_plan_for_the_devices_of_the_demo(path):
     plan = plan_of(path.name)
     operation = {"build_constellation": {"tasks": plan.tasks, "dependencies": plan.dependencies}}
     empty = editor.Snapshot(version=1, state="CREATED", tasks={}, dependencies={}, graph=Graph())
-    assert editor.apply(empty, [operation], DEVICES).added_tasks == plan.tasks
+    assert editor.apply_operations(empty, [operation], DEVICES).added_tasks == plan.tasks
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -131,7 +131,7 @@ OPEN = "SELECT count(*) FROM agents_inboxitem WHERE state <> 'done'"
 @pytest.mark.usefixtures("verified")
 def test_approvals_are_asked_for_one_after_the_other(engine, device):
     def counted(statement: str) -> int:
-        return statements.cursor().execute(statement).fetchone()[0]
+        return statements.raw_cursor().execute(statement).fetchone()[0]
 
     engine.submit((EXAMPLES / "approvals.yaml").read_text())
     asked = []

@@ -7,7 +7,7 @@ import yaml
 
 from agents.models import Event
 from constellations.models import Attempt, Constellation, Edit
-from constellations.plan.operations import filled
+from constellations.plan.operations import fill_rule
 from project.demo.demo import demo_devices
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -40,7 +40,7 @@ def assert_as_written(constellation: Constellation, device: str = "", **rules: s
     made = Edit.objects.order_by("version")
     assert [edit.reason for edit in made] == [written[name]["reason"] for name in rules]
     assert [edit.operations for edit in made] == [
-        filled(written[name]["edit"], task_id, device) for name, task_id in rules.items()
+        fill_rule(written[name]["edit"], task_id, device) for name, task_id in rules.items()
     ]
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agents.models import Agent
 from agents.streams.door import door
-from frontend.views.agents import EVIDENCE_SHOWN, spans
+from frontend.views.agents import EVIDENCE_SHOWN, state_spans
 from tests.frontend.working_rows import VERDICT, Working
 
 
@@ -100,15 +100,15 @@ def test_the_time_in_each_state_is_told_in_seconds(working, operator):
 
 def test_the_present_state_counts_until_now_and_the_last_one_not_at_all():
     entered = timezone.now() - timedelta(seconds=30)
-    (still,) = spans("device_agent", "CONTINUE", entered, {})
+    (still,) = state_spans("device_agent", "CONTINUE", entered, {})
     assert still.seconds == pytest.approx(30, abs=5)
-    assert [(span.state, span.seconds) for span in spans("device_agent", "FINISH", entered, {"CONTINUE": 4.0})] == [
+    assert [(span.state, span.seconds) for span in state_spans("device_agent", "FINISH", entered, {"CONTINUE": 4.0})] == [
         ("CONTINUE", 4.0)
     ]
 
 
 def test_the_bar_of_times_is_filled_without_gaps():
-    found = spans("device_agent", "FINISH", timezone.now(), {"CONTINUE": 1000.0, "PENDING": 0.0, "CONFIRM": 1.0})
+    found = state_spans("device_agent", "FINISH", timezone.now(), {"CONTINUE": 1000.0, "PENDING": 0.0, "CONFIRM": 1.0})
     assert found[0].left == 0
     for before, after in pairwise(found):
         assert after.left == pytest.approx(before.left + before.width, abs=0.01)

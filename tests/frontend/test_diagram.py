@@ -6,8 +6,8 @@ from itertools import combinations
 import pytest
 
 from agents.machines import ANY, Machine, Row
-from frontend.diagram import LABEL_CHAR, LABEL_LINE, STATE_HEIGHT, draw
-from frontend.words import ANY_STATE, MACHINES, edges, guard_words, label
+from frontend.diagram import LABEL_CHAR, LABEL_LINE, STATE_HEIGHT, draw_diagram
+from frontend.words import ANY_STATE, MACHINES, edge_label, guard_words, labelled_edges
 
 every_machine = pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
 
@@ -40,14 +40,14 @@ def vertical_lines(diagram):
 
 @every_machine
 def test_every_row_of_the_table_is_a_label_of_the_drawing(machine):
-    drawn = [(edge.source, edge.target, text.event) for edge in draw(machine).edges for text in edge.labels]
+    drawn = [(edge.source, edge.target, text.event) for edge in draw_diagram(machine).edges for text in edge.labels]
     rows = [(ANY_STATE if row.source == ANY else row.source, row.target, row.event) for row in machine.rows]
     assert sorted(drawn) == sorted(rows)
 
 
 @every_machine
 def test_every_state_is_drawn_once_and_marked_as_what_it_is(machine):
-    nodes = [node for node in draw(machine).nodes if node.name != ANY_STATE]
+    nodes = [node for node in draw_diagram(machine).nodes if node.name != ANY_STATE]
     assert sorted(node.name for node in nodes) == sorted(machine.states)
     assert {node.name for node in nodes if node.kind == "terminal"} == machine.terminal
     assert [node.name for node in nodes if node.kind == "initial"] == [machine.initial]
@@ -56,14 +56,14 @@ def test_every_state_is_drawn_once_and_marked_as_what_it_is(machine):
 
 @every_machine
 def test_no_label_and_no_state_lies_on_another(machine):
-    diagram = draw(machine)
+    diagram = draw_diagram(machine)
     boxes = [*label_boxes(diagram), *node_boxes(diagram)]
     assert [pair for pair in combinations(boxes, 2) if overlap(*pair)] == []
 
 
 @every_machine
 def test_no_line_runs_through_a_label_or_a_state_it_does_not_lead_to(machine):
-    diagram = draw(machine)
+    diagram = draw_diagram(machine)
     boxes = [*label_boxes(diagram), *node_boxes(diagram)]
     crossed = [
         (line, box)
@@ -76,7 +76,7 @@ def test_no_line_runs_through_a_label_or_a_state_it_does_not_lead_to(machine):
 
 @every_machine
 def test_everything_is_inside_the_picture(machine):
-    diagram = draw(machine)
+    diagram = draw_diagram(machine)
     for left, top, right, bottom in [*label_boxes(diagram), *node_boxes(diagram)]:
         assert left >= 0
         assert top >= 0
@@ -86,8 +86,8 @@ def test_everything_is_inside_the_picture(machine):
 
 def test_rows_that_lead_the_same_way_share_an_edge():
     task = next(machine for machine in MACHINES if machine.name == "task")
-    assert edges(task)[("WAITING_DEPENDENCY", "CANCELLED")] == [("skip", ""), ("cancel", "")]
-    edge = next(edge for edge in draw(task).edges if (edge.source, edge.target) == ("RUNNING", "FAILED"))
+    assert labelled_edges(task)[("WAITING_DEPENDENCY", "CANCELLED")] == [("skip", ""), ("cancel", "")]
+    edge = next(edge for edge in draw_diagram(task).edges if (edge.source, edge.target) == ("RUNNING", "FAILED"))
     assert [(text.event, text.guard) for text in edge.labels] == [
         ("fail", "not attempts_left"), ("lost", "on_lost = fail"), ("deadline", ""),
     ]  # fmt: skip
@@ -95,7 +95,7 @@ def test_rows_that_lead_the_same_way_share_an_edge():
 
 def test_lines_that_lead_on_enter_from_above_and_lines_that_lead_back_from_below():
     machine = Machine("lamp", "off", frozenset(), (Row("off", "press", "on"), Row("on", "press", "off")))
-    diagram = draw(machine)
+    diagram = draw_diagram(machine)
     off, on = diagram.nodes
     onward, back = diagram.edges
     assert (on.x > off.x, on.y > off.y) == (True, True)
@@ -107,7 +107,7 @@ def test_an_edge_from_a_state_to_itself_is_a_loop_below_it():
     machine = Machine(
         "counter", "counting", frozenset(), (Row("counting", "one", "counting"), Row("counting", "two", "counting"))
     )
-    diagram = draw(machine)
+    diagram = draw_diagram(machine)
     (node,), (edge,) = diagram.nodes, diagram.edges
     assert edge.path.startswith(f"M{node.right - 36} {node.bottom}v")
     assert all(text.y > node.bottom for text in edge.labels)
@@ -116,7 +116,7 @@ def test_an_edge_from_a_state_to_itself_is_a_loop_below_it():
 def test_the_order_of_the_states_makes_edges_short():
     rows = (Row("a", "go", "c"), Row("b", "go", "d"), Row("c", "go", "b"), Row("d", "end", "z"))
     machine = Machine("path", "a", frozenset({"z"}), rows)
-    assert [node.name for node in draw(machine).nodes] == ["a", "c", "b", "d", "z"]
+    assert [node.name for node in draw_diagram(machine).nodes] == ["a", "c", "b", "d", "z"]
 
 
 def test_a_guard_is_said_in_words():
@@ -125,5 +125,5 @@ def test_a_guard_is_said_in_words():
 
 
 def test_a_guard_that_asks_for_the_target_goes_without_saying():
-    assert label(Row("held", "go_on", "walking", guard={"left": "walking"})) == ("go_on", "")
-    assert label(Row("held", "go_on", "walking", guard={"left": "sitting"})) == ("go_on", "left = sitting")
+    assert edge_label(Row("held", "go_on", "walking", guard={"left": "walking"})) == ("go_on", "")
+    assert edge_label(Row("held", "go_on", "walking", guard={"left": "sitting"})) == ("go_on", "left = sitting")

@@ -10,7 +10,7 @@ from agents.machines import MACHINES as REGISTERED
 from agents.models import Agent, InboxItem
 from agents.services import sessions
 from constellations.models import Constellation, Task
-from frontend.views.machines import counts, note_parts, state_rows
+from frontend.views.machines import count_states, note_parts, state_rows
 from frontend.words import LINES, MACHINES
 
 NAMES = [machine.name for machine in MACHINES]
@@ -149,7 +149,7 @@ def test_nobody_sees_nothing(db, operator):
     from agents.models import Session
 
     work_of(operator, tasks=["RUNNING"])
-    assert counts("task", Session.objects.visible_to(AnonymousUser())) == {}
+    assert count_states("task", Session.objects.visible_to(AnonymousUser())) == {}
 
 
 def test_what_stands_between_backquotes_in_a_note_is_code():

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from agents.services import sessions
-from frontend.examples import EXAMPLE_BYTES, EXAMPLES_LIMIT, SUMMARY, examples, summary
+from frontend.examples import EXAMPLE_BYTES, EXAMPLES_LIMIT, SUMMARY, list_examples, plan_summary
 from frontend.views.sessions import SESSIONS_PAGE
 
 
@@ -104,7 +104,7 @@ def test_examples_are_bounded_in_number_and_size(tmp_path):
         (tmp_path / f"plan_{number:02}.yaml").write_text(f"name: plan {number}\n")
     (tmp_path / "plan_00.yaml").write_text("#" * (EXAMPLE_BYTES + 1))
     (tmp_path / "notes.txt").write_text("no plan")
-    found = examples(tmp_path)
+    found = list_examples(tmp_path)
     assert len(found) == EXAMPLES_LIMIT - 1
     assert found[0] == {"name": "plan_01", "summary": "", "text": "name: plan 1\n"}
 
@@ -119,7 +119,7 @@ def test_examples_are_bounded_in_number_and_size(tmp_path):
     ],
 )
 def test_an_example_is_offered_with_its_first_sentence(text, said):
-    assert summary(text) == said
+    assert plan_summary(text) == said
 
 
 def test_an_example_that_changed_is_read_again(tmp_path):
@@ -127,10 +127,10 @@ def test_an_example_that_changed_is_read_again(tmp_path):
 
     path = tmp_path / "plan.yaml"
     path.write_text("name: before\n")
-    assert examples(tmp_path)[0]["text"] == "name: before\n"
+    assert list_examples(tmp_path)[0]["text"] == "name: before\n"
     path.write_text("name: after\n")
     os.utime(path, ns=(1, 1))
-    assert examples(tmp_path)[0]["text"] == "name: after\n"
+    assert list_examples(tmp_path)[0]["text"] == "name: after\n"
 
 
 def test_the_script_of_a_session_gets_what_it_begins_with(operator, device):

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from agents.models import Approval, Device, Session
-from agents.progress.digests import canonical
+from agents.progress.digests import canonical_json
 from agents.services import sessions
 from agents.streams.door import Door, door
 
@@ -192,7 +192,8 @@ class Working:
             row = {
                 "id": opened.take(), "session_id": self.session.pk, "agent_id": self.agent, "kind": kind,
                 "subject_id": self.task, "title": title, "action": action or {},
-                "digest": hashlib.sha256(canonical(action or {}).encode()).hexdigest(), "asked_at": opened.turn.at, **fields,
+                "digest": hashlib.sha256(canonical_json(action or {}).encode()).hexdigest(), "asked_at": opened.turn.at,
+        **fields,
             }  # fmt: skip
             opened.turn.record("approval_asked", add={"approval": [row]})
         return row["id"]

@@ -17,7 +17,7 @@ import psycopg
 from django.conf import settings
 
 from project.up.instance import Instance
-from project.up.processes import Identity, is_alive, look, marked
+from project.up.processes import Identity, find_marked, is_alive, read_processes
 
 START_S = 60.0
 STOP_S = 45.0
@@ -95,12 +95,12 @@ class Installation:
         return Instance(runtime)
 
     def processes(self) -> set[Identity]:
-        return marked(self.instance.mark, look())
+        return find_marked(self.instance.mark, read_processes())
 
     def cluster(self, name: str) -> list[Identity]:
         """Main process, sentinel, and the sentinel's children: workers, monitor, pusher, in the order of their start."""
         wanted = f"Q_CLUSTER_NAME={name}\0".encode()
-        seen = look()
+        seen = read_processes()
         members = [one for one in self.processes() if wanted in Path(f"/proc/{one.pid}/environ").read_bytes()]
         return sorted(members, key=lambda one: (_depth(one.pid, seen), one.start, one.pid))
 

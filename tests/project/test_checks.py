@@ -31,7 +31,7 @@ def ids(messages):
 def databases(monkeypatch):
     def check(description):
         monkeypatch.setattr(checks, "settings", SimpleNamespace(DATABASES={"default": description}))
-        return ids(checks.databases())
+        return ids(checks.check_databases())
 
     return check
 
@@ -39,7 +39,7 @@ def databases(monkeypatch):
 def queues(settings, **changes):
     cluster = {"name": "jobs", "workers": 2, "queue_limit": 2, "timeout": 60, "retry": 181}
     settings.Q_CLUSTER = {**cluster, **changes}
-    return ids(checks.queues())
+    return ids(checks.check_queues())
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_cluster_that_leaves_schedules_undone_is_refused(settings, changes, ex
 
 
 def test_the_settings_as_shipped_are_right(databases):
-    assert checks.databases() == checks.queues() == checks.exposure() == []
+    assert checks.check_databases() == checks.check_queues() == checks.check_exposure() == []
     assert databases(SQLITE) == databases(POSTGRES) == []
 
 
@@ -107,21 +107,21 @@ def test_the_other_clusters_are_checked_with_what_they_inherit(settings):
 
 def test_a_secret_key_that_can_be_guessed_matters_when_the_host_is_exposed(settings):
     settings.SECRET_KEY = "django-insecure-0123456789012345678901234567890123456789"
-    assert ids(checks.exposure()) == []
+    assert ids(checks.check_exposure()) == []
     settings.ALLOWED_HOSTS = ["orrery.example.org", "localhost"]
-    assert ids(checks.exposure()) == ["orrery.E012"]
+    assert ids(checks.check_exposure()) == ["orrery.E012"]
     settings.SECRET_KEY = "x7Hq" * 20
-    assert ids(checks.exposure()) == ["orrery.E012"]
+    assert ids(checks.check_exposure()) == ["orrery.E012"]
 
 
 def test_debug_on_an_exposed_host_is_refused(settings):
     settings.ALLOWED_HOSTS, settings.DEBUG = ["orrery.example.org"], True
-    assert ids(checks.exposure()) == ["orrery.E011"]
+    assert ids(checks.check_exposure()) == ["orrery.E011"]
 
 
 def test_allowing_every_host_is_warned_about(settings):
     settings.ALLOWED_HOSTS = ["*"]
-    assert ids(checks.exposure()) == ["orrery.W013"]
+    assert ids(checks.check_exposure()) == ["orrery.W013"]
 
 
 def checked(**environment: str) -> str:

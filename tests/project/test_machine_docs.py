@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 
 from agents.machines import ANY, Machine, Row
 from frontend.words import MACHINES
-from project.machine_docs import diagram, document, section
+from project.machine_docs import machine_section, machines_document, mermaid_diagram
 
 
 def lamp(note: str = "") -> Machine:
@@ -28,11 +28,11 @@ def lamp(note: str = "") -> Machine:
 
 def test_the_page_in_docs_is_what_the_tables_say():
     page = (settings.BASE_DIR / "docs" / "machines.md").read_text()
-    assert page == document(MACHINES), "docs/machines.md is not current: run `manage.py machine_docs`"
+    assert page == machines_document(MACHINES), "docs/machines.md is not current: run `manage.py machine_docs`"
 
 
 def test_the_page_has_every_row_of_every_machine_in_the_order_of_the_tables():
-    page = document(MACHINES)
+    page = machines_document(MACHINES)
     assert page.count("| from | event |") == page.count("```mermaid") == len(MACHINES) == 6
     for machine, part in zip(MACHINES, re.split(r"^## ", page, flags=re.M)[1:], strict=True):
         table = part[part.index("| from |") :].strip().splitlines()[2:]
@@ -40,7 +40,7 @@ def test_the_page_has_every_row_of_every_machine_in_the_order_of_the_tables():
 
 
 def test_a_diagram_has_one_edge_for_all_rows_that_lead_the_same_way():
-    assert list(diagram(lamp())) == [
+    assert list(mermaid_diagram(lamp())) == [
         "```mermaid",
         "stateDiagram-v2",
         '    state "Any state" as Any',
@@ -54,7 +54,7 @@ def test_a_diagram_has_one_edge_for_all_rows_that_lead_the_same_way():
 
 
 def test_a_section_tells_states_facts_guards_effects_and_notes():
-    lines = section(lamp("by a person"), 5).splitlines()
+    lines = machine_section(lamp("by a person"), 5).splitlines()
     assert lines[0] == "## 5. Task"
     assert "| state | initial | terminal | round_end | subtask_end |" in lines
     assert "| `off` | yes | | | |" in lines
@@ -65,13 +65,13 @@ def test_a_section_tells_states_facts_guards_effects_and_notes():
 
 
 def test_a_bar_in_a_note_stays_in_its_cell():
-    assert r"| this \| that |" in section(lamp("this | that"), 1)
+    assert r"| this \| that |" in machine_section(lamp("this | that"), 1)
 
 
 def test_the_command_writes_the_page_and_says_when_it_is_current(tmp_path, capsys):
     path = tmp_path / "machines.md"
     call_command("machine_docs", path=path)
-    assert path.read_text() == document(MACHINES)
+    assert path.read_text() == machines_document(MACHINES)
     call_command("machine_docs", path=path, check=True)
     assert capsys.readouterr().out.splitlines() == ["machines.md written", "machines.md is current"]
 

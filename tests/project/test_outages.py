@@ -17,10 +17,10 @@ from agents.models import Session, Token
 from agents.services import sessions
 from agents.services.devices import device_create
 from agents.streams import statements
-from agents.streams.outages import refusal_of
+from agents.streams.outages import outage_refusal
 from constellations.mcp import http
 from constellations.mcp.access import caller_of
-from constellations.mcp.server import answer
+from constellations.mcp.server import answer_call
 from constellations.mcp.tools import TOOLS
 from constellations.models import Constellation, Edit
 from tests.agents.conftest import Rest, make_token
@@ -44,8 +44,8 @@ def busy(found: Constellation, monkeypatch):
     held, release = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with statements.writing():
-            statements.store().lock(statements.cursor(), [found.session_id], wait=True)
+        with statements.write_transaction():
+            statements.current_store().lock(statements.raw_cursor(), [found.session_id], wait=True)
             Session.objects.filter(pk=found.session_id).update(title="held")
             held.set()
             release.wait(10)
@@ -87,7 +87,7 @@ def test_a_tool_that_meets_a_busy_database_says_so(operator, found, monkeypatch)
     caller = caller_of(make_token(operator, "read", "edit")[1])
     with busy(found, monkeypatch):
         arguments = {"constellation_id": found.pk, "task_id": "extra", "tool": "noop"}
-        refused = async_to_sync(answer)(TOOLS["add_task"], caller, arguments)
+        refused = async_to_sync(answer_call)(TOOLS["add_task"], caller, arguments)
     assert (refused.is_error, refused.content[0].text) == (True, BUSY)
 
 
@@ -141,7 +141,7 @@ def test_a_program_whose_token_cannot_be_looked_up_is_told_when_to_come_again(mo
 
     monkeypatch.setattr(http, "caller_of", gone)
     scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": [(b"host", b"localhost")]}
-    async_to_sync(http.application)(scope, None, send)
+    async_to_sync(http.answer_mcp)(scope, None, send)
     assert (sent[0]["status"], dict(sent[0]["headers"])[b"retry-after"]) == (503, b"1")
     assert b"the database does not answer" in sent[1]["body"]
 
@@ -178,5 +178,5 @@ def of_sqlite(code: int) -> sqlite3.OperationalError:
 )
 def test_an_outage_is_told_from_other_errors(error, refusal):
     for raised in (error, caused(error)) if not isinstance(error, ValueError) else (error,):
-        found = refusal_of(raised)
+        found = outage_refusal(raised)
         assert (found and type(found)) == refusal

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings
 
-from project.up.processes import Identity, is_alive, send
+from project.up.processes import Identity, is_alive, send_signal
 from tests.project.installation import START_S, Installation, a_database, until
 
 pytestmark = [pytest.mark.live, pytest.mark.kill]
@@ -25,7 +25,7 @@ demo_devices()
 session = sessions.session_create(user, "plain", by="system")
 tasks = [{"task_id": f"t{n}", "device": "laptop", "command": ["sleep", "1"],
           "after": [f"t{n - 1}"] if n else []} for n in range(8)]
-sessions.command_submit(session.pk, "interaction", "plain", {"plan": json.dumps({"tasks": tasks})}, by="system")
+sessions.request_submit(session.pk, "interaction", "plain", {"plan": json.dumps({"tasks": tasks})}, by="system")
 """
 COMPLETED = "SELECT count(*) FROM constellations_task WHERE state = 'COMPLETED'"
 
@@ -79,7 +79,7 @@ def test_runners_that_were_ended_in_the_middle_of_a_run_come_back_and_it_goes_on
     until(lambda: installation.rows(COMPLETED) >= [(1,)], START_S, installation.said)
     ended: set[Identity] = installation.runners()
     for runner in ended:
-        send(runner, signal.SIGTERM)
+        send_signal(runner, signal.SIGTERM)
     until(lambda: not (installation.runners() & ended), START_S, installation.said)
     until(lambda: len(installation.runners()) == 2, BACK_S, installation.said)
     until(lambda: installation.rows(COMPLETED) == [(8,)], START_S, installation.said)
@@ -91,7 +91,7 @@ def test_a_runner_that_was_killed_is_replaced_and_its_work_goes_on(installation)
     until(lambda: installation.rows(COMPLETED) >= [(1,)], START_S, installation.said)
     killed = installation.runners()
     for runner in killed:
-        send(runner, signal.SIGKILL)
+        send_signal(runner, signal.SIGKILL)
     until(lambda: not any(is_alive(runner) for runner in killed), START_S, installation.said)
     until(lambda: len(installation.runners()) == 2, BACK_S, installation.said)
     until(lambda: installation.rows(COMPLETED) == [(8,)], START_S, installation.said)

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 
 from agents.api import schema
 from agents.api.problems import not_found
-from agents.api.queries import KnownQuery, flaws
+from agents.api.queries import KnownQuery, query_flaws
 from agents.api.schema import query_parameters
 from constellations.api.views import TaskViews
 from tests.agents.conftest import Rest
@@ -141,6 +141,6 @@ def test_the_pages_about_the_api_take_theirs(rest):
 
 
 def test_a_long_name_is_told_in_part():
-    ((name, said),) = flaws(dict(QueryDict("a" * 10_000).lists()), ["limit"]).items()
+    ((name, said),) = query_flaws(dict(QueryDict("a" * 10_000).lists()), ["limit"]).items()
     assert (name, said) == ("a" * 80, "unknown parameter; known are limit")
-    assert flaws({"x": ["1"]}, []) == {"x": "unknown parameter; there are none here"}
+    assert query_flaws({"x": ["1"]}, []) == {"x": "unknown parameter; there are none here"}

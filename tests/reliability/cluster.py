@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import connection
 
 from agents.devices import host
-from agents.devices.processes import is_same_process, mark, pids
+from agents.devices.processes import is_same_process, list_pids, read_mark
 from agents.models import Runner
 from constellations.models import Attempt
 
@@ -82,8 +82,8 @@ class Cluster:
 
 def marked() -> set[int]:
     """Processes that work for an attempt of this database, whoever started them."""
-    instance = host.instance()
-    return {pid for pid in pids() if (found := mark(pid)) is not None and found.instance == instance}
+    instance = host.instance_name()
+    return {pid for pid in list_pids() if (found := read_mark(pid)) is not None and found.instance == instance}
 
 
 class Marks:

@@ -70,9 +70,9 @@ class Outsider(Thread):
 
     def _wait(self, session: int) -> None:
         """Until the session has moved by some events, or for a while."""
-        target = fold.head(session) + self.random.randint(0, 12)
+        target = fold.stream_head(session) + self.random.randint(0, 12)
         deadline, pause = time.monotonic() + WAIT_S, Event()
-        while fold.head(session) < target and time.monotonic() < deadline:
+        while fold.stream_head(session) < target and time.monotonic() < deadline:
             pause.wait(LOOK_S)
 
     def _act(self, session: int, number: int) -> None:
@@ -88,7 +88,7 @@ class Outsider(Thread):
 
     def _command(self, session: int, kind: str) -> None:
         try:
-            services.command_submit(session, kind, "", {}, by=OPERATOR)
+            services.request_submit(session, kind, "", {}, by=OPERATOR)
         except AgentsError:
             return  # the actor has ended: so did the session
 
@@ -167,7 +167,7 @@ def check_story(session: int) -> None:
                 check_edit(data, rows)
             if data.get("machine") == "task" and data["event"] == "start":
                 check_start(data, rows)
-            fold.apply(data, rows)
+            fold.apply_event(data, rows)
 
 
 def check_edit(data: Fields, rows: dict[str, dict[str, Fields]]) -> None:

@@ -80,7 +80,7 @@ def check_history(constellation: Constellation) -> None:
 def first_graph(constellation: Constellation) -> Graph:
     events = fold.events_since(constellation.session_id, 0)
     built = [event for event in events if event["type"] in ("constellation_created", "constellation_built")]
-    return normal(fold.fold(built), constellation)
+    return normal(fold.fold_events(built), constellation)
 
 
 def present_graph(constellation: Constellation) -> Graph:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from agents.streams.tables import Fields
-from constellations.editor.draft import editable, normal_dependency, normal_task
+from constellations.editor.draft import may_change, normal_dependency, normal_task
 from constellations.live.live import LiveGraph
 
 TYPES = ("SUCCESS_ONLY", "UNCONDITIONAL", "COMPLETION_ONLY")
@@ -64,7 +64,7 @@ class Chance:
         return self.random.choice(open_ones if open_ones and self.random.random() < 0.8 else sorted(live.nodes))
 
     def open_tasks(self, live: LiveGraph) -> list[str]:
-        return sorted(key for key, node in live.nodes.items() if editable(node.row))
+        return sorted(key for key, node in live.nodes.items() if may_change(node.row))
 
     def new_task(self, live: LiveGraph) -> Fields:
         self._count += 1
@@ -76,7 +76,7 @@ class Chance:
 
     def ends(self, live: LiveGraph) -> Fields:
         """Of a dependency, mostly one that is there and into a task that may change."""
-        edges = sorted(key for key, edge in live.edges.items() if editable(edge.down.row)) or sorted(live.edges)
+        edges = sorted(key for key, edge in live.edges.items() if may_change(edge.down.row)) or sorted(live.edges)
         if not edges or self.random.random() < 0.1:
             return {"from": self.task(live), "to": self.task(live)}
         edge = live.edges[self.random.choice(edges)]

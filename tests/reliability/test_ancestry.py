@@ -7,9 +7,9 @@ import pytest
 from agents.devices import host
 from agents.devices.processes import attempts_at_work
 from agents.models import Actor, InboxItem, Session
-from agents.services.sessions import command_submit, session_create
+from agents.services.sessions import request_submit, session_create
 from agents.services.tokens import token_create
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.models import Attempt, Constellation
 from constellations.services.lifecycle import constellation_cancel
 from tests.reliability.cluster import marked, until
@@ -38,9 +38,9 @@ def test_descendants_end_with_their_parent_also_when_the_runners_are_killed_in_b
     family = family_at_work(engine, operator, wide[0], 3)
     first = clusters()
     first.start()
-    until(lambda: len(attempts_at_work(host.instance())) >= 3, "the three commands run")
+    until(lambda: len(attempts_at_work(host.instance_name())) >= 3, "the three commands run")
     first.kill()
-    command_submit(family[0].pk, "cancel", "", {"reason": "enough"}, by=BY)
+    request_submit(family[0].pk, "cancel", "", {"reason": "enough"}, by=BY)
     second = clusters()
     second.start()
     until(lambda: Actor.objects.filter(state="cancelled").exists(), "one of them has ended")
@@ -52,13 +52,13 @@ def test_descendants_end_with_their_parent_also_when_the_runners_are_killed_in_b
     assert ended == dict(zip((each.pk for each in family), ("enough", *["parent cancelled"] * 2), strict=True))
     assert set(Actor.objects.values_list("state", flat=True)) == {"cancelled"}
     assert not Attempt.objects.filter(outcome="").exists()
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_a_constellation_that_is_cancelled_takes_with_it_what_was_started_from_its_session(clusters, engine, operator, wide):
     session, child = family_at_work(engine, operator, wide[0], 2)
     clusters().start()
-    until(lambda: len(attempts_at_work(host.instance())) >= 2, "both commands run")
+    until(lambda: len(attempts_at_work(host.instance_name())) >= 2, "both commands run")
     constellation_cancel(Constellation.objects.get(session=session).pk, by=BY, reason="enough")
     until(all_answered, "all that was asked for is answered")
     until(lambda: not marked(), "the commands are gone")
@@ -66,4 +66,4 @@ def test_a_constellation_that_is_cancelled_takes_with_it_what_was_started_from_i
     assert Actor.objects.values_list("state", "reason").get(session=child) == ("cancelled", "parent cancelled")
     assert set(Constellation.objects.values_list("state", flat=True)) == {"CANCELLED"}
     assert InboxItem.objects.get(session=child, kind="cancel").by == BY
-    assert list(verify()) == []
+    assert list(verify_database()) == []

@@ -14,12 +14,12 @@ import pytest
 from django.db import connections
 
 from agents import ids
-from agents.devices.processes import mark
+from agents.devices.processes import read_mark
 from agents.models import Actor, Device, InboxItem, Runner
 from agents.services import sessions as services
 from agents.services.devices import device_create
 from agents.streams.fold import consistent_read
-from agents.streams.verify import verify, verify_stream
+from agents.streams.verify import verify_database, verify_stream
 from constellations.models import Attempt
 from tests.reliability.cluster import Cluster, marked, until
 
@@ -100,7 +100,7 @@ def send_all(client: str, wanted: list[tuple[int, str]]) -> None:
 def _send(session: int, kind: str, client_id: str, payload: dict) -> int | None:
     """The inbox row, None where the actor has been cancelled before."""
     try:
-        return services.command_submit(session, kind, client_id, payload, by="user:1")[0].pk
+        return services.request_submit(session, kind, client_id, payload, by="user:1")[0].pk
     except services.ActorEnded:
         return None
 
@@ -147,7 +147,7 @@ def no_command_waits() -> bool:
 def at_work_for(sessions: Iterable[int]) -> set[int]:
     """Processes of these sessions."""
     wanted = set(sessions)
-    found = {pid: mark(pid) for pid in marked()}
+    found = {pid: read_mark(pid) for pid in marked()}
     return {pid for pid, carried in found.items() if carried is not None and ids.stream_of(carried.attempt_id) in wanted}
 
 
@@ -231,7 +231,7 @@ def test_a_hundred_busy_sessions_do_what_they_are_told(clusters, engine, gate, s
     check_outcomes(sessions, rest)
     check_answers(sessions)
     assert not Runner.objects.filter(pk=victim, state="LIVE").exists()
-    assert list(verify()) == []
+    assert list(verify_database()) == []
     os.close(held_open)
 
 

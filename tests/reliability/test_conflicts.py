@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agents.models import Device, SlotRequest
 from agents.services.devices import device_create
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from agents.tools.calls import TOOLS, Call, Outcome
 from constellations.machines.constellation import CLOSED
 from constellations.models import Attempt, Constellation, Edit, Task
@@ -58,7 +58,7 @@ def carry_out(engine, random: Random, commands: tuple[str, ...], sessions: int =
 
 
 def check_all(outsider: Outsider) -> None:
-    assert list(verify()) == []
+    assert list(verify_database()) == []
     for session in outsider.sessions:
         check_story(session)
         found = Constellation.objects.filter(session=session).first()

@@ -16,7 +16,7 @@ from django.db import connections
 from agents.errors import AgentsError
 from agents.models import Actor, Agent, Device, InboxItem
 from agents.streams.fold import consistent_read
-from agents.streams.verify import verify, verify_stream
+from agents.streams.verify import verify_database, verify_stream
 from constellations.errors import ConstellationEnded
 from constellations.machines.constellation import CLOSED
 from constellations.models import Attempt, Constellation
@@ -172,4 +172,4 @@ def check_the_end(marks: Marks) -> None:
     assert set(Device.objects.values_list("used", flat=True)) == {0}
     assert not Attempt.objects.filter(outcome="").exists()
     no_two_attempts_overlap(marks)
-    assert list(verify()) == []
+    assert list(verify_database()) == []

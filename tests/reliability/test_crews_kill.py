@@ -24,7 +24,7 @@ from agents.models import (
 from agents.services import sessions as services
 from agents.services.approvals import approval_decide
 from agents.streams import statements
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from agents.tools.calls import RETRIES, TOOLS, Call, Outcome
 from constellations.models import Attempt, Task
 from tests.reliability.cluster import marked, until
@@ -100,7 +100,7 @@ def check_at_rest() -> None:
     assert not marked()
     assert set(Device.objects.values_list("used", flat=True)) == {0}
     assert not Attempt.objects.filter(outcome="").exists()
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 @pytest.mark.parametrize("victims", ["all of the cluster", "one of two runners"])
@@ -197,7 +197,7 @@ def all_wait() -> bool:
 
 def have_been_looked_at(sessions: dict[str, int]) -> None:
     """Every session answers to somebody who has read it."""
-    sent = [services.command_submit(key, "ping", "", {}, by="user:1")[0].pk for key in sessions.values()]
+    sent = [services.request_submit(key, "ping", "", {}, by="user:1")[0].pk for key in sessions.values()]
     until(lambda: InboxItem.objects.filter(pk__in=sent, state="done").count() == len(sent), "every session answers")
 
 
@@ -207,7 +207,7 @@ def decide_all(sessions: dict[str, int]) -> None:
         name = Task.objects.get(pk=approval.subject_id).task_id
         decision = "reject" if name == "rejected" else "approve"
         approval_decide(approval.pk, decision, by="user:1", digest=approval.digest, **said.get(name, {}))
-    services.command_submit(sessions["paused"], "resume", "", {}, by="user:1")
+    services.request_submit(sessions["paused"], "resume", "", {}, by="user:1")
 
 
 def test_agents_wait_through_a_kill_and_follow_what_was_decided_while_no_runner_lived(clusters, engine, marks, wide):
@@ -216,7 +216,7 @@ def test_agents_wait_through_a_kill_and_follow_what_was_decided_while_no_runner_
     first = clusters()
     first.start()
     until(lambda: Evidence.objects.filter(loop__agent__session=sessions["paused"]).exists(), "the first call")
-    services.command_submit(sessions["paused"], "pause", "", {}, by="user:1")
+    services.request_submit(sessions["paused"], "pause", "", {}, by="user:1")
     until(all_wait, "everybody waits")
     assert Loop.objects.get(agent__session=sessions["permission"]).state == "AwaitingPermission"
     before = history(sessions, still)
@@ -303,9 +303,9 @@ def test_an_answer_to_something_else_is_none_after_another_runner_took_over(engi
     approval_decide(Approval.objects.get(state="waiting").pk, "approve", by="user:1", answer="skip it")
     engine.run()
     assert Task.objects.get().state == "COMPLETED"
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def is_there(table: str, where: str) -> Callable[[], bool]:
     """Asks, from inside the engine's loop, whether there is such a row."""
-    return lambda: statements.cursor().execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0] > 0
+    return lambda: statements.raw_cursor().execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0] > 0

@@ -10,7 +10,7 @@ from agents import jobs
 from agents.models import Approval, InboxItem, Lease, Runner
 from agents.services import sessions as services
 from agents.services.approvals import approval_decide
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.models import Attempt, Task
 from tests.reliability.cluster import PATIENCE_S, marked, until
 
@@ -39,7 +39,7 @@ def test_a_runner_told_to_stop_lets_its_commands_end_and_the_other_goes_on(clust
     assert set(Attempt.objects.values_list("outcome", flat=True)) == {"completed"}
     assert Attempt.objects.count() == Task.objects.filter(state="COMPLETED").count() == 96
     marks.check()
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_told_twice_it_interrupts_and_on_lost_decides(clusters, engine, marks, wide, state_dir):
@@ -54,7 +54,7 @@ def test_told_twice_it_interrupts_and_on_lost_decides(clusters, engine, marks, w
     victim = owner_of(session.pk)
     assert victim is not None
     os.kill(victim.pid, signal.SIGTERM)
-    ping, _ = services.command_submit(session.pk, "ping", "", {}, by="user:1")
+    ping, _ = services.request_submit(session.pk, "ping", "", {}, by="user:1")
     until(lambda: InboxItem.objects.get(pk=ping.pk).state == "done", "it still listens")
     assert Attempt.objects.filter(outcome="").count() == 3
     os.kill(victim.pid, signal.SIGTERM)
@@ -67,7 +67,7 @@ def test_told_twice_it_interrupts_and_on_lost_decides(clusters, engine, marks, w
     outcomes = {task.task_id: [a.outcome for a in task.attempts.order_by("number")] for task in Task.objects.all()}
     assert outcomes == {"retry": ["lost", "completed"], "fail": ["lost"], "ask": ["lost", "completed"]}
     assert not marked()
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_a_surplus_runner_returns_at_once(clusters, settings):

@@ -7,7 +7,7 @@ import pytest
 
 from agents.models import Actor, Event, Lease, Runner
 from agents.services import sessions as services
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.models import Constellation, Task
 from tests.constellations.planting import noop
 from tests.reliability.cluster import Marks, until
@@ -38,7 +38,7 @@ def check_each_end_was_told_once(length: int) -> None:
         assert sorted(made.tasks.values_list("task_id", flat=True)) == sorted(wanted)
         assert (made.state, made.fired) == ("COMPLETED", {"answer": length})
     assert not Task.objects.filter(untold=True).exists()
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_ends_that_came_while_actors_paused_are_told_after_the_death_of_the_whole_cluster(clusters, engine, marks, wide):
@@ -47,13 +47,13 @@ def test_ends_that_came_while_actors_paused_are_told_after_the_death_of_the_whol
     first.start()
     until(lambda: Task.objects.filter(state="RUNNING").count() == 4, "work in all sessions")
     for session in sessions:
-        services.command_submit(session.pk, "pause", "p", {}, by="user:1")
+        services.request_submit(session.pk, "pause", "p", {}, by="user:1")
     until(lambda: Actor.objects.filter(state="paused").count() == 4, "all actors are paused")
     assert Task.objects.filter(untold=True, state="COMPLETED").exists()
     first.kill()
     clusters().start()
     for session in sessions:
-        services.command_submit(session.pk, "resume", "r", {}, by="user:1")
+        services.request_submit(session.pk, "resume", "r", {}, by="user:1")
     until(all_answered, "everything ends")
     check_each_end_was_told_once(3)
 

@@ -122,7 +122,7 @@ def test_transient_faults_that_do_not_end_end_the_actor(engine, device, broken, 
 def test_a_request_whose_preparation_meets_a_transient_fault_is_prepared_again(engine, device, monkeypatch):
     from constellations.runs import planner
 
-    prepare, seen = planner.prepare, []
+    prepare, seen = planner.prepare_plan, []
 
     def unreachable(payload):
         seen.append(1)
@@ -130,7 +130,7 @@ def test_a_request_whose_preparation_meets_a_transient_fault_is_prepared_again(e
             raise ConnectionResetError("the other side is gone")
         return prepare(payload)
 
-    monkeypatch.setattr(planner, "prepare", unreachable)
+    monkeypatch.setattr(planner, "prepare_plan", unreachable)
     assert engine.carry_out({"tasks": [noop("a")]}).state == "COMPLETED"
     assert len(seen) == 4
 
@@ -205,7 +205,7 @@ def run_with(meddle: Callable[[TestRunner], None]) -> TestRunner:
 
 
 def count(statement: str) -> int:
-    return statements.cursor().execute(statement).fetchone()[0]
+    return statements.raw_cursor().execute(statement).fetchone()[0]
 
 
 def in_another_process(function: Callable[[], None]) -> None:
@@ -240,13 +240,13 @@ def test_an_owner_whose_fence_was_moved_records_nothing_more(engine, device):
     def take_away() -> None:
         """Another runner takes the session over, records something, and dies."""
         other = Runner.objects.create(
-            host=host.host(), pid=1, pid_start=0, files=str(host.runtime_dir()),
+            host=host.boot_identity(), pid=1, pid_start=0, files=str(host.runtime_dir()),
             started_at=timezone.now(), renewed_at=timezone.now(),
         )  # fmt: skip
         stream = Stream.objects.get(pk=session.pk)
         Stream.objects.filter(pk=session.pk).update(token=stream.token + 1)
         Lease.objects.filter(stream=stream).update(runner=other)
-        services.command_submit(session.pk, "ping", "", {}, by="user:1")
+        services.request_submit(session.pk, "ping", "", {}, by="user:1")
 
     run_with(lambda runner: in_another_process(take_away))
     item.refresh_from_db()
@@ -261,23 +261,23 @@ def test_a_look_that_was_asked_for_is_still_asked_for_when_the_lease_is_given_ba
     session = services.session_create(engine.owner, by="system")
     now = timezone.now()
     row = Runner.objects.create(
-        host=host.host(), pid=1, pid_start=0, files=str(host.runtime_dir()), started_at=now, renewed_at=now
+        host=host.boot_identity(), pid=1, pid_start=0, files=str(host.runtime_dir()), started_at=now, renewed_at=now
     )
-    head, journal = fold.head(session.pk), Journal()
+    head, journal = fold.stream_head(session.pk), Journal()
     held = leases.Leases(journal, row.pk)
 
     async def give_back(asked_for: bool) -> bool:
         (leased,) = await held.take([session.pk])
         if asked_for:
             async with journal.transaction() as cursor:
-                statements.store().execute(cursor, WAKE, (statements.store().time(now_iso()), session.pk))
-        returned = leases.Returned(session.pk, head, leased.token, (leased.rows_from, leased.rows_to), None)
+                statements.current_store().execute(cursor, WAKE, (statements.current_store().time(now_iso()), session.pk))
+        returned = leases.ReturnedLease(session.pk, head, leased.token, (leased.rows_from, leased.rows_to), None)
         return await held.give_back([returned]) == {session.pk}
 
     given = []
     for asked_for in (True, False):
         assert asyncio.run(give_back(asked_for))
-        found = statements.store().execute(journal.cursor(), "SELECT runner_id, wake_at FROM agents_lease").fetchone()
+        found = statements.current_store().execute(journal.cursor(), "SELECT runner_id, wake_at FROM agents_lease").fetchone()
         given.append((found[0], found[1] is not None))
     journal.close()
     row.delete()
@@ -332,7 +332,7 @@ def test_a_paused_session_keeps_no_time_for_its_work(engine, device, settings):
     def paused() -> bool:
         if not sent and count("SELECT count(*) FROM constellations_task WHERE retry_at IS NOT NULL"):
             sent.append(1)
-            in_another_process(lambda: services.command_submit(session.pk, "pause", "", {}, by="user:1") and None)
+            in_another_process(lambda: services.request_submit(session.pk, "pause", "", {}, by="user:1") and None)
         if not count("SELECT count(*) FROM agents_actor WHERE state = 'paused'"):
             return False
         wakes.append(runner.sessions.drives[session.pk].wake_at())
@@ -342,7 +342,7 @@ def test_a_paused_session_keeps_no_time_for_its_work(engine, device, settings):
     runner.run()
     assert wakes[0] is not None
     assert wakes[0] > time.time() + settings.PAUSED_S / 2
-    services.command_submit(session.pk, "resume", "", {}, by="user:1")
+    services.request_submit(session.pk, "resume", "", {}, by="user:1")
     engine.run()
     assert Task.objects.get().state == "FAILED"
     assert Attempt.objects.count() == 2
@@ -357,7 +357,7 @@ def test_a_paused_actor_that_nobody_resumes_ends_with_its_work(engine, device, s
     def ended() -> bool:
         if not sent and count("SELECT count(*) FROM constellations_task"):
             sent.append(1)
-            in_another_process(lambda: services.command_submit(session.pk, "pause", "", {}, by="user:1") and None)
+            in_another_process(lambda: services.request_submit(session.pk, "pause", "", {}, by="user:1") and None)
         return count("SELECT count(*) FROM agents_actor WHERE state = 'completed'") == 1
 
     engine.run(until=ended)

@@ -9,7 +9,7 @@ import pytest
 
 from agents.models import Approval, InboxItem, Lease, Runner, Stream
 from agents.services.approvals import approval_decide
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.models import Attempt, Constellation, Task
 from tests.reliability.cluster import Marks, marked, until
 
@@ -78,7 +78,7 @@ def test_after_the_death_of_the_whole_cluster_the_file_and_the_attempts_agree(cl
     assert set(Attempt.objects.filter(outcome="lost").values_list("pk", flat=True)) <= lost
     assert Task.objects.filter(on_lost="ask", attempts__outcome="lost", state="COMPLETED").exists()
     assert not marked()
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_when_one_of_two_runners_dies_the_other_takes_its_sessions_over_at_once(clusters, engine, marks, wide):
@@ -109,7 +109,7 @@ def test_when_one_of_two_runners_dies_the_other_takes_its_sessions_over_at_once(
     marks.check()
     check_on_lost()
     assert not marked()
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_commands_that_are_killed_before_their_runners_are_lost_and_have_not_failed(clusters, engine, marks, wide):
@@ -129,7 +129,7 @@ def test_commands_that_are_killed_before_their_runners_are_lost_and_have_not_fai
     assert Attempt.objects.filter(outcome="lost").exists()
     marks.check()
     check_on_lost()
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_no_task_with_a_durable_end_runs_again_after_a_kill(clusters, engine, wide):
@@ -148,4 +148,4 @@ def test_no_task_with_a_durable_end_runs_again_after_a_kill(clusters, engine, wi
     again = Attempt.objects.filter(task_id__in=ended).exclude(pk__in=ended.values())
     assert not again.exists()
     assert Constellation.objects.get().result["completed"] == 1000
-    assert list(verify()) == []
+    assert list(verify_database()) == []

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from agents.services.devices import device_create
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from tests.agents.conftest import make_token
 from tests.constellations.mcp.test_http import Web
 from tests.reliability.cluster import until
@@ -131,4 +131,4 @@ def test_a_models_day(model):
     assert (failed["counts"], failed["matching"]) == ({"COMPLETED": 1_199, "FAILED": 1}, 1)
     assert [task["task_id"] for task in failed["tasks"]] == ["step-0777"]
     assert "no space left" in failed["tasks"][0]["error"]
-    assert list(verify()) == []
+    assert list(verify_database()) == []

@@ -6,7 +6,7 @@ import pytest
 
 from agents.models import Actor, InboxItem
 from agents.services import sessions
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.models import Constellation, Task
 from tests.reliability.cluster import Marks, until
 
@@ -25,17 +25,17 @@ def test_a_pause_outlives_every_runner_and_holds_what_was_asked_before_it(operat
     first = {"name": "first", "tasks": [marks.command("a", "laptop", 1.0)]}
     second = {"name": "second", "tasks": [marks.command("b", "laptop", 0.1)]}
     for name, plan in (("one", first), ("two", second)):
-        sessions.command_submit(session.pk, "interaction", name, {"plan": json.dumps(plan)}, by=BY)
+        sessions.request_submit(session.pk, "interaction", name, {"plan": json.dumps(plan)}, by=BY)
     cluster.start()
     until(lambda: marks.count("start") == 1, "the command runs")
-    sessions.command_submit(session.pk, "pause", "p", {"reason": "look"}, by=BY)
+    sessions.request_submit(session.pk, "pause", "p", {"reason": "look"}, by=BY)
     until(lambda: Actor.objects.filter(pausing=True).exists(), "the pause waits for the command")
     cluster.kill()
     cluster.start()
     until(lambda: Actor.objects.filter(state="paused").exists(), "the next runner ends the pause's wait")
     cluster.kill()
     cluster.start()
-    ping, _ = sessions.command_submit(session.pk, "ping", "look", {}, by=BY)
+    ping, _ = sessions.request_submit(session.pk, "ping", "look", {}, by=BY)
     until(lambda: is_decided(ping), "the third runner has looked")
     actor = Actor.objects.get()
     assert (actor.state, actor.reason, actor.held_from) == ("paused", "look", InboxItem.objects.get(client_id="p").pk)
@@ -44,9 +44,9 @@ def test_a_pause_outlives_every_runner_and_holds_what_was_asked_before_it(operat
         "two": "queued",
     }
     assert Constellation.objects.count() == 1
-    sessions.command_submit(session.pk, "resume", "r", {}, by=BY)
+    sessions.request_submit(session.pk, "resume", "r", {}, by=BY)
     until(lambda: InboxItem.objects.filter(kind="interaction", state="done").count() == 2, "both are done")
     assert list(Constellation.objects.order_by("id").values_list("name", flat=True)) == ["first", "second"]
     assert set(Task.objects.values_list("state", flat=True)) == {"COMPLETED"}
     marks.check()
-    assert list(verify()) == []
+    assert list(verify_database()) == []

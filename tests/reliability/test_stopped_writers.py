@@ -31,12 +31,12 @@ import django, sys
 django.setup()
 from django.db import connection
 from agents.streams.door import WAKE, door
-from agents.streams.statements import cursor, store
+from agents.streams.statements import raw_cursor, current_store
 stream, limit = int(sys.argv[1]), sys.argv[2]
 with connection.cursor() as at_first:
     at_first.execute(f"SET idle_in_transaction_session_timeout = '{limit}'")
 with door(stream, "system"):
-    store().execute(cursor(), WAKE, ("2026-01-01T00:00:00Z", stream))
+    current_store().execute(raw_cursor(), WAKE, ("2026-01-01T00:00:00Z", stream))
     print("holding", flush=True)
     sys.stdin.read()
 """
@@ -73,7 +73,7 @@ def ask(operator) -> Callable[..., InboxItem]:
     def ask(*tasks: dict) -> InboxItem:
         session = sessions.session_create(operator, by="system")
         plan = json.dumps({"tasks": [{"device": "laptop", **task} for task in tasks]})
-        return sessions.command_submit(session.pk, "interaction", "", {"plan": plan}, by=f"user:{operator.pk}")[0]
+        return sessions.request_submit(session.pk, "interaction", "", {"plan": plan}, by=f"user:{operator.pk}")[0]
 
     return ask
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from django.core.management.base import CommandError, CommandParser
 
 from agents.masks.doors import MaskedCommand
-from agents.progress.traces import Judgement, judge, score
+from agents.progress.traces import TraceJudgement, judge_trace, score_judgements
 
 FILE_LIMIT = 64 * 2**20
 """Bytes of a file of traces."""
@@ -19,12 +19,12 @@ class Command(MaskedCommand):
         parser.add_argument("file", type=Path, help="a JSON list of traces")
 
     def handle(self, *args, **options) -> None:
-        result = score(judge(trace) for trace in read_traces(options["file"]))
+        result = score_judgements(judge_trace(trace) for trace in read_traces(options["file"]))
         for name in ("precision", "recall", "f1"):
             self.stdout.write(f"{name} {getattr(result, name):.2f}")
         self.stdout.write(f"latency_median {result.latency}")
         for judgement in result.misjudged:
-            self.stdout.write(described(judgement))
+            self.stdout.write(judgement_line(judgement))
 
 
 def read_traces(path: Path) -> list[dict]:
@@ -47,7 +47,7 @@ def _complete(trace: dict, place: int) -> dict:
     return {"eval": "any", "detect_by": None} | trace
 
 
-def described(judgement: Judgement) -> str:
+def judgement_line(judgement: TraceJudgement) -> str:
     if judgement.expected:
         return f"{judgement.name} expected stuck, no rule fired"
     return f"{judgement.name} expected not stuck, {judgement.rule} fired at {judgement.index}"

@@ -29,11 +29,11 @@ class Command(MaskedCommand):
         loops = Loop.objects.order_by("-id")
         if options["session"] is not None:
             loops = loops.filter(agent__session=options["session"])
-        traces = [trace(loop) for loop in loops[:LOOPS]]
+        traces = [trace_of_loop(loop) for loop in loops[:LOOPS]]
         self.stdout.write(json.dumps([one for one in traces if one["actions"]], indent=1))
 
 
-def trace(loop: Loop) -> dict[str, Any]:
+def trace_of_loop(loop: Loop) -> dict[str, Any]:
     """One loop in the form of agents.progress.traces."""
     rows = list(loop.evidence.filter(ended_at__isnull=False).exclude(kind="accept").order_by("id")[:ACTIONS])
     stuck = loop.state == "Halted" and loop.reason.startswith("stuck:")

@@ -4,7 +4,7 @@ from django.core.management.base import CommandError
 
 from agents.masks.doors import MaskedCommand
 from agents.models import Event, Stream
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 
 SHOWN = 200
 """Findings printed at most."""
@@ -15,7 +15,7 @@ class Command(MaskedCommand):
 
     def handle(self, *args, **options):
         found = 0
-        for finding in verify():
+        for finding in verify_database():
             found += 1
             if found <= SHOWN:
                 self.stdout.write(finding)

@@ -23,6 +23,6 @@ class Command(BaseCommand):
             caller_of(token)
         except AuthenticationFailed as error:
             raise CommandError(f"the token in {VARIABLE} is no good: {error.detail}. To have another, {ADVICE}") from error
-        from constellations.mcp.stdio import serve
+        from constellations.mcp.stdio import serve_stdio
 
-        asyncio.run(serve(token))
+        asyncio.run(serve_stdio(token))

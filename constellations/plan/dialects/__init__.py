@@ -9,8 +9,8 @@ Called by: constellations.services.imports, constellations.reads.exports and the
 has no word for is carried in an object called `orrery`, which only we read.
 """
 
-from constellations.plan.dialects.reading import Imported, ImportedEdit, read, read_edit
+from constellations.plan.dialects.reading import Imported, ImportedEdit, read_constellation, read_edit
 from constellations.plan.dialects.recognition import NAMES, ORRERY
-from constellations.plan.dialects.writing import States, write
+from constellations.plan.dialects.writing import ToldStates, write_document
 
-__all__ = ["NAMES", "ORRERY", "Imported", "ImportedEdit", "States", "read", "read_edit", "write"]
+__all__ = ["NAMES", "ORRERY", "Imported", "ImportedEdit", "ToldStates", "read_constellation", "read_edit", "write_document"]

@@ -10,12 +10,12 @@ from constellations import conditions
 from constellations.errors import ConditionRejected
 from constellations.plan import operations
 from constellations.plan.dialects import lines, tasks
-from constellations.plan.dialects.constellation import neighbours, translate
+from constellations.plan.dialects.constellation import named_neighbours, translate_document
 from constellations.plan.dialects.recipes import Recipes
 from constellations.plan.dialects.recognition import ENVELOPE, FOREIGN, KNOWN, ORRERY, is_envelope
-from constellations.plan.dialects.translation import Translation, piece
+from constellations.plan.dialects.translation import Translation, translate_piece
 from constellations.plan.dialects.vocabulary import Dialect
-from constellations.plan.values import Path, Row, did_you_mean, kind_of
+from constellations.plan.values import Path, Row, did_you_mean, value_kind
 
 ACTIONS = ("actions", "action")
 """Keys of an answer whose values edit a constellation."""
@@ -50,7 +50,7 @@ def is_edit(value: Any) -> bool:
 
 
 def _is_operation(value: Any) -> bool:
-    return isinstance(value, Mapping) and "tasks" not in value and operations.written(value).name in operations.READERS
+    return isinstance(value, Mapping) and "tasks" not in value and operations.split_operation(value).name in operations.READERS
 
 
 def read_edit(value: Any, dialect: str, recipes: Recipes) -> Edited:
@@ -91,7 +91,7 @@ def _actions(to: Translation, value: Any) -> list[tuple[Path, Any]]:
     if isinstance(held, Mapping):
         return [((keys[0],), held)]
     if not isinstance(held, list):
-        to.findings.append(((keys[0],), f"must be a list of operations, not {kind_of(held)}"))
+        to.findings.append(((keys[0],), f"must be a list of operations, not {value_kind(held)}"))
         return []
     return [((keys[0], place), each) for place, each in enumerate(held)]
 
@@ -105,7 +105,7 @@ class _Reader:
     def read(self, action: Any, written: Path) -> None:
         if isinstance(action, Mapping) and "function" in action:
             action = {key: value for key, value in action.items() if key not in FOREIGN["galaxy"].of_action}
-        form = operations.written(action)
+        form = operations.split_operation(action)
         if form.findings:
             self.to.findings += [((*written, *path), message) for path, message in form.findings]
             return
@@ -127,13 +127,13 @@ class _Reader:
 
     def _tie(self, dialect: Dialect, given: Mapping, at: Path) -> None:
         """Dependencies that a new task names."""
-        for key, other, is_upstream in neighbours(dialect, given):
+        for key, other, is_upstream in named_neighbours(dialect, given):
             own = given.get("task_id")
             ends = (other, own) if is_upstream else (own, other)
             self.to.origins[(len(self.found.operations),)] = (*at, key)
             self._put("add_dependency", {"from": ends[0], "to": ends[1], "type": dialect.default_type})
 
-    def _dialect_of(self, action: Any, form: operations.Written) -> str:
+    def _dialect_of(self, action: Any, form: operations.WrittenOperation) -> str:
         """The one that was named, else the one that its form speaks, if that has all of its words; else one that has."""
         if self.dialect:
             return self.dialect
@@ -155,11 +155,11 @@ NOT_EDITED = {
 
 def _task_fields(to: Translation, dialect: Dialect, given: Row, place: Path, written: Path) -> Row:
     to.findings += [((*written, key), f"{key} {message}") for key, message in NOT_EDITED.items() if key in given]
-    return tasks.fields(to, dialect, given, place, written).said
+    return tasks.translate_fields(to, dialect, given, place, written).said
 
 
 def _dependency(to: Translation, dialect: Dialect, given: Row, place: Path, written: Path) -> Row:
-    return lines.dependency(to, dialect, _named_ours(dialect, given), place, written)
+    return lines.translate_dependency(to, dialect, _named_ours(dialect, given), place, written)
 
 
 def _named_ours(dialect: Dialect, given: Row) -> Row:
@@ -172,7 +172,7 @@ def _named_dependency(to: Translation, dialect: Dialect, given: Row, place: Path
     """The words that name a dependency, and those that change it: prose in a condition's place describes it."""
     own_id = given.get("dependency_id")
     fields = {key: value for key, value in given.items() if key != "dependency_id"}
-    made = piece(to, dialect.dependency, fields, place, written)
+    made = translate_piece(to, dialect.dependency, fields, place, written)
     if own_id is not None:
         made.say("dependency_id", own_id, "dependency_id")
     condition = made.said.get("condition")
@@ -195,7 +195,9 @@ def _built(to: Translation, dialect: Dialect, given: Row, place: Path, written: 
     """What a constellation is to be built of, which may stand in a parameter of its own."""
     held = next((key for key in BUILT if key in given), "")
     around: Path = (held,) if held else ()
-    inner = translate(given[held] if held else {key: given[key] for key in given if key not in CLEARS}, dialect, to.recipes)
+    inner = translate_document(
+        given[held] if held else {key: given[key] for key in given if key not in CLEARS}, dialect, to.recipes
+    )
     to.origins |= {(*place, *path): (*written, *around, *origin) for path, origin in inner.origins.items() if path}
     to.findings += [((*written, *around, *path), message) for path, message in inner.findings]
     said = {key: inner.value[key] for key in ("tasks", "dependencies") if key in inner.value}
@@ -205,7 +207,7 @@ def _built(to: Translation, dialect: Dialect, given: Row, place: Path, written: 
 
 TRANSLATED: dict[Any, Any] = {
     "build_constellation": _built,
-    "add_task": tasks.task,
+    "add_task": tasks.translate_task,
     "update_task": _task_fields,
     "add_dependency": _dependency,
     "remove_dependency": _named_dependency,

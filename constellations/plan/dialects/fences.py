@@ -11,7 +11,7 @@ LANGUAGES = ("", "json", "yaml", "yml")
 """What a code block may say that it holds."""
 
 
-def unfenced(text: str) -> str | None:
+def strip_fence(text: str) -> str | None:
     """The text of the one code block, in the lines where it stands; None where there is no block.
 
     Raises Unreadable where there are several, or where it does not end.

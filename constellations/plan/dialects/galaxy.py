@@ -10,10 +10,30 @@ from typing import Any
 
 from constellations.machines import CONSTELLATION, TASK
 from constellations.plan.calls import prose
-from constellations.plan.dialects.vocabulary import ACTIONS, EXTENSION, Dialect, Part, Word, actions, any_case, as_written
+from constellations.plan.dialects.vocabulary import (
+    ACTIONS,
+    EXTENSION,
+    Dialect,
+    DialectPart,
+    DialectWord,
+    actions,
+    any_case,
+    as_written,
+)
 from constellations.plan.fields import DEPENDENCY_TYPES, MAX_ATTEMPTS, PRIORITIES
 from constellations.plan.operations import MAX_TASKS
-from constellations.plan.values import MAX_ID, Misfit, Reader, Row, identifier, kind_of, list_of, mapping, shown, whole
+from constellations.plan.values import (
+    MAX_ID,
+    Misfit,
+    Reader,
+    Row,
+    identifier_reader,
+    list_reader,
+    quote_value,
+    read_mapping,
+    value_kind,
+    whole_reader,
+)
 
 DEVICE_TYPES = ("windows", "macos", "linux", "android", "ios", "web", "api")
 ENDS = {"CANCELLED": "failed"}
@@ -29,30 +49,30 @@ EVALUATED: dict[str, Reader] = {
 }  # fmt: skip
 """What has happened, when: read past."""
 
-ids = list_of(identifier(MAX_ID), MAX_TASKS)
+ids = list_reader(identifier_reader(MAX_ID), MAX_TASKS)
 
 
-def priority(value: Any) -> str | None:
+def read_galaxy_priority(value: Any) -> str | None:
     """A name, or a number from 1."""
     if isinstance(value, int) and not isinstance(value, bool):
         if 1 <= value <= len(PRIORITIES):
             return PRIORITIES[value - 1]
-        raise Misfit(f"is {shown(value)}; it must be from 1 (LOW) to {len(PRIORITIES)} (CRITICAL)")
+        raise Misfit(f"is {quote_value(value)}; it must be from 1 (LOW) to {len(PRIORITIES)} (CRITICAL)")
     if not isinstance(value, str):
-        raise Misfit(f"must be one of {', '.join(PRIORITIES)} or a number from 1, not {kind_of(value)}")
+        raise Misfit(f"must be one of {', '.join(PRIORITIES)} or a number from 1, not {value_kind(value)}")
     return any_case(PRIORITIES)(value)
 
 
-def attempts(value: Any) -> int:
+def read_attempts(value: Any) -> int:
     """`retry_count` counts what comes after the first attempt."""
-    return whole(0, MAX_ATTEMPTS - 1)(value) + 1
+    return whole_reader(0, MAX_ATTEMPTS - 1)(value) + 1
 
 
 def device_type(value: str) -> str | None:
     return value if value in DEVICE_TYPES else None
 
 
-def told(row: Row) -> Row:
+def told_state(row: Row) -> Row:
     return {
         "status": row["state"].lower(), "result": row.get("result"), "error": row.get("error") or None,
         "current_retry": max(0, (row.get("attempt") or 0) - 1), "execution_start_time": row.get("started_at"),
@@ -62,41 +82,41 @@ def told(row: Row) -> Row:
 
 GALAXY = Dialect(
     name="galaxy",
-    document=Part(
-        words=(Word("name", "name", always=True),),
+    document=DialectPart(
+        words=(DialectWord("name", "name", always=True),),
         others={
             "tasks": as_written, "dependencies": as_written, "constellation_id": as_written, "llm_source": as_written,
-            "state": any_case(CONSTELLATION.states), "metadata": mapping, **TIMES,
+            "state": any_case(CONSTELLATION.states), "metadata": read_mapping, **TIMES,
         },
         extension=("metadata", EXTENSION),
     ),
-    task=Part(
+    task=DialectPart(
         words=(
-            Word("task_id", "task_id", always=True),
-            Word("name", "name", always=True),
-            Word("description", "description", always=True),
-            Word("tips", "tips", always=True),
-            Word("target_device_id", "device", "wanted_device"),
-            Word("device_type", "device_type", read=any_case(DEVICE_TYPES), write=device_type),
-            Word("priority", "priority", read=priority, write=lambda place: place + 1, always=True),
-            Word("timeout", "timeout"),
-            Word("retry_count", "max_attempts", read=attempts, write=lambda count: count - 1, always=True),
+            DialectWord("task_id", "task_id", always=True),
+            DialectWord("name", "name", always=True),
+            DialectWord("description", "description", always=True),
+            DialectWord("tips", "tips", always=True),
+            DialectWord("target_device_id", "device", "wanted_device"),
+            DialectWord("device_type", "device_type", read=any_case(DEVICE_TYPES), write=device_type),
+            DialectWord("priority", "priority", read=read_galaxy_priority, write=lambda place: place + 1, always=True),
+            DialectWord("timeout", "timeout"),
+            DialectWord("retry_count", "max_attempts", read=read_attempts, write=lambda count: count - 1, always=True),
         ),
         others={
             "task_description": as_written, "expected_output_type": prose, "status": any_case(TASK.states), **PAST,
-            "dependencies": ids, "dependents": ids, ACTIONS: actions, "task_data": mapping,
+            "dependencies": ids, "dependents": ids, ACTIONS: actions, "task_data": read_mapping,
         },
         extension=("task_data", EXTENSION),
     ),
-    dependency=Part(
+    dependency=DialectPart(
         words=(
-            Word("line_id", "dependency_id", always=True),
-            Word("from_task_id", "from", always=True),
-            Word("to_task_id", "to", always=True),
-            Word("dependency_type", "type", read=any_case(DEPENDENCY_TYPES), write=str.lower, always=True),
-            Word("condition_description", "condition", always=True),
+            DialectWord("line_id", "dependency_id", always=True),
+            DialectWord("from_task_id", "from", always=True),
+            DialectWord("to_task_id", "to", always=True),
+            DialectWord("dependency_type", "type", read=any_case(DEPENDENCY_TYPES), write=str.lower, always=True),
+            DialectWord("condition_description", "condition", always=True),
         ),
-        others={"metadata": mapping, **EVALUATED},
+        others={"metadata": read_mapping, **EVALUATED},
         extension=("metadata", EXTENSION),
     ),
     action=("function", "arguments"),
@@ -107,5 +127,5 @@ GALAXY = Dialect(
     keyed=True,
     names_command="execute_command",
     state=lambda state: ENDS.get(state, state.lower()),
-    told=told,
+    told=told_state,
 )  # fmt: skip

@@ -7,14 +7,14 @@ from typing import Any
 
 from constellations import conditions
 from constellations.errors import ConditionRejected
-from constellations.plan.dialects.translation import Piece, Translation, piece
+from constellations.plan.dialects.translation import Piece, Translation, translate_piece
 from constellations.plan.dialects.vocabulary import Dialect
 from constellations.plan.values import Path, Row
 
 
-def dependency(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Row:
+def translate_dependency(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Row:
     """A dependency of a plan."""
-    made = piece(to, dialect.dependency, value, place, written)
+    made = translate_piece(to, dialect.dependency, value, place, written)
     words = {word.plan: word.key for word in dialect.dependency.words}
     if "dependency_id" in words:
         made.name_by_key("dependency_id", words["dependency_id"], key)
@@ -45,7 +45,7 @@ def _condition(made: Piece, dialect: Dialect, text: Any, held: Row) -> None:
             said["type"] = dialect.default_type
         else:
             made.say("condition", text, key)
-    elif text and not fault and key == "condition" and "condition" not in held and conditions.calculates(text):
+    elif text and not fault and key == "condition" and "condition" not in held and conditions.does_calculate(text):
         made.say("condition", text, key)
     elif text and "description" not in held and text != held.get("condition"):
         made.say("description", text, key)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from agents.devices.command_lines import line_of
+from agents.devices.command_lines import shell_line_of
 from constellations.plan.calls import COMMAND, SHELL
 from constellations.plan.fields import STORED
-from constellations.plan.operations import in_present_words
-from constellations.plan.plan import Plan, absent
+from constellations.plan.operations import write_in_present_words
+from constellations.plan.plan import Plan, absent_tasks
 from constellations.plan.step_keys import DEFAULTS, INNER, RENAMED, TELLING
 from constellations.plan.steps import STEPS
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS, IN_WORDS, TASK_DEFAULTS
@@ -19,9 +19,9 @@ DOING = ("tool", "arguments", "phases")
 """Columns that say together what a task does."""
 
 
-def task(row: Row) -> Row:
+def write_task(row: Row) -> Row:
     """A task of a plan: what differs from the defaults, and what it does."""
-    return {"task_id": row["task_id"], **fields(row, [*differing(usual_task(row), row), "tool"])}
+    return {"task_id": row["task_id"], **write_fields(row, [*differing_keys(usual_task(row), row), "tool"])}
 
 
 def usual_task(row: Row) -> Row:
@@ -29,11 +29,11 @@ def usual_task(row: Row) -> Row:
     return {**TASK_DEFAULTS, "task_id": row["task_id"], "name": row["task_id"], "tool": ""}
 
 
-def differing(old: Row, new: Row) -> list[str]:
+def differing_keys(old: Row, new: Row) -> list[str]:
     return [key for key in TASK_DEFAULTS if old[key] != new[key]]
 
 
-def fields(row: Row, columns: Iterable[str]) -> Row:
+def write_fields(row: Row, columns: Iterable[str]) -> Row:
     """Words for these columns; what a task does is said as a whole or not at all."""
     columns = list(columns)
     said: Row = {}
@@ -41,42 +41,42 @@ def fields(row: Row, columns: Iterable[str]) -> Row:
         if column not in DOING:
             field = STORED[column]
             said[field.key] = field.word_of(row[column])
-    return said | doing(row) if set(columns) & set(DOING) else said
+    return said | write_doing(row) if set(columns) & set(DOING) else said
 
 
-def doing(row: Row) -> Row:
+def write_doing(row: Row) -> Row:
     """What a task does."""
     if row["tool"] != STEPS:
-        return call(row)
-    phases = [phase(each) for each in row["phases"]]
+        return write_call(row)
+    phases = [write_phase(each) for each in row["phases"]]
     return phases[0] if len(phases) == 1 and phases[0].keys() == {"steps"} else {"phases": phases}
 
 
-def phase(row: Row) -> Row:
+def write_phase(row: Row) -> Row:
     told = {key: row[key] for key in ("description", "expected_duration") if row[key] not in ("", None)}
-    return {**told, "steps": [step(each) for each in row["steps"]]}
+    return {**told, "steps": [write_step(each) for each in row["steps"]]}
 
 
-def call(row: Row) -> Row:
+def write_call(row: Row) -> Row:
     """A command or a tool of a task or a step."""
     arguments = row["arguments"]
     if row["tool"] == IN_WORDS:
         return {"tool": IN_WORDS}
     if row["tool"] == COMMAND and arguments.keys() == {"argv"}:
-        line = line_of(arguments["argv"])
+        line = shell_line_of(arguments["argv"])
         return {COMMAND: arguments["argv"]} if line is None else {COMMAND: line, SHELL: True}
     return {"tool": row["tool"], **({"arguments": arguments} if arguments else {})}
 
 
-def step(row: Row) -> Row:
+def write_step(row: Row) -> Row:
     """A step by its telling key, and what differs from the defaults."""
     do = row["do"]
     told = {key: row[key] for key, usual in DEFAULTS[do].items() if row[key] != usual}
     for key in ("steps", "recover"):
         if key in told:
-            told[key] = [step(each) for each in told[key]]
+            told[key] = [write_step(each) for each in told[key]]
     if do == "call":
-        return call(row) | {key: value for key, value in told.items() if key not in ("tool", "arguments")}
+        return write_call(row) | {key: value for key, value in told.items() if key not in ("tool", "arguments")}
     if do in INNER:
         inner = {key: told.pop(key) for key in INNER[do] if key in told}
         return {do: inner, **told}
@@ -89,19 +89,19 @@ def _telling(do: str) -> str:
     return next(key for key, kind in TELLING.items() if kind == do)
 
 
-def dependency(row: Row) -> Row:
+def write_dependency(row: Row) -> Row:
     """A dependency of a plan; its type is always said."""
     usual = {**DEPENDENCY_DEFAULTS, "dependency_id": f"{row['from']}>{row['to']}", "type": ""}
     return {key: value for key, value in row.items() if key in usual and value != usual[key]}
 
 
-def plan(whole: Plan) -> dict[str, Any]:
+def write_plan(whole: Plan) -> dict[str, Any]:
     """A plan with all that is not empty."""
     parts: dict[str, Any] = {
         "name": whole.name,
-        "tasks": [task(row) for row in whole.tasks],
-        "dependencies": [dependency(row) for row in whole.dependencies],
-        "replan": [{**rule, "edit": in_present_words(rule["edit"])} for rule in whole.rules],
-        "absent": absent(whole),
+        "tasks": [write_task(row) for row in whole.tasks],
+        "dependencies": [write_dependency(row) for row in whole.dependencies],
+        "replan": [{**rule, "edit": write_in_present_words(rule["edit"])} for rule in whole.rules],
+        "absent": absent_tasks(whole),
     }
     return {key: value for key, value in parts.items() if value}

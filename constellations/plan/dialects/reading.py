@@ -12,9 +12,17 @@ from constellations.errors import EditGiven, PlanRejected
 from constellations.plan import documents
 from constellations.plan import plan as plans
 from constellations.plan.dialects import answers, fences
-from constellations.plan.dialects.constellation import translate
+from constellations.plan.dialects.constellation import translate_document
 from constellations.plan.dialects.recipes import Recipes
-from constellations.plan.dialects.recognition import FOREIGN, NAMES, ORRERY, STATES, Unrecognised, is_envelope, recognise
+from constellations.plan.dialects.recognition import (
+    FOREIGN,
+    NAMES,
+    ORRERY,
+    STATES,
+    Unrecognised,
+    is_envelope,
+    recognise_dialect,
+)
 from constellations.plan.dialects.translation import Translation
 from constellations.plan.documents import MAX_JSON_BYTES, Document, Unreadable
 from constellations.plan.fitting import Devices, unknown_devices
@@ -63,7 +71,7 @@ def _problem(locate: Locate, path: Path, message: str) -> dict[str, Any]:
     return {"line": line, "key": key_text(at), "message": message}
 
 
-def read(
+def read_constellation(
     written: Any, dialect: str = "", recipes: Recipes | None = None, devices: Devices | None = None
 ) -> Imported:  # fmt: skip
     """A constellation from text (YAML or JSON, also in a code fence) or from a value that was one.
@@ -81,14 +89,14 @@ def read(
     to = Translation(_plan_alone(document.value)) if dialect == ORRERY else _translated(document.value, dialect, recipes)
     plan, findings = _read(document, to, devices)
     if findings:
-        raise PlanRejected(plans.located(document, findings), f"{dialect} document")
+        raise PlanRejected(plans.locate_findings(document, findings), f"{dialect} document")
     return Imported(
         **{each.name: getattr(plan, each.name) for each in fields(Plan)}, dialect=dialect, _locate=_locator(document, to)
     )
 
 
 def _translated(value: Any, dialect: str, recipes: Recipes | None) -> Translation:
-    to = translate(value, FOREIGN[dialect], recipes)
+    to = translate_document(value, FOREIGN[dialect], recipes)
     if is_envelope(value):
         answers.find_flaws(to, value)
         edit = "what edits a constellation is not imported with one; give each alone, the edit to the constellation it is of"
@@ -105,7 +113,7 @@ def read_edit(written: Any, dialect: str = "", recipes: Recipes | None = None) -
         raise _refused(f"this is no edit of a constellation, which is {edits}; a constellation is imported into a session")
     found = answers.read_edit(document.value, dialect, recipes or {})
     if findings := [*document.repeated, *_flaws(document.value), *found.to.findings]:
-        raise PlanRejected(plans.located(document, findings), "edit")
+        raise PlanRejected(plans.locate_findings(document, findings), "edit")
     return ImportedEdit(found.operations, found.thought, _locator(document, found.to))
 
 
@@ -147,15 +155,15 @@ def _of_text(written: str | bytes) -> Document:
     """The text as it is, or else what stands in its code fence. Raises Unreadable."""
     refusal: Unreadable | None = None
     try:
-        document = documents.read(written)
+        document = documents.read_document(written)
         if not isinstance(document.value, str):
             return document
     except Unreadable as error:
         refusal = error
     text = written.decode("utf-8-sig", "replace") if isinstance(written, bytes) else written.removeprefix("\ufeff")
-    inner = fences.unfenced(text) if len(text) <= MAX_JSON_BYTES else None
+    inner = fences.strip_fence(text) if len(text) <= MAX_JSON_BYTES else None
     if inner is not None:
-        return documents.read(inner)
+        return documents.read_document(inner)
     if refusal is not None:
         raise refusal
     return document
@@ -175,7 +183,7 @@ def _opened(document: Document) -> Document:
 def _flaws(value: Any) -> list[Finding]:
     """What keeps it from being a document. In what is read past, as results, numbers may be beyond what we keep; a plan's own
     reading looks at the others."""
-    return [(path, message) for path, message in documents.flaws(value) if message != documents.OUT_OF_RANGE]
+    return [(path, message) for path, message in documents.value_flaws(value) if message != documents.OUT_OF_RANGE]
 
 
 class Unlined(Document):
@@ -194,7 +202,7 @@ def _refused(message: str, line: int | None = None, key: str = "") -> PlanReject
 
 def _recognised(document: Document) -> str:
     try:
-        return recognise(document.value)
+        return recognise_dialect(document.value)
     except Unrecognised as error:
         raise _refused(str(error)) from error
 

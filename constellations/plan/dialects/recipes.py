@@ -14,12 +14,12 @@ Recipes = Mapping[str, Mapping[str, Any]]
 """By device the recipes of its profile that actions may name, by name."""
 
 
-def call(recipes: Recipes, device: Any, name: Any, arguments: Any) -> tuple[Row, list[Finding]] | None:
+def call_of_recipe(recipes: Recipes, device: Any, name: Any, arguments: Any) -> tuple[Row, list[Finding]] | None:
     """{tool, arguments} of the recipe that an action names, and what is wrong with its arguments; None where it names none."""
     known = recipes.get(device, {}) if isinstance(device, str) else {}
     if not isinstance(name, str) or name not in known or not isinstance(arguments, Mapping):
         return None
-    recipe = cookbook.read(name, known[name])
+    recipe = cookbook.read_recipe(name, known[name])
     if recipe is None:
         return {}, [((), f"the recipe {name} of {device} is broken: its profile must be corrected")]
     given = {key: _text(value) for key, value in arguments.items() if value is not None}

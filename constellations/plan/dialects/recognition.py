@@ -47,7 +47,7 @@ def is_envelope(value: Any) -> bool:
     return isinstance(value, Mapping) and value.get("constellation") not in (None, "") and "tasks" not in value
 
 
-def recognise(value: Any) -> str:
+def recognise_dialect(value: Any) -> str:
     """The only dialect that has all keys of the document which any dialect has; raises Unrecognised."""
     if not isinstance(value, Mapping):
         return ORRERY
@@ -77,14 +77,14 @@ def _evidence(value: Mapping) -> Iterator[tuple[Path, frozenset[str]]]:
         parts = value.get(name) if isinstance(value, Mapping) else None
         if isinstance(parts, Mapping):
             yield (*path, name), frozenset(name for name, dialect in FOREIGN.items() if dialect.keyed)
-        for place, part in entries(parts):
+        for place, part in list_entries(parts):
             yield from _keys(kind, part, (*path, name, place))
             yield from _actions(part, (*path, name, place))
 
 
 def _actions(part: Any, path: Path) -> Iterator[tuple[Path, frozenset[str]]]:
     actions = part.get("actions") if isinstance(part, Mapping) else None
-    for place, action in entries(actions if isinstance(actions, list) else None):
+    for place, action in list_entries(actions if isinstance(actions, list) else None):
         yield from _keys("action", action, (*path, "actions", place))
 
 
@@ -95,7 +95,7 @@ def _keys(kind: str, part: Any, path: Path) -> Iterator[tuple[Path, frozenset[st
             yield (*path, key), owners
 
 
-def entries(parts: Any) -> Iterator[tuple[str | int, Any]]:
+def list_entries(parts: Any) -> Iterator[tuple[str | int, Any]]:
     """The parts of a list by place, or of an object by key."""
     if isinstance(parts, Mapping):
         yield from parts.items()

@@ -6,24 +6,24 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from constellations.plan.dialects import recipes, shell
-from constellations.plan.dialects.translation import WORDS_FOR_DOING, Piece, Translation, piece
+from constellations.plan.dialects.translation import WORDS_FOR_DOING, Piece, Translation, translate_piece
 from constellations.plan.dialects.vocabulary import ACTIONS, EXTENSION, Dialect
 from constellations.plan.tasks import IN_WORDS
-from constellations.plan.values import Path, Row, did_you_mean, key_text, read_fields, under
+from constellations.plan.values import Path, Row, did_you_mean, findings_under, key_text, read_fields
 
 
-def task(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Row:
+def translate_task(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Row:
     """A task of a plan. `key`: under which it stands, where tasks stand under keys."""
-    made = fields(to, dialect, value, place, written, key)
+    made = translate_fields(to, dialect, value, place, written, key)
     if not any(word in made.said for word in WORDS_FOR_DOING):
         # Where actions are wrong that has been said, and the plan's reading has nothing to add.
         made.said["tool"] = "noop" if _ways(value, dialect) else IN_WORDS
     return made.said
 
 
-def fields(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Piece:
+def translate_fields(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Piece:
     """What is said of a task, in the words of a plan."""
-    made = piece(to, dialect.task, value, place, written)
+    made = translate_piece(to, dialect.task, value, place, written)
     made.name_by_key("task_id", "task_id", key)
     _described(made)
     _act(made, dialect)
@@ -96,15 +96,15 @@ def _at(fields: Mapping, way: Path) -> Any:
 
 def _call(made: Piece, dialect: Dialect, action: Any, path: Path) -> Row:
     given, found = read_fields(action, dialect.action_readers)
-    made.to.findings += under((*made.written, *path), found)
+    made.to.findings += findings_under((*made.written, *path), found)
     tool, arguments = (given.get(key) for key in dialect.action)
     if tool is None:
         if not found:
             made.find(f"an action needs a {dialect.action[0]}", *path)
         return {}
-    named = recipes.call(made.to.recipes, made.said.get("device"), tool, arguments or {})
+    named = recipes.call_of_recipe(made.to.recipes, made.said.get("device"), tool, arguments or {})
     if named is None and not found:
-        named = shell.call(tool, arguments or {})
+        named = shell.translate_call(tool, arguments or {})
     call, flaws = named or ({"tool": tool, "arguments": arguments}, [])
-    made.to.findings += under((*made.written, *path, dialect.action[1]), flaws)
+    made.to.findings += findings_under((*made.written, *path, dialect.action[1]), flaws)
     return call if not call or call["arguments"] not in ({}, None) else {"tool": tool}

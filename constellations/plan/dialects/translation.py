@@ -12,8 +12,8 @@ from typing import Any
 
 from constellations.plan.dialects.plan_words import DOING
 from constellations.plan.dialects.recipes import Recipes
-from constellations.plan.dialects.vocabulary import Part
-from constellations.plan.values import Finding, Path, Row, read_fields, under
+from constellations.plan.dialects.vocabulary import DialectPart
+from constellations.plan.values import Finding, Path, Row, findings_under, read_fields
 
 WORDS_FOR_DOING = ("command", "steps", *DOING)
 """Words of a plan for what a task does: an extension that has one of them has the say."""
@@ -79,10 +79,10 @@ class Piece:
         return dict(held)
 
 
-def piece(to: Translation, part: Part, value: Any, place: Path, written: Path) -> Piece:
+def translate_piece(to: Translation, part: DialectPart, value: Any, place: Path, written: Path) -> Piece:
     """A part of a document with its words said as a plan says them."""
     fields, found = read_fields(value, part.readers)
-    to.findings += under(written, found)
+    to.findings += findings_under(written, found)
     to.origins[place] = written
     made = Piece(to, place, written, fields)
     for word in part.words:

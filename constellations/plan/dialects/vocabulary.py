@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from constellations.plan.step_keys import MAX_STEPS
-from constellations.plan.values import Path, Reader, Row, list_of, one_of
+from constellations.plan.values import Path, Reader, Row, choice_reader, list_reader
 
 EXTENSION = "orrery"
 """Key of the object that holds what a dialect has no words for."""
@@ -23,7 +23,7 @@ def as_written(value: Any) -> Any:
 def any_case(words: Iterable[str]) -> Reader:
     """One of `words`, in capitals or not; given as it stands in `words`. Nothing at all counts as left out."""
     known = {word.upper(): word for word in words}
-    strict = one_of(tuple(known.values()))
+    strict = choice_reader(tuple(known.values()))
 
     def read(value: Any) -> str | None:
         if value == "":
@@ -34,11 +34,11 @@ def any_case(words: Iterable[str]) -> Reader:
     return read
 
 
-actions = list_of(as_written, MAX_STEPS)
+actions = list_reader(as_written, MAX_STEPS)
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class DialectWord:
     """A key of a dialect, the key of plans that says the same, and the column that holds it.
 
     `read` turns the dialect's value into a plan's, `write` a column's into the dialect's; None is left out.
@@ -54,10 +54,10 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Part:
+class DialectPart:
     """A task, a dependency or a whole constellation: its words, the other keys it may have, and the way to its extension."""
 
-    words: tuple[Word, ...]
+    words: tuple[DialectWord, ...]
     others: Mapping[str, Reader]
     extension: Path = (EXTENSION,)
 
@@ -71,9 +71,9 @@ class Dialect:
     """A dialect other than ours. `action` names the keys of an action: the tool and its arguments."""
 
     name: str
-    document: Part
-    task: Part
-    dependency: Part
+    document: DialectPart
+    task: DialectPart
+    dependency: DialectPart
     action: tuple[str, str]
     actions: Path
     condition: str

@@ -14,8 +14,8 @@ from constellations.plan import tasks as plan_tasks
 from constellations.plan.dialects import lines, plan_words, shell, tasks
 from constellations.plan.dialects.recognition import FOREIGN, NAMES, ORRERY, STATES
 from constellations.plan.dialects.translation import Translation
-from constellations.plan.dialects.vocabulary import Dialect, Part
-from constellations.plan.plan import Plan, absent
+from constellations.plan.dialects.vocabulary import Dialect, DialectPart
+from constellations.plan.plan import Plan, absent_tasks
 from constellations.plan.step_keys import DEFAULTS
 from constellations.plan.steps import STEPS
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS, IN_WORDS, TASK_DEFAULTS
@@ -26,32 +26,32 @@ TOLD = ("state", "reason", "result", "error", "attempt", "started_at", "ended_at
 
 
 @dataclass(frozen=True, slots=True)
-class States:
+class ToldStates:
     """How far a constellation has come: its state, and by task_id what TOLD names."""
 
     state: str
     tasks: Mapping[str, Row] = field(default_factory=dict)
 
 
-def write(
+def write_document(
     tasks: Iterable[Row],
     dependencies: Iterable[Row],
     rules: Sequence[Row] = (),
     dialect: str = ORRERY,
     name: str = "",
-    with_states: States | None = None,
+    with_states: ToldStates | None = None,
 ) -> dict[str, Any]:
     """A JSON document of rows in normal form. Raises ValueError for a dialect that does not exist."""
     whole = Plan(name, list(tasks), list(dependencies), list(rules))
     if dialect == ORRERY:
-        plan = plan_words.plan(whole)
+        plan = plan_words.write_plan(whole)
         return plan if with_states is None else {**plan, STATES: _states(with_states)}
     if dialect not in FOREIGN:
         raise ValueError(f"there is no dialect {dialect}{did_you_mean(dialect, NAMES)}")
     return _Writer(FOREIGN[dialect], with_states).document(whole)
 
 
-def _states(states: States) -> dict[str, Any]:
+def _states(states: ToldStates) -> dict[str, Any]:
     return {"state": states.state, "tasks": {task_id: _told(row) for task_id, row in states.tasks.items()}}
 
 
@@ -62,7 +62,7 @@ def _told(row: Row) -> Row:
 @dataclass(frozen=True, slots=True)
 class _Writer:
     dialect: Dialect
-    states: States | None
+    states: ToldStates | None
 
     def document(self, whole: Plan) -> dict[str, Any]:
         written = _words(self.dialect.document, {"name": whole.name}, {"name": ""})
@@ -71,7 +71,7 @@ class _Writer:
         written["tasks"] = self._held([(row["task_id"], self.task(row)) for row in whole.tasks])
         lines = [(row["dependency_id"], self.dependency(row)) for row in whole.dependencies]
         written["dependencies"] = self._held(lines)
-        if extra := {key: value for key, value in (("replan", whole.rules), ("absent", absent(whole))) if value}:
+        if extra := {key: value for key, value in (("replan", whole.rules), ("absent", absent_tasks(whole))) if value}:
             _put(written, self.dialect.document.extension, extra)
         return written
 
@@ -84,9 +84,9 @@ class _Writer:
         actions = [self._action(call) for call in _calls(row)]
         if actions:
             _put(written, self.dialect.actions, actions)
-        said, _, _ = plan_tasks.task(tasks.task(Translation(), self.dialect, written, (), ()), in_words=True)
-        if differing := plan_words.differing(said, row):
-            _put(written, part.extension, plan_words.fields(row, differing))
+        said, _, _ = plan_tasks.read_task(tasks.translate_task(Translation(), self.dialect, written, (), ()), in_words=True)
+        if differing := plan_words.differing_keys(said, row):
+            _put(written, part.extension, plan_words.write_fields(row, differing))
         return written | self._state(row["task_id"])
 
     def _action(self, call: Row) -> Row:
@@ -106,13 +106,13 @@ class _Writer:
         written = _words(part, row, DEPENDENCY_DEFAULTS)
         if not row["condition"] and row["description"] and self.dialect.condition != "condition":
             written[self.dialect.condition] = row["description"]
-        said, _ = plan_tasks.dependency(lines.dependency(Translation(), self.dialect, written, (), ()))
+        said, _ = plan_tasks.read_dependency(lines.translate_dependency(Translation(), self.dialect, written, (), ()))
         if differing := {key: row[key] for key in DEPENDENCY_DEFAULTS if said[key] != row[key]}:
             _put(written, part.extension, differing)
         return written
 
 
-def _words(part: Part, row: Row, usual: Row) -> Row:
+def _words(part: DialectPart, row: Row, usual: Row) -> Row:
     """What the dialect has words for; what goes without saying only where it is always said."""
     written: Row = {}
     for word in part.words:

@@ -3,7 +3,7 @@
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
-from frontend.logins.links import LINK_S, login_link
+from frontend.logins.links import LINK_S, make_login_link
 
 
 class Command(BaseCommand):
@@ -18,4 +18,4 @@ class Command(BaseCommand):
         user = get_user_model().objects.filter(username=options["username"], is_active=True).first()
         if user is None:
             raise CommandError(f"there is no active user called {options['username']}")
-        self.stdout.write(login_link(user, options["base_url"], options["next"]))
+        self.stdout.write(make_login_link(user, options["base_url"], options["next"]))

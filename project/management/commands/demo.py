@@ -15,7 +15,7 @@ from project.demo.demo import INTERRUPTED, Demo, demo_devices
 from project.demo.progress import Progress
 from project.management.commands.up import add_serving_arguments, refuse_missing_migrations, say_walls
 from project.up.instance import AlreadyUp
-from project.up.supervisor import TICK_S, ChildBroken, PortTaken, supervised
+from project.up.supervisor import TICK_S, ChildBroken, PortTaken, make_supervisor
 
 
 class Command(BaseCommand):
@@ -46,7 +46,7 @@ class Command(BaseCommand):
 
     def _run(self, options, progress: Progress, stays: bool) -> int:
         try:
-            with supervised(options["host"], options["port"], options["runners"], progress.say) as up:
+            with make_supervisor(options["host"], options["port"], options["runners"], progress.say) as up:
                 progress.say(f"Orrery starts at {up.address}")
                 demo = Demo(options["plan"], up.address, progress, lambda: up.is_ready, stays)
                 up.run(demo.step)

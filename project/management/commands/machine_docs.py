@@ -8,7 +8,7 @@ from django.core.management.base import CommandError
 
 from agents.masks.doors import MaskedCommand
 from frontend.words import MACHINES
-from project.machine_docs import document
+from project.machine_docs import machines_document
 
 
 class Command(MaskedCommand):
@@ -20,7 +20,7 @@ class Command(MaskedCommand):
 
     def handle(self, *args, **options) -> None:
         path: Path = options["path"]
-        wanted = document(MACHINES)
+        wanted = machines_document(MACHINES)
         if path.is_file() and path.read_text() == wanted:
             self.stdout.write(f"{path.name} is current")
         elif options["check"]:

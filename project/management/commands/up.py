@@ -11,13 +11,13 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agents.devices.confinement import NONE, ConfinementMissing
-from agents.masks.values import kept_literally
+from agents.masks.values import literal_secrets
 from agents.models import Device
 from agents.tools import confining
-from frontend.logins.links import login_link
-from project.demo.demo import furnish
+from frontend.logins.links import make_login_link
+from project.demo.demo import furnish_installation
 from project.up.instance import AlreadyUp
-from project.up.supervisor import ChildBroken, PortTaken, Supervisor, supervised
+from project.up.supervisor import ChildBroken, PortTaken, Supervisor, make_supervisor
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
@@ -32,13 +32,15 @@ class Command(BaseCommand):
 
     def handle(self, *args, **options) -> None:
         refuse_missing_migrations()
-        if kept := kept_literally(Device.objects.values_list("name", "limits")):
+        if kept := literal_secrets(Device.objects.values_list("name", "limits")):
             self._say(f"Secrets are kept as text in the environment of devices ({', '.join(kept)}): see docs/secrets.md.")
         say_walls(self._say)
         try:
-            with supervised(options["host"], options["port"], options["runners"], self._say, replace=options["replace"]) as up:
+            with make_supervisor(
+                options["host"], options["port"], options["runners"], self._say, replace=options["replace"]
+            ) as up:
                 self._say(f"Orrery starts at {up.address} (output in {settings.STATE_DIR / 'logs'})")
-                up.run(Greeting(up, furnish(), self._say).each)
+                up.run(Greeting(up, furnish_installation(), self._say).each)
         except (AlreadyUp, PortTaken, ChildBroken, TimeoutError) as error:
             raise CommandError(str(error)) from error
 
@@ -59,7 +61,7 @@ class Greeting:
             self._said = True
             self._say(f"Orrery is up: {self._up.address}  Ctrl-C stops it.")
             if self._newcomer is not None:
-                self._say(f"Nobody has logged in yet. One-time login: {login_link(self._newcomer, self._up.address)}")
+                self._say(f"Nobody has logged in yet. One-time login: {make_login_link(self._newcomer, self._up.address)}")
 
 
 def add_serving_arguments(parser: ArgumentParser) -> None:
@@ -71,7 +73,7 @@ def add_serving_arguments(parser: ArgumentParser) -> None:
 def say_walls(say: Callable[[str], None]) -> None:
     """Once, that commands are not confined here. Raises CommandError where the walls that are asked for do not hold."""
     try:
-        found = confining.confinement()
+        found = confining.current_confinement()
     except ConfinementMissing as error:
         raise CommandError(str(error)) from error
     if found.mechanism == NONE:

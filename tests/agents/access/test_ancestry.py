@@ -16,7 +16,7 @@ from agents.errors import NoSuchSession
 from agents.models import Actor, Event, InboxItem, Session, Token
 from agents.services import sessions
 from agents.services.approvals import OwnProposal, approval_decide
-from agents.services.sessions import command_submit, session_create
+from agents.services.sessions import request_submit, session_create
 from agents.services.tokens import TokenRejected, token_create, token_revoke
 from agents.streams.door import door
 from tests.agents.conftest import PLAN, Rest, add_agents, add_approvals, add_rows, make_token
@@ -46,7 +46,7 @@ def started(user, token: Token, **more) -> Session:
 
 
 def ask(session: Session, by: str) -> InboxItem:
-    return command_submit(session.pk, "interaction", "", {"plan": PLAN}, by=by)[0]
+    return request_submit(session.pk, "interaction", "", {"plan": PLAN}, by=by)[0]
 
 
 def begun(session: Session, by: str) -> int:
@@ -123,7 +123,7 @@ def test_nothing_is_started_below_a_grandchild_and_nothing_is_half_written(opera
 def test_nothing_is_started_from_a_session_that_has_ended_or_is_told_to(operator, session):
     token = token_for(operator, session)
     ask(session, "system")
-    sessions.command_submit(session.pk, "cancel", "", {"reason": "enough"}, by="system")
+    sessions.request_submit(session.pk, "cancel", "", {"reason": "enough"}, by="system")
     with pytest.raises(ParentEnded, match="is being cancelled"):
         started(operator, token)
     other = session_create(operator, by="system")
@@ -223,7 +223,7 @@ def family(operator, session) -> tuple[Session, Session]:
 def test_a_cancel_is_in_the_inboxes_of_all_descendants_in_the_same_transaction(operator, session):
     child, grandchild = family(operator, session)
     resting = started(operator, token_for(operator, session))
-    item, _ = command_submit(session.pk, "cancel", "", {"reason": "enough"}, by=f"user:{operator.pk}")
+    item, _ = request_submit(session.pk, "cancel", "", {"reason": "enough"}, by=f"user:{operator.pk}")
     told = InboxItem.objects.filter(client_id=f"parent:{item.pk}").order_by("session_id")
     assert [(row.session_id, row.kind, row.by, row.payload["reason"]) for row in told] == [
         (each.pk, "cancel", f"user:{operator.pk}", "parent cancelled") for each in (child, grandchild)
@@ -233,7 +233,7 @@ def test_a_cancel_is_in_the_inboxes_of_all_descendants_in_the_same_transaction(o
 
 def test_what_was_asked_for_and_not_taken_up_is_cancelled_with_its_parent(operator, engine, session, device):
     child, grandchild = family(operator, session)
-    command_submit(session.pk, "cancel", "", {"reason": "enough"}, by=f"user:{operator.pk}")
+    request_submit(session.pk, "cancel", "", {"reason": "enough"}, by=f"user:{operator.pk}")
     engine.run()
     actors = {actor.session_id: (actor.state, actor.reason) for actor in Actor.objects.all()}
     assert actors == {
@@ -250,7 +250,7 @@ def test_what_was_asked_for_and_not_taken_up_is_cancelled_with_its_parent(operat
 def test_a_request_that_waits_is_cancelled_also_where_an_earlier_actor_has_ended(operator, engine, session, device):
     engine.submit(PLAN, session)
     engine.run()
-    command_submit(session.pk, "cancel", "", {"reason": "over"}, by="system")
+    request_submit(session.pk, "cancel", "", {"reason": "over"}, by="system")
     engine.run()
     ask(session, "system")
     answer = Rest(operator).post(f"/api/sessions/{session.pk}/commands", {"kind": "cancel", "reason": "no"})
@@ -288,7 +288,7 @@ def test_a_token_of_a_session_asks_and_commands_only_there_and_what_descends_fro
     grandchild = started(operator, token_for(operator, child))
     for below in (session, child, grandchild):
         assert ask(below, author(inside)).by == author(inside)
-        assert command_submit(below.pk, "pause", "", {}, by=author(inside))[1]
+        assert request_submit(below.pk, "pause", "", {}, by=author(inside))[1]
     of_child = token_for(operator, child)
     assert ask(grandchild, author(of_child)).state == "queued"
     ask(elsewhere, f"user:{operator.pk}")
@@ -298,7 +298,7 @@ def test_a_token_of_a_session_asks_and_commands_only_there_and_what_descends_fro
         )
         for kind, payload in (("interaction", {"plan": PLAN}), ("pause", {}), ("cancel", {"reason": "no"})):
             with pytest.raises(NotYourSession, match=told):
-                command_submit(place.pk, kind, "", payload, by=author(token))
+                request_submit(place.pk, kind, "", payload, by=author(token))
     assert not InboxItem.objects.filter(session=elsewhere).exclude(by=f"user:{operator.pk}").exists()
 
 
@@ -317,7 +317,7 @@ def test_a_token_of_a_session_that_is_told_to_end_asks_nothing_more_of_anybody(o
     child = started(operator, inside)
     grandchild = started(operator, token_for(operator, child))
     ask(session, "system")
-    command_submit(session.pk, "cancel", "", {"reason": "enough"}, by="system")
+    request_submit(session.pk, "cancel", "", {"reason": "enough"}, by="system")
     for below in (session, child, grandchild):
         with pytest.raises(ParentEnded, match=f"session {session.pk} has ended or is being cancelled"):
             ask(below, author(inside))

@@ -7,8 +7,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from agents.access.authentication import USED_EVERY_S, note_use
-from agents.access.permissions import refusal
+from agents.access.authentication import USED_EVERY_S, note_token_use
+from agents.access.permissions import why_refused
 from agents.models import Token
 from tests.agents.conftest import Rest, make_token
 
@@ -69,10 +69,10 @@ def test_the_last_use_is_written_at_most_once_a_minute(operator, django_assert_n
     token.refresh_from_db()
     assert timezone.now() - token.last_used < timedelta(seconds=5)
     with django_assert_num_queries(0):
-        note_use(token)
+        note_token_use(token)
     token.last_used -= timedelta(seconds=USED_EVERY_S + 1)
     with django_assert_num_queries(1):
-        note_use(token)
+        note_token_use(token)
 
 
 def test_a_token_is_stored_as_a_hash_only(operator):
@@ -100,7 +100,7 @@ def test_a_read_needs_the_scope_read(operator):
 
 
 def test_only_operators_and_admins_may_submit(operator, viewer, admin_user):
-    assert [refusal(each, None, "operate") == "" for each in (operator, viewer, admin_user)] == [True, False, True]
+    assert [why_refused(each, None, "operate") == "" for each in (operator, viewer, admin_user)] == [True, False, True]
     answer = Rest(viewer).post("/api/sessions/", {})
     assert answer.status_code == 403
     assert "operator" in answer.json()["detail"]

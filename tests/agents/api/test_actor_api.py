@@ -24,7 +24,7 @@ def test_a_pause_says_whether_what_runs_may_end_first(rest, session, mode):
 
 def test_an_immediate_pause_is_no_repetition_of_one_that_waits(rest, session):
     row = add_actor(session, "running")
-    sessions.command_submit(session.pk, "pause", "first", {}, by="system")
+    sessions.request_submit(session.pk, "pause", "first", {}, by="system")
     from agents.streams.door import door
 
     with door(session.pk, "system") as opened:

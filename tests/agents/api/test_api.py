@@ -8,7 +8,7 @@ from agents.errors import ActorEnded
 from agents.machines import MACHINES
 from agents.models import Event, InboxItem, Session
 from agents.services import sessions
-from agents.streams.fold import snapshot
+from agents.streams.fold import stream_snapshot
 from tests.agents.conftest import PLAN, Rest, add_actor, add_agents, add_interaction, record
 
 pytestmark = pytest.mark.django_db
@@ -54,7 +54,7 @@ def test_a_session_shows_the_state_of_its_latest_actor(rest, session):
 def test_the_snapshot_is_the_sessions_rows_and_the_seq_they_belong_to(rest, session):
     add_actor(session)
     row = rest.get(f"/api/sessions/{session.pk}/", snapshot=1).json()
-    assert row["snapshot"] == snapshot(session.pk)
+    assert row["snapshot"] == stream_snapshot(session.pk)
     assert row["head"] == row["snapshot"]["seq"] == 2
     assert "snapshot" not in rest.get(f"/api/sessions/{session.pk}/").json()
 
@@ -496,7 +496,7 @@ def test_go_on_reaches_a_live_actor_only(rest, session):
 def test_an_ended_actor_cannot_go_on(rest, session):
     add_actor(session, "completed")
     with pytest.raises(ActorEnded):
-        sessions.command_submit(session.pk, "go_on", "", {"agent": 7, "identity": "x"}, by="user:1")
+        sessions.request_submit(session.pk, "go_on", "", {"agent": 7, "identity": "x"}, by="user:1")
     assert command(rest, session, "go_on", agent=7, identity="x").status_code == 409
 
 

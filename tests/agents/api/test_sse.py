@@ -68,7 +68,7 @@ class Client:
 
 
 def ping(session, name: str) -> None:
-    sessions.command_submit(session.pk, "ping", name, {}, by="user:1")
+    sessions.request_submit(session.pk, "ping", name, {}, by="user:1")
 
 
 async def test_without_a_place_a_snapshot_comes_first_and_then_what_happens(session, token):

@@ -22,8 +22,8 @@ from websockets.sync.client import connect
 from agents.access import followers
 from agents.api import frames as pieces
 from agents.api import websocket
-from agents.api.frames import frames, snapshot_messages
-from agents.api.websocket import Closed, Window, acknowledged_by, since_of
+from agents.api.frames import snapshot_messages, split_frames
+from agents.api.websocket import SendWindow, ViewClosed, acknowledged_by, requested_since
 from agents.models import Token
 from agents.services import sessions
 from agents.streams import fold
@@ -44,7 +44,7 @@ ORIGIN = (b"origin", b"http://localhost:8000")
 
 
 def test_a_window_has_room_until_a_thousand_events_are_unacknowledged():
-    window = Window(10)
+    window = SendWindow(10)
     window.add(1009, 100)
     assert window.room() == (1, websocket.WINDOW_BYTES - 100)
     window.add(1010, 100)
@@ -56,7 +56,7 @@ def test_a_window_has_room_until_a_thousand_events_are_unacknowledged():
 
 
 def test_a_window_has_room_until_a_million_bytes_are_unacknowledged():
-    window = Window(0)
+    window = SendWindow(0)
     window.add(1, websocket.WINDOW_BYTES)
     assert window.room() == (0, 0)
     window.acknowledge(1)
@@ -64,12 +64,12 @@ def test_a_window_has_room_until_a_million_bytes_are_unacknowledged():
 
 
 def test_an_older_acknowledgement_changes_nothing_and_one_of_the_future_is_refused():
-    window = Window(5)
+    window = SendWindow(5)
     window.add(9, 1)
     window.acknowledge(8)
     window.acknowledge(6)
     assert window.acknowledged == 8
-    with pytest.raises(Closed, match="10"):
+    with pytest.raises(ViewClosed, match="10"):
         window.acknowledge(10)
 
 
@@ -79,17 +79,17 @@ def test_an_older_acknowledgement_changes_nothing_and_one_of_the_future_is_refus
      '{"type": "ack", "seq": 1.5}', '{"type": "hello", "seq": 1}', '{"type": "ack", "seq": 1}' + " " * 1000, "[" * 900],
 )  # fmt: skip
 def test_a_message_that_is_no_acknowledgement_is_refused(text):
-    with pytest.raises(Closed) as refused:
+    with pytest.raises(ViewClosed) as refused:
         acknowledged_by(text)
     assert refused.value.code == 4400
 
 
 def test_since_is_a_seq_or_absent():
-    assert since_of({"query_string": b""}) is None
-    assert since_of({"query_string": b"since=17"}) == 17
+    assert requested_since({"query_string": b""}) is None
+    assert requested_since({"query_string": b"since=17"}) == 17
     for text in (b"since=", b"since=-1", b"since=x", b"since=" + b"9" * 40, "since=\u0663".encode()):
-        with pytest.raises(Closed):
-            since_of({"query_string": text})
+        with pytest.raises(ViewClosed):
+            requested_since({"query_string": text})
 
 
 def test_a_small_snapshot_is_one_message():
@@ -111,7 +111,7 @@ def test_a_large_snapshot_is_cut_between_rows_and_names_every_table():
 @pytest.mark.parametrize("text", ["x", '"', "\\", "\n", "\u20ac", "\U0001f30d"])
 def test_parts_stay_within_a_message_whatever_they_hold(text):
     message = json.dumps({"type": "events", "events": [text * 300_000]}, ensure_ascii=False).encode()
-    sent = list(frames(message))
+    sent = list(split_frames(message))
     assert len(sent) > 1
     assert all(len(frame.encode()) <= pieces.FRAME_BYTES for frame in sent)
     found = [json.loads(frame) for frame in sent]
@@ -220,7 +220,7 @@ async def live(session, token="", since=None, headers=(), **more):
 async def test_a_snapshot_comes_first_and_then_every_event(session, token):
     await write(session, 3)
     async with live(session, token) as client:
-        assert await client.message() == {"type": "snapshot", **await sync_to_async(fold.snapshot)(session.pk)}
+        assert await client.message() == {"type": "snapshot", **await sync_to_async(fold.stream_snapshot)(session.pk)}
         await client.acknowledge(4)
         await write(session, 2, note="x")
         events = await client.events(6)
@@ -230,8 +230,8 @@ async def test_a_snapshot_comes_first_and_then_every_event(session, token):
 async def test_folding_what_comes_gives_the_rows(session, token):
     async with live(session, token) as client:
         rows = (await client.message())["rows"]
-        await sync_to_async(sessions.command_submit)(session.pk, "ping", "p", {}, by="system")
-        rows = fold.fold(await client.events(2), rows)
+        await sync_to_async(sessions.request_submit)(session.pk, "ping", "p", {}, by="system")
+        rows = fold.fold_events(await client.events(2), rows)
         assert rows == await sync_to_async(fold.read_rows)(session.pk)
 
 
@@ -299,7 +299,7 @@ async def test_a_large_snapshot_comes_in_pieces_and_is_followed_by_the_events(se
     monkeypatch.setattr(pieces, "PIECE_BYTES", 20_000)
     monkeypatch.setattr(websocket, "WINDOW_BYTES", 30_000)
     await sync_to_async(add_notes)(session, 100, 1_000)
-    expected = await sync_to_async(fold.snapshot)(session.pk)
+    expected = await sync_to_async(fold.stream_snapshot)(session.pk)
     async with live(session, token) as client:
         assert await client.snapshot() == expected
         await write(session, 3)
@@ -471,7 +471,7 @@ async def test_a_fault_of_ours_closes_with_4500(session, token, monkeypatch):
     def broken(stream):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(websocket, "snapshot", broken)
+    monkeypatch.setattr(websocket, "stream_snapshot", broken)
     async with live(session, token) as client:
         assert await client.closed() == 4500
 
@@ -576,7 +576,7 @@ def test_on_daphne_more_comes_than_it_sends_in_one_message(daphne, session, toke
     add_notes(session, 5_000, 800)
     add_notes(session, 1, 1_500_000)
     address, login = f"{daphne}/ws/sessions/{session.pk}/", {"Authorization": f"Bearer {token}"}
-    expected = fold.snapshot(session.pk)
+    expected = fold.stream_snapshot(session.pk)
     with connect(address, additional_headers=login, open_timeout=START_S) as client:
         assert read_snapshot(client) == expected
         record(session.pk, text="\u20ac" * 1_500_000)

@@ -4,7 +4,7 @@ import pytest
 
 from agents.crews.assignment import BLACKBOARD_BYTES, Assignment, Blackboard, BlackboardFull
 from agents.crews.member import Member
-from agents.crews.script import DELEGATIONS, Script, single
+from agents.crews.script import DELEGATIONS, Script, plain_script
 from agents.errors import AgentsError
 from agents.gates.gate import Gate
 from agents.ids import row_id
@@ -22,7 +22,7 @@ class Alone:
     def __init__(self, *, asks=False, depth=0, holds_slot=True):
         self.numbers = iter(range(100, 1000))
         self.turn = Turn(NOW, "system", lambda: row_id(1, next(self.numbers)))
-        script = single("command", {"argv": ["true"]}, 5.0)
+        script = plain_script("command", {"argv": ["true"]}, 5.0)
         device = {"kind": "remote", "name": "far", "labels": []}
         self.assignment = Assignment(
             stream=1, interaction=2, attempt={"id": 3, "holds_slot": holds_slot}, device=device, task=4, title="t", scope="s",

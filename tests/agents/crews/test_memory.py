@@ -6,11 +6,20 @@ from hypothesis import strategies as st
 
 from agents import ids
 from agents.clock import now_iso
-from agents.crews.evidence import ARGUMENT_BYTES, RAW_ERROR, RESULT_BYTES, Memory, call_row, ended_fields, item_of, message_row
+from agents.crews.evidence import (
+    ARGUMENT_BYTES,
+    RAW_ERROR,
+    RESULT_BYTES,
+    LoopMemory,
+    call_row,
+    ended_fields,
+    item_of,
+    message_row,
+)
 from agents.models import Agent, Evidence, Loop
 from agents.progress.settings import Settings
 from agents.services import sessions
-from agents.streams.statements import cursor, store
+from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import TABLES
 from agents.tools.calls import Outcome
 
@@ -22,7 +31,7 @@ class Life:
     """A loop as its agent lives it: rows by the moment at which they ended, and what was said of each."""
 
     def __init__(self, accepted=()):
-        self.memory = Memory(PATIENT, accepted)
+        self.memory = LoopMemory(PATIENT, accepted)
         self.rows: list[dict] = []
         self.moment = 0
 
@@ -87,7 +96,7 @@ def live(deeds, accepted=()) -> Life:
 @given(DEEDS)
 def test_whatever_an_agent_did_is_judged_the_same_when_it_is_read_back(deeds):
     life = live(deeds)
-    back = Memory(PATIENT, [row["target"] for row in life.rows if row["kind"] == "accept"])
+    back = LoopMemory(PATIENT, [row["target"] for row in life.rows if row["kind"] == "accept"])
     assert back.read(life.rows) is None
     assert (back.state, back.verdict, back.count) == (life.memory.state, life.memory.verdict, life.memory.count)
 
@@ -95,7 +104,7 @@ def test_whatever_an_agent_did_is_judged_the_same_when_it_is_read_back(deeds):
 def test_a_call_that_has_not_ended_is_handed_back_and_counted():
     life = live([("command", "a", "", "", "x"), "user"])
     life.rows.append({**life.rows[0], "id": 3, "number": 3, "ended_at": None})
-    back = Memory(PATIENT)
+    back = LoopMemory(PATIENT)
     assert back.read(life.rows) is life.rows[-1]
     assert (back.count, back.state.observed) == (3, 2)
 
@@ -113,7 +122,7 @@ def test_a_word_of_a_person_during_a_call_counts_for_that_call():
     for _ in range(2):
         outcome = Outcome("failed", error="no such thing")
         life.call("command", {"argv": ["sh", "a"]}, outcome, outcome.error, accepting=identity)
-    back = Memory(PATIENT, [identity])
+    back = LoopMemory(PATIENT, [identity])
     back.read(life.rows)
     assert (back.state, back.verdict) == (life.memory.state, life.memory.verdict)
 
@@ -144,13 +153,13 @@ def test_a_look_is_an_action_like_any_other():
 @given(deeds=DEEDS)
 def test_rows_that_went_through_the_database_are_the_same_evidence(session_loop, deeds):
     life = live(deeds)
-    table, back = TABLES["evidence"], Memory(PATIENT, [row["target"] for row in life.rows if row["kind"] == "accept"])
+    table, back = TABLES["evidence"], LoopMemory(PATIENT, [row["target"] for row in life.rows if row["kind"] == "accept"])
     Evidence.objects.all().delete()
     own = [{**row, "loop_id": session_loop, "id": session_loop + 1 + at} for at, row in enumerate(life.rows)]
     names = [name for name, _ in table.columns]
     if own:
-        store().insert(cursor(), table.db_table, table.columns, [[row[name] for name in names] for row in own])
-    found = store().select(cursor(), table.db_table, table.columns, "loop_id = %s", (session_loop,))
+        current_store().insert(raw_cursor(), table.db_table, table.columns, [[row[name] for name in names] for row in own])
+    found = current_store().select(raw_cursor(), table.db_table, table.columns, "loop_id = %s", (session_loop,))
     back.read(dict(zip(names, row, strict=True)) for row in found)
     assert (back.state, back.verdict) == (life.memory.state, life.memory.verdict)
 
@@ -160,7 +169,7 @@ def session_loop(transactional_db, operator):
     """The id of a loop that evidence can belong to."""
     by, now = f"user:{operator.pk}", now_iso()
     session = sessions.session_create(operator, by=by)
-    item, _ = sessions.command_submit(session.pk, "interaction", "", {"plan": "tasks: [{task_id: a, tool: noop}]"}, by=by)
+    item, _ = sessions.request_submit(session.pk, "interaction", "", {"plan": "tasks: [{task_id: a, tool: noop}]"}, by=by)
     key = ids.row_id(session.pk, 500)
     agent = Agent.objects.create(
         id=key, session=session, interaction=item, machine="device_agent", state="CONTINUE", created_at=now, entered_at=now

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.crews.script import Position, Script, single
+from agents.crews.script import Position, Script, plain_script
 from agents.errors import AgentsError
 from agents.tools.calls import Outcome
 
@@ -19,7 +19,7 @@ def holds(condition: str, value) -> bool:
 
 
 def call(**more) -> dict:
-    return {**single("command", {"argv": ["true"]}, None)[0]["steps"][0], **more}
+    return {**plain_script("command", {"argv": ["true"]}, None)[0]["steps"][0], **more}
 
 
 def say(text: str = "well", condition: str = "") -> dict:
@@ -187,7 +187,7 @@ def test_a_condition_on_a_result_that_cannot_be_decided_is_an_error():
 
 
 def test_a_plain_task_is_a_script_of_its_one_call():
-    phases = single("noop", {"result": 1}, 5.0)
+    phases = plain_script("noop", {"result": 1}, 5.0)
     steps = Script(phases, holds, plain=True)
     step = steps.step(Position())
     assert (step["tool"], step["arguments"], step["timeout"], steps.total) == ("noop", {"result": 1}, 5.0, 0)

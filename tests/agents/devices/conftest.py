@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.devices import Limits, process_start, run_command
+from agents.devices import CommandLimits, process_start, run_command
 from agents.devices.confinement import BUBBLEWRAP, LANDLOCK, NONE, Walls
-from agents.devices.processes import pids
+from agents.devices.processes import list_pids
 
 ATTEMPT = 7
 
@@ -42,7 +42,7 @@ def run(tmp_path, instance, printed, walls):
             "workspace": tmp_path / "workspace",
             "attempt_id": ATTEMPT,
             "instance": instance,
-            "limits": Limits(),
+            "limits": CommandLimits(),
             "timeout": 30,
             "on_output": printed.append,
             "walls": walls,
@@ -69,7 +69,7 @@ def gone(request, tmp_path):
     A process behind walls says another pid than it has here: then nobody may live who works in this test's folder.
     """
     if "walls" in request.fixturenames and request.getfixturevalue("walls"):
-        return lambda told: bool(told) and not [pid for pid in pids() if works_in(tmp_path, pid) and process_start(pid)]
+        return lambda told: bool(told) and not [pid for pid in list_pids() if works_in(tmp_path, pid) and process_start(pid)]
     return lambda told: bool(told) and all(process_start(pid) is None for pid in told)
 
 

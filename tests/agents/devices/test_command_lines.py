@@ -7,7 +7,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agents.devices.command_lines import RUN_BY_RUNNERS, NotPlain, commands_in, line_of, run_by_a_shell, split, through_a_shell
+from agents.devices.command_lines import (
+    RUN_BY_RUNNERS,
+    NotPlain,
+    commands_in_line,
+    run_by_a_shell,
+    shell_arguments,
+    shell_line_of,
+    split_line,
+)
 
 SHELLS = [found for name in ("sh", "bash", "dash") if (found := shutil.which(name))]
 PIECES = [*"ab \t\n'\"\\$*?[]~`#(){},!=;&|<>-:.%^@+/", "{a,b}", "{}", "\\;", "$a", "$(", "x=", "# ", "~/", "''", '""', "\\\n"]
@@ -28,7 +36,7 @@ def words_of(shell: str, line: str, place) -> list[str]:
 @example("x=~")
 def test_a_line_that_is_split_is_split_as_every_shell_would(tmp_path_factory, line):
     try:
-        words = split(f"a {line}")
+        words = split_line(f"a {line}")
     except NotPlain:
         return
     place = tmp_path_factory.mktemp("empty")
@@ -48,7 +56,7 @@ def test_a_line_that_is_split_is_split_as_every_shell_would(tmp_path_factory, li
     ],
 )
 def test_a_line_of_plain_words_is_split(line, words):
-    assert split(line) == words
+    assert split_line(line) == words
 
 
 @pytest.mark.parametrize(
@@ -66,20 +74,20 @@ def test_a_line_of_plain_words_is_split(line, words):
 )  # fmt: skip
 def test_what_a_shell_would_understand_otherwise_is_refused_by_name(line, named):
     with pytest.raises(NotPlain) as refused:
-        split(line)
+        split_line(line)
     assert str(refused.value) == f"{named} means something to a shell, and no shell reads a command that is given as a text"
     assert refused.value.is_shells
 
 
 def test_a_quote_that_is_never_closed_is_nothing_that_a_shell_could_read():
     with pytest.raises(NotPlain, match="cannot be split into words: no closing quotation") as refused:
-        split("echo 'a")
+        split_line("echo 'a")
     assert not refused.value.is_shells
 
 
 def test_a_line_for_a_shell_is_known_again_by_its_argument_list():
-    assert line_of(through_a_shell("a > b")) == "a > b"
-    assert [line_of(argv) for argv in (["sh", "-c"], ["sh", "-c", " "], ["sh", "-c", "a", "b"], ["bash", "-c", "a"])] == [
+    assert shell_line_of(shell_arguments("a > b")) == "a > b"
+    assert [shell_line_of(argv) for argv in (["sh", "-c"], ["sh", "-c", " "], ["sh", "-c", "a", "b"], ["bash", "-c", "a"])] == [
         None
     ] * 4
 
@@ -107,7 +115,7 @@ def test_what_a_shell_runs_is_known_whatever_its_name(argv, line):
 
 
 def test_the_commands_of_a_shells_line_are_looked_at_one_by_one():
-    assert commands_in("cd x && rm -rf y; (ls | wc)\n`id`") == ["cd x", "rm -rf y", "ls", "wc", "id"]
+    assert commands_in_line("cd x && rm -rf y; (ls | wc)\n`id`") == ["cd x", "rm -rf y", "ls", "wc", "id"]
 
 
 @pytest.mark.parametrize(
@@ -122,19 +130,19 @@ def test_the_commands_of_a_shells_line_are_looked_at_one_by_one():
     ],
 )  # fmt: skip
 def test_what_stands_before_a_command_does_not_hide_it(line):
-    assert [each for each in commands_in(line) if each.startswith("rm -r x")]
+    assert [each for each in commands_in_line(line) if each.startswith("rm -r x")]
 
 
 @pytest.mark.parametrize("line", ["echo rm -r x", "env echo rm -r x", "git rm -r x", "A='rm -r x' ls", "timeout rm 5"])
 def test_a_word_that_is_no_program_is_not_taken_for_a_command(line):
-    assert not [each for each in commands_in(line) if each.startswith("rm")]
+    assert not [each for each in commands_in_line(line) if each.startswith("rm")]
 
 
 def test_of_commands_that_run_each_other_some_are_looked_at_and_the_innermost_is():
-    found = commands_in("env " * 3_000 + "rm -r x")
+    found = commands_in_line("env " * 3_000 + "rm -r x")
     assert (len(found), found[-1]) == (RUN_BY_RUNNERS + 1, "rm -r x")
 
 
 @given(st.lists(st.sampled_from([*PIECES, "env ", "sh -c ", "timeout ", "-n ", "! ", ">", "rm "]), max_size=20).map("".join))
 def test_any_line_has_commands(line):
-    assert all(len(each) <= len(line) for each in commands_in(line))
+    assert all(len(each) <= len(line) for each in commands_in_line(line))

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from agents.devices import files
-from agents.progress.digests import digest
+from agents.progress.digests import text_digest
 
 
 @pytest.fixture
@@ -41,10 +41,10 @@ def held(workspace):
 
 
 ACTIONS = {
-    "read": lambda workspace, path: files.read(workspace, path),
-    "write": lambda workspace, path: files.write(workspace, path, "new"),
-    "edit": lambda workspace, path: files.edit(workspace, path, "secret", "told"),
-    "state": lambda workspace, path: files.state(workspace, path),
+    "read": lambda workspace, path: files.read_text(workspace, path),
+    "write": lambda workspace, path: files.write_text(workspace, path, "new"),
+    "edit": lambda workspace, path: files.replace_text(workspace, path, "secret", "told"),
+    "state": lambda workspace, path: files.content_state(workspace, path),
 }
 every_action = pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS)
 
@@ -54,29 +54,29 @@ every_action = pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS)
 
 def test_a_file_is_read_with_its_size_in_characters(workspace, put):
     put("src/main.py", "été\r\n")
-    assert files.read(workspace, "src/main.py") == files.Content("été\r\n", 0, 5)
+    assert files.read_text(workspace, "src/main.py") == files.FilePiece("été\r\n", 0, 5)
 
 
 def test_a_part_is_read_by_characters(workspace, put):
     put("a", "äöüß")
-    assert files.read(workspace, "a", offset=1, limit=2) == files.Content("öü", 1, 4)
-    assert files.read(workspace, "a", offset=9).text == ""
+    assert files.read_text(workspace, "a", offset=1, limit=2) == files.FilePiece("öü", 1, 4)
+    assert files.read_text(workspace, "a", offset=9).text == ""
 
 
 def test_one_reading_is_bounded_whatever_is_asked_for(workspace, put):
     put("a", "x" * (files.READ_CHARACTERS + 1))
-    assert len(files.read(workspace, "a", limit=10**6).text) == files.READ_CHARACTERS
+    assert len(files.read_text(workspace, "a", limit=10**6).text) == files.READ_CHARACTERS
 
 
 def test_a_file_that_is_missing_says_which(workspace):
     with pytest.raises(files.FileMissing, match=r"there is no file src/main\.py"):
-        files.read(workspace, "src/main.py")
+        files.read_text(workspace, "src/main.py")
 
 
 def test_a_file_below_a_file_is_missing(workspace, put):
     put("a", "")
     with pytest.raises(files.FileMissing, match="a/b"):
-        files.read(workspace, "a/b")
+        files.read_text(workspace, "a/b")
 
 
 @pytest.mark.parametrize(
@@ -85,20 +85,20 @@ def test_a_file_below_a_file_is_missing(workspace, put):
 def test_what_is_no_text_is_refused_and_named(workspace, put, content, message):
     put("a", content)
     with pytest.raises(files.FileRefused, match=message):
-        files.read(workspace, "a")
+        files.read_text(workspace, "a")
 
 
 def test_a_file_that_is_too_large_says_its_size(workspace, put):
     put("big", b"x" * (files.FILE_BYTES + 1))
     with pytest.raises(files.FileRefused, match="big is too large: 1,048,577 bytes"):
-        files.read(workspace, "big")
+        files.read_text(workspace, "big")
 
 
 def test_a_pipe_is_no_file_and_is_not_waited_for(workspace):
     workspace.mkdir()
     os.mkfifo(workspace / "pipe")
     with pytest.raises(files.FileRefused, match="pipe is not a file"):
-        files.read(workspace, "pipe")
+        files.read_text(workspace, "pipe")
 
 
 @every_action
@@ -115,23 +115,23 @@ def test_a_folder_is_no_file(workspace, put, action):
 
 
 def test_a_new_file_is_written_with_its_folders(workspace):
-    change = files.write(workspace, "src/lib/main.py", "print(1)\n")
-    assert change == files.Change(files.ABSENT, digest("print(1)\n"), 9)
+    change = files.write_text(workspace, "src/lib/main.py", "print(1)\n")
+    assert change == files.FileChange(files.ABSENT, text_digest("print(1)\n"), 9)
     assert held(workspace) == {"src/lib/main.py": "print(1)\n"}
     assert stat.S_IMODE(workspace.stat().st_mode) == 0o700
 
 
 def test_a_file_is_replaced_as_a_whole_and_keeps_its_permissions(workspace, put):
     put("run.sh", "old and long").chmod(0o750)
-    change = files.write(workspace, "run.sh", "é")
-    assert (change.before, change.after) == (digest("old and long"), digest("é"))
+    change = files.write_text(workspace, "run.sh", "é")
+    assert (change.before, change.after) == (text_digest("old and long"), text_digest("é"))
     assert stat.S_IMODE((workspace / "run.sh").stat().st_mode) == 0o750
     assert held(workspace) == {"run.sh": "é"}
 
 
 def test_who_has_the_file_open_goes_on_reading_the_old_content(workspace, put):
     with put("a", "old").open() as reader:
-        files.write(workspace, "a", "new")
+        files.write_text(workspace, "a", "new")
         assert reader.read() == "old"
 
 
@@ -141,7 +141,7 @@ def test_who_has_the_file_open_goes_on_reading_the_old_content(workspace, put):
 def test_content_that_does_not_fit_changes_nothing(workspace, put, content, message):
     put("a", "old")
     with pytest.raises(files.FileUnfit, match=message):
-        files.write(workspace, "a", content)
+        files.write_text(workspace, "a", content)
     assert held(workspace) == {"a": "old"}
 
 
@@ -149,14 +149,14 @@ def test_a_write_that_fails_leaves_nothing_behind(workspace, put, monkeypatch):
     put("a", "old")
     monkeypatch.setattr(os, "rename", lambda *args, **kwargs: os.stat("/no such file"))
     with pytest.raises(files.FileMissing):
-        files.write(workspace, "a", "new")
+        files.write_text(workspace, "a", "new")
     assert held(workspace) == {"a": "old"}
 
 
 def test_a_folder_that_would_be_a_file_is_named(workspace, put):
     put("a", "")
     with pytest.raises(files.FileRefused, match="a/b"):
-        files.write(workspace, "a/b", "new")
+        files.write_text(workspace, "a/b", "new")
 
 
 # --- editing
@@ -164,34 +164,34 @@ def test_a_folder_that_would_be_a_file_is_named(workspace, put):
 
 def test_an_edit_replaces_the_text_and_tells_both_states(workspace, put):
     put("main.py", "a = 1\nb = 2\n")
-    change = files.edit(workspace, "main.py", "b = 2", "b = 3")
-    assert change == files.Change(digest("a = 1\nb = 2\n"), digest("a = 1\nb = 3\n"), 12, 1)
+    change = files.replace_text(workspace, "main.py", "b = 2", "b = 3")
+    assert change == files.FileChange(text_digest("a = 1\nb = 2\n"), text_digest("a = 1\nb = 3\n"), 12, 1)
     assert held(workspace) == {"main.py": "a = 1\nb = 3\n"}
 
 
 def test_an_edit_whose_text_is_not_there_names_the_file(workspace, put):
     put("main.py", "a = 1\n")
     with pytest.raises(files.FileRefused, match=r"^text to replace not found in main\.py$"):
-        files.edit(workspace, "main.py", "b = 2", "b = 3")
+        files.replace_text(workspace, "main.py", "b = 2", "b = 3")
 
 
 def test_a_text_that_stands_more_often_than_expected_is_left_alone(workspace, put):
     put("main.py", "x x x")
     with pytest.raises(files.FileRefused, match=r"found 3 times in main\.py, allowed: 2"):
-        files.edit(workspace, "main.py", "x", "y", count=2)
+        files.replace_text(workspace, "main.py", "x", "y", count=2)
     assert held(workspace) == {"main.py": "x x x"}
 
 
 def test_a_text_is_replaced_wherever_it_stands(workspace, put):
     put("main.py", "x x x")
-    assert files.edit(workspace, "main.py", "x", "y", count=3).replaced == 3
+    assert files.replace_text(workspace, "main.py", "x", "y", count=3).replaced == 3
     assert held(workspace) == {"main.py": "y y y"}
 
 
 def test_an_edit_cannot_make_a_file_too_large(workspace, put):
     put("a", "x" * 1000)
     with pytest.raises(files.FileUnfit, match="a is too large"):
-        files.edit(workspace, "a", "x", "y" * 10_000, count=1000)
+        files.replace_text(workspace, "a", "x", "y" * 10_000, count=1000)
     assert held(workspace) == {"a": "x" * 1000}
 
 
@@ -200,16 +200,21 @@ def test_an_edit_cannot_make_a_file_too_large(workspace, put):
 
 def test_the_state_of_a_file_is_the_digest_of_its_text(workspace, put):
     put("a", "é")
-    assert files.state(workspace, "a") == digest("é") == files.content_digest("é".encode())
-    assert files.state(workspace, "b") == files.state(workspace, "b/c") == files.state(workspace, "a/b") == files.ABSENT
+    assert files.content_state(workspace, "a") == text_digest("é") == files.content_digest("é".encode())
+    assert (
+        files.content_state(workspace, "b")
+        == files.content_state(workspace, "b/c")
+        == files.content_state(workspace, "a/b")
+        == files.ABSENT
+    )
 
 
 def test_large_files_differ_by_their_size(workspace, put, monkeypatch):
     monkeypatch.setattr(files, "DIGEST_BYTES", 10)
     put("a", "x" * 11)
-    first = files.state(workspace, "a")
+    first = files.content_state(workspace, "a")
     put("a", "x" * 12)
-    assert files.state(workspace, "a") != first
+    assert files.content_state(workspace, "a") != first
 
 
 def test_a_socket_has_no_state(workspace):
@@ -219,7 +224,7 @@ def test_a_socket_has_no_state(workspace):
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(workspace / "s"))
     listener.close()
-    assert files.state(workspace, "s") == files.UNKNOWN
+    assert files.content_state(workspace, "s") == files.UNKNOWN
 
 
 # --- ways out
@@ -276,7 +281,7 @@ def test_a_link_swapped_after_the_look_makes_no_folder_outside(workspace, outsid
 
     monkeypatch.setattr(files, "_resolved", resolved)
     with pytest.raises(files.PathRefused, match="folder/new/secret"):
-        files.write(workspace, "folder/new/secret", "mine")
+        files.write_text(workspace, "folder/new/secret", "mine")
     assert [path.name for path in outside.iterdir()] == ["secret"]
 
 
@@ -298,13 +303,13 @@ def test_what_is_no_path_of_a_file_is_refused(workspace, action, path):
 def test_a_link_that_stays_inside_is_followed(workspace, put):
     put("real/a", "old")
     (workspace / "link").symlink_to("real/a")
-    files.write(workspace, "link", "new")
+    files.write_text(workspace, "link", "new")
     assert (workspace / "link").is_symlink()
-    assert (workspace / "real/a").read_text() == files.read(workspace, "link").text == "new"
+    assert (workspace / "real/a").read_text() == files.read_text(workspace, "link").text == "new"
 
 
 def test_a_workspace_that_is_a_link_itself_is_followed(workspace, tmp_path):
     (tmp_path / "disk").mkdir()
     workspace.symlink_to(tmp_path / "disk")
-    files.write(workspace, "a", "new")
+    files.write_text(workspace, "a", "new")
     assert (tmp_path / "disk" / "a").read_text() == "new"

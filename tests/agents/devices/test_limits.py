@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agents.devices import Limits
+from agents.devices import CommandLimits
 from agents.devices.limits import MB
 
 # Leaves the session by a double fork, says its pid and sleeps, its output still open. `ready` is read by the main process.
@@ -42,7 +42,7 @@ async def test_a_command_is_stopped_when_its_time_is_over(run, printed, gone):
 
 
 async def test_the_device_limits_the_time_too(run):
-    outcome = await run(["sleep", "600"], timeout=None, limits=Limits(seconds=0.2))
+    outcome = await run(["sleep", "600"], timeout=None, limits=CommandLimits(seconds=0.2))
     assert (outcome.outcome, outcome.error) == ("timeout", "stopped after 0.2 s")
 
 
@@ -83,55 +83,55 @@ time.sleep(0.5)
 
 async def test_memory_is_counted_over_the_group(python):
     program = FORKS.format(number=3, then="block = b'x' * (40 << 20)", seconds=600)
-    outcome = await python(program, limits=Limits(memory_bytes=100 * MB))
+    outcome = await python(program, limits=CommandLimits(memory_bytes=100 * MB))
     assert (outcome.outcome, outcome.error) == ("limit", "memory 100 MB exceeded")
 
 
 async def test_memory_of_what_has_left_the_session_counts(python, printed, gone):
     program = ESCAPER.replace("time.sleep(600)", "block = b'x' * (80 << 20); time.sleep(600)") + "time.sleep(600)"
-    outcome = await python(program, limits=Limits(memory_bytes=60 * MB))
+    outcome = await python(program, limits=CommandLimits(memory_bytes=60 * MB))
     assert (outcome.outcome, outcome.error) == ("limit", "memory 60 MB exceeded")
     assert gone(pids(printed))
 
 
 async def test_pages_that_processes_share_count_once(python):
     program = "block = b'x' * (60 << 20)\n" + FORKS.format(number=4, then="pass", seconds=0.5)
-    outcome = await python(program, limits=Limits(memory_bytes=160 * MB))
+    outcome = await python(program, limits=CommandLimits(memory_bytes=160 * MB))
     assert outcome.outcome == "completed"
 
 
 async def test_processes_are_counted_over_the_group(python, printed, gone):
     program = FORKS.format(number=30, then="os.write(1, b'%d\\n' % os.getpid())", seconds=600)
-    outcome = await python(program, limits=Limits(processes=20))
+    outcome = await python(program, limits=CommandLimits(processes=20))
     assert (outcome.outcome, outcome.error) == ("limit", "20 processes exceeded")
     assert gone(pids(printed))
 
 
 async def test_output_is_cut_where_its_limit_is(run, printed):
-    outcome = await run(["yes"], limits=Limits(output_bytes=MB))
+    outcome = await run(["yes"], limits=CommandLimits(output_bytes=MB))
     assert (outcome.outcome, outcome.error) == ("limit", "output 1 MB exceeded")
     assert len("".join(printed)) == MB
 
 
 async def test_both_streams_count_as_output(python, printed):
     program = "import sys\nfor _ in range(3000): print('x' * 99); print('y' * 99, file=sys.stderr)"
-    outcome = await python(program, limits=Limits(output_bytes=400_000))
+    outcome = await python(program, limits=CommandLimits(output_bytes=400_000))
     assert outcome.outcome == "limit"
     assert len("".join(printed)) == 400_000
 
 
 async def test_a_limit_stops_only_the_command_that_exceeds_it(python, run):
-    greedy = python(FORKS.format(number=30, then="pass", seconds=600), limits=Limits(processes=20), attempt_id=8)
-    modest = run(["sh", "-c", "sleep 1; echo 1"], limits=Limits(processes=20), attempt_id=9)
+    greedy = python(FORKS.format(number=30, then="pass", seconds=600), limits=CommandLimits(processes=20), attempt_id=8)
+    modest = run(["sh", "-c", "sleep 1; echo 1"], limits=CommandLimits(processes=20), attempt_id=9)
     first, second = await asyncio.gather(greedy, modest)
     assert first.outcome == "limit"
     assert (second.outcome, second.result) == ("completed", 1)
 
 
 def test_limits_come_from_a_device_in_its_units():
-    limits = Limits.of({"seconds": 60, "memory_mb": 512, "output_mb": 0.5, "processes": 8, "env": {}})
-    assert limits == Limits(seconds=60.0, memory_bytes=512 * MB, output_bytes=MB // 2, processes=8)
-    assert Limits.of({}) == Limits()
+    limits = CommandLimits.of({"seconds": 60, "memory_mb": 512, "output_mb": 0.5, "processes": 8, "env": {}})
+    assert limits == CommandLimits(seconds=60.0, memory_bytes=512 * MB, output_bytes=MB // 2, processes=8)
+    assert CommandLimits.of({}) == CommandLimits()
 
 
 @pytest.mark.parametrize(
@@ -139,4 +139,4 @@ def test_limits_come_from_a_device_in_its_units():
 )
 def test_a_limit_that_is_no_positive_number_is_named(wanted):
     with pytest.raises(ValueError, match=next(iter(wanted))):
-        Limits.of(wanted)
+        CommandLimits.of(wanted)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.devices import Limits, launcher
-from agents.devices.processes import pids, process
+from agents.devices import CommandLimits, launcher
+from agents.devices.processes import list_pids, read_process
 
 # Says its pid, and sleeps far longer than any test takes.
 SLEEPER = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
@@ -72,9 +72,11 @@ async def test_a_command_whose_walls_are_killed_from_outside_is_lost(run, walls,
     said = asyncio.Event()
     command = asyncio.create_task(run(["sh", "-c", "echo said; exec sleep 600"], on_output=lambda _: said.set()))
     await said.wait()
-    frame = [pid for pid in pids() if (found := process(pid)) and found.parent == os.getpid() and pid == found.session]
+    frame = [
+        pid for pid in list_pids() if (found := read_process(pid)) and found.parent == os.getpid() and pid == found.session
+    ]
     for _ in range(generation):
-        frame = [pid for pid in pids() if (found := process(pid)) and found.parent == frame[0]]
+        frame = [pid for pid in list_pids() if (found := read_process(pid)) and found.parent == frame[0]]
     (front,) = frame
     os.kill(front, signal.SIGKILL)
     outcome = await command
@@ -267,5 +269,5 @@ async def test_fifty_commands_at_once_need_no_thread_and_leave_no_handle(run):
 
 
 async def test_the_result_is_whole_when_much_is_printed_before_it(python):
-    outcome = await python("print('x' * 3_000_000); print('[1, 2]')", limits=Limits(output_bytes=4_000_000))
+    outcome = await python("print('x' * 3_000_000); print('[1, 2]')", limits=CommandLimits(output_bytes=4_000_000))
     assert (outcome.outcome, outcome.result) == ("completed", [1, 2])

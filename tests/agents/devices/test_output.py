@@ -2,11 +2,11 @@
 
 import pytest
 
-from agents.devices.output import EXCERPT_CHARACTERS, RESULT_BYTES, Output, stored_json
+from agents.devices.output import EXCERPT_CHARACTERS, RESULT_BYTES, CommandOutput, read_json_line
 
 
 def kept(*pieces, stream="stdout"):
-    output = Output(lambda text: None, 10 * RESULT_BYTES)
+    output = CommandOutput(lambda text: None, 10 * RESULT_BYTES)
     for piece in pieces:
         output.put(stream, piece)
     return output
@@ -33,7 +33,7 @@ def test_the_result_is_the_last_line_if_it_is_json_of_bounded_size(pieces, resul
     "line", [b"NaN", b'{"a": Infinity}', b"1e999", b'"\\u0000"', b'"\\ud800"', b"[" * 100_000, b"9" * 10_000, b"\xff"]
 )
 def test_json_that_a_database_refuses_is_no_result(line):
-    assert stored_json(line) is None
+    assert read_json_line(line) is None
 
 
 def test_an_error_quotes_the_last_lines_of_standard_error():
@@ -50,7 +50,7 @@ def test_an_error_quotes_standard_output_when_there_is_no_other_bounded():
 
 def test_a_character_the_stream_left_unfinished_is_told_at_its_end():
     told = []
-    output = Output(told.append, 100)
+    output = CommandOutput(told.append, 100)
     output.put("stdout", b"a\xc3")
     output.end("stdout")
     assert "".join(told) == "a\ufffd"
@@ -58,7 +58,7 @@ def test_a_character_the_stream_left_unfinished_is_told_at_its_end():
 
 def test_more_than_may_be_printed_is_not_taken():
     told = []
-    output = Output(told.append, 5)
+    output = CommandOutput(told.append, 5)
     assert output.put("stdout", b"123")
     assert not output.put("stderr", b"456")
     assert "".join(told) == "12345"

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from agents.devices import end_attempts, is_same_process, process_start
-from agents.devices.processes import UNREADABLE, Mark, kill, mark, process, shared_out_bytes
+from agents.devices.processes import UNREADABLE, AttemptMark, kill_process, read_mark, read_process, shared_out_bytes
 
 ROOT = Path(__file__).resolve().parents[3]
 # A process that runs one command until it is killed; the command prints its pid, a child's and one's that left the session.
 RUNNER = """
 import asyncio, sys
 from pathlib import Path
-from agents.devices import Limits, run_command
+from agents.devices import CommandLimits, run_command
 asyncio.run(run_command(
     ["sh", "-c", "echo $$; sleep 600 & echo $!; setsid sh -c 'echo $$; sleep 600' & wait"],
-    workspace=Path(sys.argv[1]), attempt_id=int(sys.argv[2]), instance=sys.argv[1], limits=Limits(), timeout=None,
+    workspace=Path(sys.argv[1]), attempt_id=int(sys.argv[2]), instance=sys.argv[1], limits=CommandLimits(), timeout=None,
     on_output=lambda text: print(text, end="", flush=True)))
 """
 
@@ -106,7 +106,7 @@ def test_a_process_is_itself_until_it_ends(start):
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert not is_same_process(child.pid, began), "a zombie has ended"
-    assert process(child.pid).zombie
+    assert read_process(child.pid).zombie
     child.wait()
     assert process_start(child.pid) is None
     assert not is_same_process(child.pid, None)
@@ -114,9 +114,9 @@ def test_a_process_is_itself_until_it_ends(start):
 
 def test_a_pid_taken_over_by_another_process_is_not_killed(start):
     child = start({})
-    kill(process(child.pid)._replace(start=1))
+    kill_process(read_process(child.pid)._replace(start=1))
     assert child.poll() is None
-    kill(process(child.pid))
+    kill_process(read_process(child.pid))
     assert child.wait() == -signal.SIGKILL
 
 
@@ -125,21 +125,21 @@ def test_a_process_with_a_wild_name_is_read_right(tmp_path, start):
     program.symlink_to("/bin/sh")
     child = start({}, executable=program, start_new_session=True)
     assert "a) S 1 (b" in Path(f"/proc/{child.pid}/stat").read_text()
-    found = process(child.pid)
+    found = read_process(child.pid)
     assert (found.parent, found.group, found.session) == (os.getpid(), child.pid, child.pid)
 
 
 def test_a_mark_is_read_from_the_environment(start):
     child = start({"ORRERY_ATTEMPT": "12", "ORRERY_INSTANCE": "here"})
-    assert mark(child.pid) == Mark("here", 12)
+    assert read_mark(child.pid) == AttemptMark("here", 12)
     child.kill()
     child.wait()
-    assert mark(child.pid) == UNREADABLE
+    assert read_mark(child.pid) == UNREADABLE
 
 
 def test_an_attempt_that_is_no_number_is_no_mark(start):
-    assert mark(start({"ORRERY_ATTEMPT": "x1", "ORRERY_INSTANCE": "here"}).pid) is None
+    assert read_mark(start({"ORRERY_ATTEMPT": "x1", "ORRERY_INSTANCE": "here"}).pid) is None
 
 
 def test_memory_that_is_shared_out_is_at_most_the_resident_memory():
-    assert 0 < shared_out_bytes(os.getpid()) <= process(os.getpid()).resident_bytes * 1.1
+    assert 0 < shared_out_bytes(os.getpid()) <= read_process(os.getpid()).resident_bytes * 1.1

@@ -25,14 +25,14 @@ def told(pressure, *memory, step=10.0):
 
 
 def test_this_host_can_be_read(tmp_path):
-    first = readings.read(tmp_path / "no such folder")
+    first = readings.take_reading(tmp_path / "no such folder")
     assert 0 < first.memory_percent < 100
     assert 0 < first.disk_percent <= 100
     assert first.cpu_percent is None
     assert readings.uptime_s() > 0
     second = first
     while second.ticks == first.ticks:  # the kernel counts them a hundred times a second
-        second = readings.read(tmp_path, first)
+        second = readings.take_reading(tmp_path, first)
     assert 0 <= second.cpu_percent <= 100
     assert second.at >= first.at
 
@@ -75,7 +75,7 @@ def test_a_disk_counts_what_is_free_for_everybody(tmp_path, monkeypatch):
 
 def test_a_proc_that_cannot_be_read_gives_a_damaged_reading(tmp_path, monkeypatch):
     monkeypatch.setattr(readings, "_proc", lambda name: "")
-    found = readings.read(tmp_path)
+    found = readings.take_reading(tmp_path)
     assert (found.memory_percent, found.cpu_percent, found.ticks) == (None, None, None)
     assert readings.uptime_s() is None
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.devices.profiles import DeviceRejected
-from agents.devices.recipes import problems, read
+from agents.devices.recipes import read_recipe, recipe_problems
 from agents.models import Device, Event
 from agents.services.devices import device_change, device_create
 from tests.agents.conftest import Rest
@@ -26,18 +26,18 @@ JSON = st.recursive(
 
 
 def recipe(command, **parameters):
-    found = read("do", {"command": command, "parameters": parameters})
+    found = read_recipe("do", {"command": command, "parameters": parameters})
     assert found is not None
     return found
 
 
 def test_a_value_takes_its_parameters_place_as_a_whole_word_or_a_part_of_one():
-    argv = read("train", TRAIN).argv({"model": "m 1"})
+    argv = read_recipe("train", TRAIN).argv({"model": "m 1"})
     assert argv == ["python", "train.py", "--out", "m 1", "--log=m 1-30.txt", "{model}", "{}", '{"a": 1}']
 
 
 def test_a_parameter_without_a_default_is_missing_until_it_is_given():
-    train = read("train", TRAIN)
+    train = read_recipe("train", TRAIN)
     assert train.missing({}) == ["model"]
     assert train.missing({"model": "m"}) == []
     assert train.usage() == "train model=... epochs=30"
@@ -51,7 +51,7 @@ def test_a_text_of_plain_words_is_a_command_like_its_list():
 def test_what_a_shell_is_given_as_a_value_is_never_read_as_a_part_of_its_line(value):
     command = "printf '%s|%s' {a} x{b}y; echo {{a}}"
     written = {"command": command, "shell": True, "parameters": {"a": {}, "b": {"default": "B"}}}
-    argv = read("do", written).argv({"a": value})
+    argv = read_recipe("do", written).argv({"a": value})
     assert argv == ["sh", "-c", 'printf \'%s|%s\' "${1}" x"${2}"y; echo {a}', "do", value, "B"]
     done = subprocess.run(argv, capture_output=True, check=True)
     assert done.stdout == f"{value}|xBy{{a}}\n".encode()
@@ -139,21 +139,26 @@ def test_a_text_may_begin_with_a_dash_where_it_cannot_be_an_option():
     ],
 )
 def test_what_is_wrong_with_a_recipe_is_said_with_its_place(written, key, message):
-    (problem,) = problems(written)
+    (problem,) = recipe_problems(written)
     assert problem["key"] == key
     assert message in problem["message"]
 
 
 def test_every_problem_is_found():
     written = {"a": {"command": [1, 2], "parameters": {"x": {"type": "int"}}}, "b": TRAIN, "c": {}}
-    assert [each["key"] for each in problems(written)] == ["a.parameters.x.type", "a.command[0]", "a.command[1]", "c.command"]
+    assert [each["key"] for each in recipe_problems(written)] == [
+        "a.parameters.x.type",
+        "a.command[0]",
+        "a.command[1]",
+        "c.command",
+    ]
 
 
 @given(JSON, JSON)
 def test_anything_is_a_recipe_or_has_problems(name, written):
-    wrong = problems({"do": written})
-    assert (read("do", written) is None) == bool(wrong)
-    assert isinstance(problems(name), list)
+    wrong = recipe_problems({"do": written})
+    assert (read_recipe("do", written) is None) == bool(wrong)
+    assert isinstance(recipe_problems(name), list)
 
 
 @pytest.mark.django_db

@@ -4,7 +4,7 @@ import pytest
 
 from agents.models import Event, Transition
 from constellations.models import Task
-from project.checks import hooks
+from project.checks import check_hooks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
@@ -69,7 +69,7 @@ def test_a_hook_that_always_raises_is_recorded_a_few_times(engine, device, hooke
 
 def test_a_path_that_leads_nowhere_is_refused_at_the_start(settings):
     settings.HOOKS = {"on_stuck": "nowhere.at.all", "on_progress": "", "on_state_change": "tests.agents.engine.test_hooks.TOLD"}
-    assert [(error.id, error.msg) for error in hooks()] == [
+    assert [(error.id, error.msg) for error in check_hooks()] == [
         ("orrery.E020", "the hook on_stuck is no function: nowhere.at.all"),
         ("orrery.E020", "the hook on_state_change is no function: tests.agents.engine.test_hooks.TOLD"),
     ]

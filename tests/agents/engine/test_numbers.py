@@ -1,7 +1,7 @@
 """Row numbers: those that came with the lease, then those that the stream has not counted yet; none is given out twice."""
 
 from agents import ids
-from agents.engine.leases import Leased
+from agents.engine.leases import LeasedSession
 from agents.engine.numbers import REFILL, RowNumbers
 from agents.streams.turn import Batch
 
@@ -13,13 +13,13 @@ def taken(numbers, count):
 
 
 def test_numbers_that_came_with_the_lease_are_used_first_and_then_those_after_them():
-    numbers = RowNumbers(Leased(STREAM, 1, 10, 12))
+    numbers = RowNumbers(LeasedSession(STREAM, 1, 10, 12))
     assert taken(numbers, 4) == [11, 12, 13, 14]
     assert numbers.beyond == 2
 
 
 def test_a_batch_brings_new_numbers_when_few_are_left():
-    numbers = RowNumbers(Leased(STREAM, 1, 10, 12))
+    numbers = RowNumbers(LeasedSession(STREAM, 1, 10, 12))
     taken(numbers, 4)
     assert numbers.wanted() == 2 + REFILL
     numbers.settle(Batch(STREAM, 0, rows=numbers.wanted(), rows_after=14 + REFILL))
@@ -29,6 +29,6 @@ def test_a_batch_brings_new_numbers_when_few_are_left():
 
 
 def test_numbers_of_somebody_else_are_left_out():
-    numbers = RowNumbers(Leased(STREAM, 1, 0, 0))
+    numbers = RowNumbers(LeasedSession(STREAM, 1, 0, 0))
     numbers.known = 40
     assert taken(numbers, 2) == [41, 42]

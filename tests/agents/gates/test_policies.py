@@ -4,12 +4,12 @@ import shlex
 
 import pytest
 
-from agents.access.permissions import refusal
-from agents.devices.paths import Place
-from agents.gates.policies import SEARCHED, Act, Judgement, Rule, Site, action_digest, judge, target_of
+from agents.access.permissions import why_refused
+from agents.devices.paths import ResolvedPath
+from agents.gates.policies import SEARCHED, Act, Judgement, Rule, Site, action_digest, judge_act, target_of
 from agents.models import Event, Policy
 from agents.patterns import LENGTH as PATTERN_LENGTH
-from agents.patterns import fault as pattern_fault
+from agents.patterns import pattern_fault
 from agents.services import policies
 from tests.agents.conftest import Rest, make_token
 
@@ -29,8 +29,8 @@ LAPTOP = Site("laptop", ("lab", "own"))
 
 
 def test_a_call_that_no_rule_fits_is_allowed():
-    assert judge([], [], command("ls"), LAPTOP) == Judgement("allow", False, "")
-    assert judge([DENY], [DENY], command("ls"), LAPTOP).decision == "allow"
+    assert judge_act([], [], command("ls"), LAPTOP) == Judgement("allow", False, "")
+    assert judge_act([DENY], [DENY], command("ls"), LAPTOP).decision == "allow"
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_a_call_that_no_rule_fits_is_allowed():
     ],
 )
 def test_the_first_rule_that_fits_counts(rules, target, decision):
-    assert judge(rules, [], command(target), LAPTOP).decision == decision
+    assert judge_act(rules, [], command(target), LAPTOP).decision == decision
 
 
 SHELL = "sh -c 'echo x; rm -rf \"$HOME\"'"
@@ -75,12 +75,12 @@ SHELL = "sh -c 'echo x; rm -rf \"$HOME\"'"
     ],
 )
 def test_what_a_shell_runs_is_judged_as_a_shells(rule, target, decision):
-    assert judge([rule, ASK], [], command(target), LAPTOP).decision == decision
+    assert judge_act([rule, ASK], [], command(target), LAPTOP).decision == decision
 
 
 def test_the_command_of_a_shell_is_judged_whole_however_long_it_is():
     line = f"echo {'x' * 30_000}; rm -rf y"
-    assert judge([DENY], [], Act("command", {"argv": ["sh", "-c", line]}), LAPTOP).decision == "deny"
+    assert judge_act([DENY], [], Act("command", {"argv": ["sh", "-c", line]}), LAPTOP).decision == "deny"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_the_command_of_a_shell_is_judged_whole_however_long_it_is():
 )
 def test_a_task_can_only_tighten_what_the_installation_says(rules, own, expected):
     target = "rm -r build" if DENY in (*rules, *own) else "make"
-    assert judge(rules, own, command(target), LAPTOP) == expected
+    assert judge_act(rules, own, command(target), LAPTOP) == expected
 
 
 @pytest.mark.parametrize(
@@ -116,24 +116,24 @@ def test_a_task_can_only_tighten_what_the_installation_says(rules, own, expected
     ],
 )
 def test_a_rule_fits_when_tool_device_and_target_do(rule, fits):
-    assert (judge([rule], [], Act("write_file", {"path": "config/.env", "content": ""}), LAPTOP).decision == "deny") is fits
+    assert (judge_act([rule], [], Act("write_file", {"path": "config/.env", "content": ""}), LAPTOP).decision == "deny") is fits
 
 
 def test_a_pattern_is_searched_in_all_of_a_long_target_and_beyond_that_nothing_is_allowed():
     rule = Rule(pattern="needle", decision="deny", note="found")
     long = Act("command", {"argv": ["echo", "x" * 100_000, "needle"]})
-    assert judge([rule], [], long, LAPTOP) == Judgement("deny", False, "found")
+    assert judge_act([rule], [], long, LAPTOP) == Judgement("deny", False, "found")
     longer = Act("command", {"argv": ["echo", "x" * SEARCHED]})
-    assert judge([rule], [], longer, LAPTOP).decision == "deny"
-    assert "can be judged" in judge([rule], [], longer, LAPTOP).note
-    assert judge([Rule(decision="allow")], [], longer, LAPTOP).decision == "allow"
+    assert judge_act([rule], [], longer, LAPTOP).decision == "deny"
+    assert "can be judged" in judge_act([rule], [], longer, LAPTOP).note
+    assert judge_act([Rule(decision="allow")], [], longer, LAPTOP).decision == "allow"
 
 
 def test_where_case_does_not_matter_to_files_it_does_not_to_patterns():
     rule = Rule(tool="read_file", pattern=r"^secret\.txt$", decision="deny")
     for any_case, decision in ((True, "deny"), (False, "allow")):
-        act = Act("read_file", {"path": "SECRET.txt"}, lambda path, any_case=any_case: Place(path, "", any_case))
-        assert judge([rule], [], act, LAPTOP).decision == decision
+        act = Act("read_file", {"path": "SECRET.txt"}, lambda path, any_case=any_case: ResolvedPath(path, "", any_case))
+        assert judge_act([rule], [], act, LAPTOP).decision == decision
 
 
 @pytest.mark.parametrize(
@@ -142,14 +142,14 @@ def test_where_case_does_not_matter_to_files_it_does_not_to_patterns():
 def test_all_that_a_tool_is_given_is_judged(arguments):
     deny = Rule(pattern="^secret$", decision="deny")
     allow = Rule(pattern="^[a-r]$")
-    assert judge([deny], [], Act("copy", arguments), LAPTOP).decision == "deny"
-    assert judge([allow, ASK], [], Act("copy", arguments), LAPTOP).decision == "ask"
-    assert judge([allow, ASK], [], Act("copy", {"path": "a", "to": "b"}), LAPTOP).decision == "allow"
+    assert judge_act([deny], [], Act("copy", arguments), LAPTOP).decision == "deny"
+    assert judge_act([allow, ASK], [], Act("copy", arguments), LAPTOP).decision == "ask"
+    assert judge_act([allow, ASK], [], Act("copy", {"path": "a", "to": "b"}), LAPTOP).decision == "allow"
 
 
 def test_the_file_that_a_command_says_it_writes_is_judged():
     deny = Rule(pattern="^settings.ini$", decision="deny")
-    assert judge([deny], [], Act("command", {"argv": ["make"]}, writes="./settings.ini"), LAPTOP).decision == "deny"
+    assert judge_act([deny], [], Act("command", {"argv": ["make"]}, writes="./settings.ini"), LAPTOP).decision == "deny"
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_a_token_keeps_policies_with_the_scope_admin_only(admin_user):
     _, weak = make_token(admin_user, "read", "operate", "edit", "approve")
     _, strong = make_token(admin_user, "admin")
     assert Rest(token=weak).delete(f"/api/policies/{made.pk}/").json()["detail"] == "the token lacks the scope admin"
-    assert refusal(admin_user, None, "govern") == ""
+    assert why_refused(admin_user, None, "govern") == ""
     assert Rest(token=strong).delete(f"/api/policies/{made.pk}/").status_code == 204
 
 

@@ -13,9 +13,9 @@ from agents.machines import MACHINES, TransitionNotAllowed
 from agents.models import Event, Session, Transition
 from agents.services import sessions
 from agents.streams.door import door
-from agents.streams.fold import events_since, fold, read_rows
+from agents.streams.fold import events_since, fold_events, read_rows
 from agents.streams.tables import TABLES
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.attack]
 
@@ -140,7 +140,7 @@ class Follower:
 
     def follow(self) -> None:
         while events := events_since(self.stream, self.seq):
-            fold(events, self.rows)
+            fold_events(events, self.rows)
             self.seq = events[-1]["seq"]
 
 
@@ -153,4 +153,4 @@ def follower(session):
 def test_after_a_walk_the_database_is_what_its_streams_say(name, session):
     walker = Walker(name, session)
     walker.walk(Random(len(name)), EVENTS)
-    assert list(verify()) == []
+    assert list(verify_database()) == []

@@ -8,7 +8,7 @@ import pytest
 from agents.devices.profiles import DeviceRejected
 from agents.masks import values
 from agents.masks.masking import MARK
-from agents.masks.values import SecretMissing, environment_flaw, kept_literally, mask, resolved, secret_value
+from agents.masks.values import SecretMissing, environment_flaw, literal_secrets, mask_text, resolve_environment, secret_value
 from agents.models import Device, Output
 from agents.services.devices import device_change, device_create
 from constellations.models import Task
@@ -42,7 +42,7 @@ def write(folder, name: str, text: str = OTHER, mode: int = 0o600):
 
 def test_a_secret_is_in_the_servers_environment_or_in_a_file(folder, monkeypatch):
     write(folder, "MODEL", f"{OTHER}\n")
-    assert resolved({"A": {"secret": "DEPLOY"}, "B": {"secret": "MODEL"}, "C": "plain"}) == {
+    assert resolve_environment({"A": {"secret": "DEPLOY"}, "B": {"secret": "MODEL"}, "C": "plain"}) == {
         "A": VALUE,
         "B": OTHER,
         "C": "plain",
@@ -56,7 +56,7 @@ def test_a_file_that_others_may_read_is_refused_with_what_to_do_and_masked_all_t
     path = write(folder, "OPEN", mode=mode)
     with pytest.raises(SecretMissing, match=f"others may read .*OPEN .*mode {mode:o}.*chmod 600 {path}"):
         secret_value("OPEN")
-    assert mask(OTHER) == MARK * len(OTHER)
+    assert mask_text(OTHER) == MARK * len(OTHER)
 
 
 def test_what_is_not_there_is_named_with_both_places(folder):
@@ -93,13 +93,13 @@ def test_a_folder_in_the_place_of_a_file_and_a_file_of_bytes_are_refused(folder)
 
 
 def test_a_file_that_comes_later_is_masked_and_one_that_was_replaced_stays_so(folder):
-    assert mask(OTHER) == OTHER
+    assert mask_text(OTHER) == OTHER
     path = write(folder, "MODEL")
-    assert mask(OTHER) == MARK * len(OTHER)
+    assert mask_text(OTHER) == MARK * len(OTHER)
     write(folder, "MODEL", "another-value-of-it")
-    assert mask(f"{OTHER} another-value-of-it") == f"{MARK * 17} {MARK * 19}"
+    assert mask_text(f"{OTHER} another-value-of-it") == f"{MARK * 17} {MARK * 19}"
     path.unlink()
-    assert mask(OTHER) == MARK * len(OTHER)
+    assert mask_text(OTHER) == MARK * len(OTHER)
 
 
 def test_the_installations_own_secrets_are_masked(settings, monkeypatch):
@@ -108,7 +108,7 @@ def test_the_installations_own_secrets_are_masked(settings, monkeypatch):
     settings.DATABASES["default"]["PASSWORD"] = "dAtAbAsE-password"
     try:
         for text in (settings.SECRET_KEY, "rEdIs-password", "a-token-of-another-form", "dAtAbAsE-password"):
-            assert mask(f"x {text} y") == f"x {MARK * len(text)} y"
+            assert mask_text(f"x {text} y") == f"x {MARK * len(text)} y"
     finally:
         settings.DATABASES["default"]["PASSWORD"] = ""
 
@@ -167,7 +167,7 @@ def test_what_older_rows_keep_as_text_is_named():
         ("new", {"env": {"TOKEN": {"secret": "A"}}}),
         ("none", {}),
     ]
-    assert kept_literally(rows) == ["old: TOKEN"]
+    assert literal_secrets(rows) == ["old: TOKEN"]
 
 
 # At work
@@ -237,15 +237,15 @@ def test_pieces_of_output_hide_what_begins_and_ends_in_other_pieces_and_rows(eng
 
 
 def test_a_folder_that_cannot_be_used_is_found_by_the_check(folder, settings):
-    from project.checks import secrets
+    from project.checks import check_secrets
 
-    assert secrets() == []
+    assert check_secrets() == []
     write(folder, "OPEN", mode=0o644)
     write(folder, "SHORT", "abc")
-    assert [found.id for found in secrets()] == ["orrery.W024"] * 2
+    assert [found.id for found in check_secrets()] == ["orrery.W024"] * 2
     for number in range(values.FILES):
         write(folder, f"F{number}", f"value-number-{number}-of-many")
-    assert [found.id for found in secrets()] == ["orrery.E025", "orrery.W024", "orrery.W024"]
+    assert [found.id for found in check_secrets()] == ["orrery.E025", "orrery.W024", "orrery.W024"]
     settings.SECRETS_DIR = folder / "nowhere"
-    assert [found.id for found in secrets()] == ["orrery.E023"]
-    assert mask(os.environ["ORRERY_SECRET_DEPLOY"]) == MARK * len(VALUE)
+    assert [found.id for found in check_secrets()] == ["orrery.E023"]
+    assert mask_text(os.environ["ORRERY_SECRET_DEPLOY"]) == MARK * len(VALUE)

@@ -5,7 +5,7 @@ import pytest
 from agents.progress.settings import Settings
 from agents.progress.state import State
 from agents.progress.traces import items_of
-from agents.progress.tracker import observe
+from agents.progress.tracker import observe_item
 from tests.agents.progress.generator import LOOPS, benign
 from tests.agents.progress.loops import loop
 
@@ -20,7 +20,7 @@ def verdicts_of(trace):
     """(index, verdict) of the whole session, as the live system would judge it."""
     state, found = State(), []
     for index, item in enumerate(items_of(trace, Settings()), 1):
-        state, verdict = observe(state, item)
+        state, verdict = observe_item(state, item)
         if verdict:
             found.append((index, verdict))
     return found

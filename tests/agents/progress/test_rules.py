@@ -5,7 +5,7 @@ import pytest
 from agents.progress.evidence import ABSENT, Control, Evidence, message_of
 from agents.progress.settings import Settings
 from agents.progress.state import State
-from agents.progress.tracker import observe
+from agents.progress.tracker import observe_item
 
 SETTINGS = Settings()
 
@@ -38,7 +38,7 @@ def first(items, settings=SETTINGS):
     """The first verdict, or None."""
     state = State()
     for item in items:
-        state, verdict = observe(state, item, settings)
+        state, verdict = observe_item(state, item, settings)
         if verdict:
             return verdict
     return None

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from agents.progress.traces import Judgement, judge, score
+from agents.progress.traces import TraceJudgement, judge_trace, score_judgements
 
 TRACES = Path(__file__).with_name("stuck_traces.json")
 
@@ -30,7 +30,7 @@ def trace(name: str, expected: bool, actions: list[dict], **fields) -> dict:
 
 
 def test_the_shared_traces_are_judged_with_an_f1_of_at_least_95_percent():
-    result = score(judge(trace) for trace in json.loads(TRACES.read_text()))
+    result = score_judgements(judge_trace(trace) for trace in json.loads(TRACES.read_text()))
     assert result.f1 >= 0.95
     assert result.latency == 0
 
@@ -53,19 +53,19 @@ def test_it_prints_one_figure_a_line_and_then_the_misjudged(tmp_path):
 
 def test_only_the_last_verdict_counts_where_the_trace_says_so():
     recovered = [action()] * 4 + [action(target="pwd", args_digest="b", content_hash="d")]
-    assert judge(trace("recovered", False, recovered, eval="final")).right
-    assert not judge(trace("recovered", False, recovered)).right
+    assert judge_trace(trace("recovered", False, recovered, eval="final")).right
+    assert not judge_trace(trace("recovered", False, recovered)).right
 
 
 def test_tools_a_trace_names_as_polling_may_wait():
     asked = [action(tool="job", target="7")] * 12
-    assert judge(trace("asked", False, asked, poll_tools=["job"])).right
-    assert not judge(trace("asked", False, asked)).right
+    assert judge_trace(trace("asked", False, asked, poll_tools=["job"])).right
+    assert not judge_trace(trace("asked", False, asked)).right
 
 
 def test_lateness_is_counted_past_the_action_by_which_it_should_be_found():
-    late = [Judgement(str(index), True, 4, index, "r") for index in (3, 6, 9)]
-    assert score(late).latency == 2
+    late = [TraceJudgement(str(index), True, 4, index, "r") for index in (3, 6, 9)]
+    assert score_judgements(late).latency == 2
 
 
 def test_nothing_to_score_is_scored_nought(tmp_path):

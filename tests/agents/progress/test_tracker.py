@@ -5,7 +5,7 @@ import json
 from agents.progress.evidence import Control
 from agents.progress.settings import Settings
 from agents.progress.state import FILES_LIMIT, SEEN_LIMIT, State
-from agents.progress.tracker import Progress, accept, observe, progress, progress_due
+from agents.progress.tracker import Progress, accept_loop, count_progress, is_progress_due, observe_item
 from tests.agents.progress.test_rules import bash, edit, fails, look, poll, ran
 
 
@@ -13,7 +13,7 @@ def run(items, state=None, settings=None):
     """The final state and every verdict."""
     state, verdicts = state or State(), []
     for item in items:
-        state, verdict = observe(state, item, settings or Settings())
+        state, verdict = observe_item(state, item, settings or Settings())
         if verdict:
             verdicts.append(verdict)
     return state, verdicts
@@ -62,7 +62,7 @@ def test_a_new_window_forgets_neither_the_loop_nor_the_budget():
 
 def test_going_on_anyway_accepts_that_loop_and_no_other():
     state, (verdict,) = run([fails("a")] * 3)
-    state = accept(state, verdict.identity)
+    state = accept_loop(state, verdict.identity)
     items = [one for n in range(3) for one in (fails("a"), look(f"f{n}"))]
     state, verdicts = run(items, state)
     assert verdicts == []
@@ -75,7 +75,7 @@ def test_a_restart_at_any_place_changes_no_verdict():
     straight, expected = run(items)
     state, verdicts = State(), []
     for item in items:
-        state, verdict = observe(State.from_json(state.to_json()), item)
+        state, verdict = observe_item(State.from_json(state.to_json()), item)
         verdicts += [verdict] if verdict else []
     assert verdicts == expected
     assert len(expected) > 3
@@ -85,7 +85,7 @@ def test_a_restart_at_any_place_changes_no_verdict():
 def test_a_state_is_never_changed_in_place():
     state, _ = run([fails("a"), edit("b", "0", "1")])
     before = state.to_json()
-    observe(state, edit("b", "1", "2"))
+    observe_item(state, edit("b", "1", "2"))
     assert state.to_json() == before
 
 
@@ -102,8 +102,8 @@ def test_progress_is_due_every_ten_calls_and_says_how_it_goes():
     state, due = State(), []
     for n in range(20):
         item = fails(f"f{n}", f"error {n}") if n >= 17 else edit(f"f{n}", "old", str(n))
-        state, _ = observe(state, item)
-        due += [state.calls] if progress_due(state) else []
+        state, _ = observe_item(state, item)
+        due += [state.calls] if is_progress_due(state) else []
     assert due == [10, 20]
-    assert progress(state) == Progress(files_modified=17, recent_successes=17, recent_failures=3, consecutive_errors=3)
-    assert not progress_due(state, Settings.of({"progress_check_interval": 0}))
+    assert count_progress(state) == Progress(files_modified=17, recent_successes=17, recent_failures=3, consecutive_errors=3)
+    assert not is_progress_due(state, Settings.of({"progress_check_interval": 0}))

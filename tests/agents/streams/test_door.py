@@ -11,10 +11,19 @@ from agents.machines.machine import Machine, Row
 from agents.models import Device, Event, InboxItem, Session, Stream, Transition
 from agents.services import sessions
 from agents.streams import statements, tables
-from agents.streams.door import door, write
-from agents.streams.fold import FoldError, apply, changes_between, condensed, events_since, fold, read_rows, snapshot
+from agents.streams.door import door, write_batches
+from agents.streams.fold import (
+    FoldError,
+    apply_event,
+    changes_between,
+    condense_changes,
+    events_since,
+    fold_events,
+    read_rows,
+    stream_snapshot,
+)
 from agents.streams.turn import Batch, PendingEvent, Turn
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from tests.constellations.runs.test_run import noop
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,7 +35,7 @@ def session(operator):
 
 
 def ping(session, client_id="") -> InboxItem:
-    return sessions.command_submit(session.pk, "ping", client_id, {}, by="user:1")[0]
+    return sessions.request_submit(session.pk, "ping", client_id, {}, by="user:1")[0]
 
 
 def test_a_session_is_its_stream_and_its_first_event(session):
@@ -39,14 +48,14 @@ def test_a_session_is_its_stream_and_its_first_event(session):
 def test_folding_a_stream_gives_exactly_its_rows(session):
     for n in range(5):
         ping(session, f"p{n}")
-    folded = fold(events_since(session.pk, 0))
+    folded = fold_events(events_since(session.pk, 0))
     stored = {name: rows for name, rows in read_rows(session.pk).items() if rows}
     assert folded == stored
 
 
 def test_a_snapshot_carries_the_head_it_belongs_to(session):
     ping(session)
-    taken = snapshot(session.pk)
+    taken = stream_snapshot(session.pk)
     assert taken["seq"] == 2
     assert len(taken["rows"]["inbox"]) == 1
 
@@ -63,10 +72,10 @@ def test_changes_between_two_moments_are_what_the_events_did_to_those_tables(eng
     edited, stored = ("task", "constellation"), read_rows(found.session_id)
     events = events_since(found.session_id, 0)
     for cut in range(len(events)):
-        rows = fold(events[:cut])
+        rows = fold_events(events[:cut])
         changes = list(changes_between(found.session_id, cut, len(events), edited))
         for data in changes:
-            apply(data, rows)
+            apply_event(data, rows)
         assert [rows[name] for name in edited] == [stored[name] for name in edited]
     built = next(event["seq"] for event in events if event["type"] == "constellation_built")
     (fields,) = changes_between(found.session_id, built + 1, len(events), edited)
@@ -76,8 +85,8 @@ def test_changes_between_two_moments_are_what_the_events_did_to_those_tables(eng
 def test_fields_that_are_set_before_a_row_goes_are_told_before_it():
     told = [{"set": {"task": {"1": {"n": 1, "m": 1}}}}, {"set": {"task": {"1": {"n": 2}}, "agent": {"5": {"n": 1}}}}]
     gone, after = {"del": {"task": [1]}}, {"set": {"task": {"2": {"n": 3}}}}
-    assert list(condensed([*told, gone, after], ["task"])) == [{"set": {"task": {"1": {"n": 2, "m": 1}}}}, gone, after]
-    assert list(condensed([{"set": {"agent": {"5": {"n": 1}}}}, {"add": {"agent": [{"id": 6}]}}], ["task"])) == []
+    assert list(condense_changes([*told, gone, after], ["task"])) == [{"set": {"task": {"1": {"n": 2, "m": 1}}}}, gone, after]
+    assert list(condense_changes([{"set": {"agent": {"5": {"n": 1}}}}, {"add": {"agent": [{"id": 6}]}}], ["task"])) == []
 
 
 def test_an_error_inside_a_door_writes_nothing(session):
@@ -118,7 +127,7 @@ def test_a_row_changed_twice_in_one_batch_is_written_once_with_the_last_value(se
         for title in ("second", "third"):
             opened.turn.record("renamed", set={"session": {str(session.pk): {"title": title}}})
     assert Session.objects.get().title == "third"
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_a_row_added_and_removed_in_one_batch_leaves_nothing(session):
@@ -134,7 +143,7 @@ def test_a_row_added_and_removed_in_one_batch_leaves_nothing(session):
         opened.turn.record("in", add={"inbox": [row]})
         opened.turn.record("out", delete={"inbox": [row["id"]]})
     assert InboxItem.objects.count() == 0
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_times_texts_and_json_come_back_as_they_were_written(session):
@@ -166,7 +175,7 @@ def test_many_writers_leave_a_gapless_stream(session):
         thread.join()
     seqs = list(Event.objects.filter(stream=session.pk).order_by("seq").values_list("seq", flat=True))
     assert seqs == list(range(1, 82))
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def batch(session, head: int, token: int | None = None, rows: int = 0) -> Batch:
@@ -178,7 +187,7 @@ def batch(session, head: int, token: int | None = None, rows: int = 0) -> Batch:
 
 def commit(*batches):
     with transaction.atomic():
-        return write(statements.store(), statements.cursor(), list(batches))
+        return write_batches(statements.current_store(), statements.raw_cursor(), list(batches))
 
 
 def test_a_batch_on_an_old_head_is_refused_and_writes_nothing(session):
@@ -222,7 +231,7 @@ def test_a_stream_that_is_full_says_so():
 
 def test_an_event_about_a_row_that_is_not_there_breaks_the_fold():
     with pytest.raises(FoldError, match="inbox 5"):
-        fold([{"data": {"set": {"inbox": {"5": {"state": "done"}}}}}])
+        fold_events([{"data": {"set": {"inbox": {"5": {"state": "done"}}}}}])
 
 
 @pytest.mark.parametrize(
@@ -237,19 +246,19 @@ def test_an_event_about_a_row_that_is_not_there_breaks_the_fold():
 def test_verify_finds_what_was_changed_behind_the_streams_back(session, spoil, finding):
     ping(session, "a")
     ping(session, "b")
-    assert list(verify()) == []
+    assert list(verify_database()) == []
     spoil(session)
-    assert any(finding in line for line in verify())
+    assert any(finding in line for line in verify_database())
 
 
 def test_a_whole_number_in_a_float_column_is_no_difference(engine, device):
     engine.carry_out({"tasks": [{"task_id": "a", "tool": "noop", "timeout": 60}]})
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_verify_finds_a_slot_that_nobody_holds(device):
     Device.objects.filter(pk=device.pk).update(used=2)
-    assert any("2 slots are taken, 0 are held" in line for line in verify())
+    assert any("2 slots are taken, 0 are held" in line for line in verify_database())
 
 
 def test_a_turn_tells_how_long_a_state_lasted():

@@ -16,18 +16,18 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_who_has_just_begun_to_listen_is_told_at_once(folder):
-    post = nudges.Post()
+    post = nudges.NudgePost()
     post.send({1: 1})
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.bind(("127.0.0.1", 0))
         listener.setblocking(False)
         (folder / f"1-1-{listener.getsockname()[1]}").touch()
         post.send({1: 2})
-        assert nudges.decode(listener.recv(100).decode()) == [(1, 2)]
+        assert nudges.decode_nudge(listener.recv(100).decode()) == [(1, 2)]
 
 
 def test_a_folder_that_is_gone_breaks_no_commit(folder):
-    post = nudges.Post()
+    post = nudges.NudgePost()
     post.send({1: 1})
     folder.rmdir()
     post.send({1: 2})

@@ -5,8 +5,8 @@ import pytest
 from django.db import OperationalError
 
 from agents.errors import DatabaseBusy, DatabaseGone, StorageFull
-from agents.faults import kind_of
-from agents.streams.outages import refusal_of
+from agents.faults import error_kind_of
+from agents.streams.outages import outage_refusal
 
 CODES = [
     ("08006", DatabaseGone, "connection_lost"),
@@ -43,12 +43,12 @@ def said_by_the_server(code, wrapped):
 @pytest.mark.parametrize("wrapped", [False, True])
 @pytest.mark.parametrize(("code", "refusal", "kind"), CODES)
 def test_a_code_says_what_is_the_matter(code, refusal, kind, wrapped):
-    found = refusal_of(said_by_the_server(code, wrapped))
+    found = outage_refusal(said_by_the_server(code, wrapped))
     assert (None if found is None else type(found)) == refusal
-    assert kind_of(said_by_the_server(code, wrapped)) == kind
+    assert error_kind_of(said_by_the_server(code, wrapped)) == kind
 
 
 def test_without_a_code_there_is_no_connection():
-    assert isinstance(refusal_of(psycopg.OperationalError("the connection is closed")), DatabaseGone)
-    assert isinstance(refusal_of(psycopg.InterfaceError("the connection is lost")), DatabaseGone)
-    assert refusal_of(psycopg.DataError("a value")) is None
+    assert isinstance(outage_refusal(psycopg.OperationalError("the connection is closed")), DatabaseGone)
+    assert isinstance(outage_refusal(psycopg.InterfaceError("the connection is lost")), DatabaseGone)
+    assert outage_refusal(psycopg.DataError("a value")) is None

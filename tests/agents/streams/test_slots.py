@@ -6,7 +6,7 @@ from django.db import transaction
 from agents.models import Device, SlotRequest
 from agents.services import sessions as services
 from agents.streams import door, fold, statements
-from agents.streams.slots import Place, share
+from agents.streams.slots import QueuePlace, share_slots
 from agents.streams.turn import Batch, PendingEvent, SlotDemand
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -20,12 +20,12 @@ def sessions(operator):
 def settle(session, device, starts=0, frees=0, want=None) -> Batch:
     """One commit of a session that starts and ends attempts on the device."""
     drafts = [PendingEvent("started", {}, "system", "2026-01-01T00:00:00.000000Z") for _ in range(starts)]
-    head = fold.head(session.pk)
+    head = fold.stream_head(session.pk)
     batch = Batch(session.pk, head, frees={device.pk: frees} if frees else {}, starts={device.pk: drafts} if starts else {})
     if want is not None:
         batch.wants = {device.pk: want}
     with transaction.atomic():
-        written, _ = door.write(statements.store(), statements.cursor(), [batch])
+        written, _ = door.write_batches(statements.current_store(), statements.raw_cursor(), [batch])
     assert written == [batch]
     return batch
 
@@ -47,7 +47,7 @@ def test_only_as_many_start_as_there_are_slots_and_the_rest_queues(sessions, dev
     assert batch.admitted == {device.pk: 4}
     assert used(device) == (4, 1)
     assert SlotRequest.objects.get().wanted == 2
-    assert fold.head(sessions[0].pk) == 5
+    assert fold.stream_head(sessions[0].pk) == 5
 
 
 def test_a_freed_slot_is_granted_to_the_first_in_the_queue_and_stays_counted(sessions, device):
@@ -93,12 +93,12 @@ def test_a_device_that_drains_gets_nothing_new(sessions, device):
 
 
 def test_nothing_is_granted_beyond_what_is_wanted():
-    places = [Place(1, 1, 0, 1, 0), Place(2, 1, 0, 1, 0)]
-    assert share(places, 10) == 2
+    places = [QueuePlace(1, 1, 0, 1, 0), QueuePlace(2, 1, 0, 1, 0)]
+    assert share_slots(places, 10) == 2
     assert [place.granted for place in places] == [1, 1]
 
 
 def test_equal_sessions_share_alike():
-    places = [Place(1, 1, 0, 10, 0), Place(2, 1, 0, 10, 0)]
-    share(places, 6)
+    places = [QueuePlace(1, 1, 0, 10, 0), QueuePlace(2, 1, 0, 10, 0)]
+    share_slots(places, 6)
     assert [place.granted for place in places] == [3, 3]

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def hold_the_lock(held: threading.Event, release: threading.Event) -> None:
     """Another process's writer: it has the database to itself until told otherwise."""
-    with statements.writing():
+    with statements.write_transaction():
         Session.objects.update(title="held")
         held.set()
         release.wait(5)
@@ -57,7 +57,7 @@ def test_a_writer_that_waits_too_long_gives_up_and_the_connection_is_as_before(o
 
 def test_an_error_inside_undoes_what_was_written(operator):
     def write_and_break() -> None:
-        with statements.writing():
+        with statements.write_transaction():
             sessions.session_create(operator, "lost", by="user:1")
             raise RuntimeError("halfway")
 
@@ -69,11 +69,13 @@ def test_an_error_inside_undoes_what_was_written(operator):
 def test_many_rows_are_changed_at_once(operator):
     session = sessions.session_create(operator, by="user:1")
     for n in range(30):
-        sessions.command_submit(session.pk, "ping", f"p{n}", {}, by="user:1")
+        sessions.request_submit(session.pk, "ping", f"p{n}", {}, by="user:1")
     ids = list(InboxItem.objects.order_by("pk").values_list("pk", flat=True))
-    with statements.writing():
+    with statements.write_transaction():
         rows = [("done", {"n": key}, key) for key in ids]
-        statements.store().update(statements.cursor(), "agents_inboxitem", (("state", "text"), ("result", "json")), rows)
+        statements.current_store().update(
+            statements.raw_cursor(), "agents_inboxitem", (("state", "text"), ("result", "json")), rows
+        )
     assert set(InboxItem.objects.values_list("state", flat=True)) == {"done"}
     assert [item.result["n"] for item in InboxItem.objects.order_by("pk")] == ids
 
@@ -101,7 +103,7 @@ def test_nobody_searches_for_garbage_while_he_holds_the_lock(operator, always_se
 
     gc.callbacks.append(note)
     try:
-        with door(session.pk, "user:1") if opened == "door" else statements.writing():
+        with door(session.pk, "user:1") if opened == "door" else statements.write_transaction():
             Session.objects.update(title="second")
     finally:
         gc.callbacks.remove(note)

@@ -11,8 +11,8 @@ from django.db import OperationalError, connection
 from agents.services import sessions
 from agents.streams import nudges
 from agents.streams import tail as tails
-from agents.streams.fold import events_since, head
-from agents.streams.tail import Encoded, Memory, Tail, read_events, tail
+from agents.streams.fold import events_since, stream_head
+from agents.streams.tail import EncodedEvent, StreamMemory, StreamTail, read_events, tail
 from tests.agents.conftest import record
 
 pytestmark = pytest.mark.usefixtures("closed_connections")
@@ -20,7 +20,7 @@ DEADLINE_S = 5
 
 
 def encoded(*seqs, size=10):
-    return [Encoded(seq, b"x" * size) for seq in seqs]
+    return [EncodedEvent(seq, b"x" * size) for seq in seqs]
 
 
 def seqs(events):
@@ -31,7 +31,7 @@ def seqs(events):
 
 
 def test_a_memory_gives_what_follows_a_seq():
-    memory = Memory(head=4)
+    memory = StreamMemory(head=4)
     memory.add(encoded(5, 6, 7), room=1000)
     assert memory.head == 7
     assert seqs(memory.after(4, 10, 1000)) == [5, 6, 7]
@@ -40,11 +40,11 @@ def test_a_memory_gives_what_follows_a_seq():
 
 
 def test_a_memory_without_events_sends_its_reader_to_the_database():
-    assert Memory(head=9).after(3, 10, 1000) is None
+    assert StreamMemory(head=9).after(3, 10, 1000) is None
 
 
 def test_a_memory_is_bounded_by_bytes_and_by_events(monkeypatch):
-    memory = Memory(head=0)
+    memory = StreamMemory(head=0)
     memory.add(encoded(*range(1, 11)), room=35)
     assert (seqs(memory.events), memory.size) == ([8, 9, 10], 30)
     monkeypatch.setattr(tails, "READ_EVENTS", 2)
@@ -53,13 +53,13 @@ def test_a_memory_is_bounded_by_bytes_and_by_events(monkeypatch):
 
 
 def test_one_event_larger_than_the_room_is_kept_and_given():
-    memory = Memory(head=0)
+    memory = StreamMemory(head=0)
     memory.add(encoded(1, size=5000), room=100)
     assert seqs(memory.after(0, 10, 100)) == [1]
 
 
 def test_a_batch_is_bounded_by_bytes():
-    memory = Memory(head=0)
+    memory = StreamMemory(head=0)
     memory.add(encoded(1, 2, 3), room=1000)
     assert seqs(memory.after(0, 10, 25)) == [1, 2]
 
@@ -133,7 +133,7 @@ async def test_a_follower_gets_events_as_they_are_committed(stream):
 
 
 async def test_a_lost_nudge_costs_one_look_and_no_event(stream, monkeypatch):
-    monkeypatch.setattr(nudges, "send", lambda heads: None)
+    monkeypatch.setattr(nudges, "send_nudge", lambda heads: None)
     with tail().follow(stream, 1):
         await write(stream, 3)
         assert seqs(await within(collect(stream, 1, 4))) == [2, 3, 4]
@@ -142,10 +142,10 @@ async def test_a_lost_nudge_costs_one_look_and_no_event(stream, monkeypatch):
 
 async def test_a_doubled_or_false_nudge_does_no_harm(stream):
     with tail().follow(stream, 1):
-        await sync_to_async(nudges.send)({stream: 1, stream + 1: 7})
-        await sync_to_async(nudges.send)({stream: 99})
+        await sync_to_async(nudges.send_nudge)({stream: 1, stream + 1: 7})
+        await sync_to_async(nudges.send_nudge)({stream: 99})
         await write(stream, 2)
-        await sync_to_async(nudges.send)({stream: 3})
+        await sync_to_async(nudges.send_nudge)({stream: 3})
         assert seqs(await within(collect(stream, 1, 3))) == [2, 3]
     await ended()
 
@@ -212,7 +212,7 @@ async def test_the_tail_stops_with_its_last_follower_and_starts_again(stream):
     for _ in range(2):
         with tail().follow(stream, 1), tail().follow(stream, 1):
             await write(stream)
-            await within(tail().after(stream, await sync_to_async(head)(stream) - 1))
+            await within(tail().after(stream, await sync_to_async(stream_head)(stream) - 1))
         await ended()
         assert tail()._streams == {}
         assert not list(nudges.listeners_dir().iterdir())
@@ -222,7 +222,7 @@ async def test_followers_of_a_tail_that_breaks_are_told(stream, monkeypatch):
     async def broken(self):
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(Tail, "_take_up", broken)
+    monkeypatch.setattr(StreamTail, "_take_up", broken)
     with tail().follow(stream, 1):
         with pytest.raises(tails.TailEnded):
             await within(tail().after(stream, 1))

@@ -10,8 +10,8 @@ import threading
 import pytest
 
 from agents.devices import files
-from agents.faults import pause
-from agents.progress.digests import digest
+from agents.faults import pause_seconds
+from agents.progress.digests import text_digest
 from agents.progress.evidence import ABSENT
 from agents.tools import calls as tools
 from agents.tools import command as commands
@@ -66,7 +66,7 @@ def calls():
 @pytest.fixture
 def workspace():
     """The device's, where it would be made."""
-    return commands.workspace("laptop")
+    return commands.device_workspace("laptop")
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ async def test_a_lost_connection_is_tried_again_until_it_goes_well(calls, script
     made = scripted(ConnectionResetError("reset"), Outcome("failed", error="busy", error_kind="rate_limit"), DONE)
     assert await calls("scripted", key=5) == DONE
     assert made() == 3
-    assert calls.slept == [pause(1, 5, 0.1, 2.0), pause(2, 5, 0.1, 2.0)]
+    assert calls.slept == [pause_seconds(1, 5, 0.1, 2.0), pause_seconds(2, 5, 0.1, 2.0)]
 
 
 async def test_what_stays_broken_is_told_after_three_more_tries(calls, scripted):
@@ -290,7 +290,7 @@ async def test_the_file_a_command_writes_is_looked_at_before_and_after(calls):
     first = await calls.command("sh", "-c", "printf one > out.txt", writes="out.txt")
     second = await calls.command("sh", "-c", "printf two > out.txt", writes="out.txt")
     third = await calls.command("rm", "out.txt", writes="out.txt")
-    states = [ABSENT, digest("one"), digest("two"), ABSENT]
+    states = [ABSENT, text_digest("one"), text_digest("two"), ABSENT]
     assert [(outcome.before, outcome.digest) for outcome in (first, second, third)] == list(itertools.pairwise(states))
 
 
@@ -341,20 +341,20 @@ async def test_a_file_is_written_edited_and_read(calls):
     written = await calls("write_file", {"path": "src/main.py", "content": "a = 1\n"})
     edited = await calls("edit_file", {"path": "src/main.py", "old": "1", "new": "22"})
     read = await calls("read_file", {"path": "src/main.py"})
-    assert (written.outcome, written.before, written.digest) == ("completed", ABSENT, digest("a = 1\n"))
-    assert (edited.outcome, edited.before, edited.digest) == ("completed", digest("a = 1\n"), digest("a = 22\n"))
+    assert (written.outcome, written.before, written.digest) == ("completed", ABSENT, text_digest("a = 1\n"))
+    assert (edited.outcome, edited.before, edited.digest) == ("completed", text_digest("a = 1\n"), text_digest("a = 22\n"))
     assert (written.result, edited.result) == (
         {"path": "src/main.py", "size": 6}, {"path": "src/main.py", "size": 7, "replaced": 1},
     )  # fmt: skip
     assert read.result == {"path": "src/main.py", "content": "a = 22\n", "offset": 0, "size": 7}
-    assert (read.digest, read.before, read.text) == (digest("a = 22\n"), None, "a = 22\n")
+    assert (read.digest, read.before, read.text) == (text_digest("a = 22\n"), None, "a = 22\n")
 
 
 async def test_a_part_of_a_file_says_only_that(calls):
     await calls("write_file", {"path": "a", "content": "0123456789"})
     read = await calls("read_file", {"path": "a", "offset": 2.0, "limit": 3})
     assert read.result == {"path": "a", "content": "234", "offset": 2, "size": 10}
-    assert read.digest == digest("234")
+    assert read.digest == text_digest("234")
 
 
 async def test_a_text_that_is_not_there_is_an_ordinary_failure_that_names_the_file(calls):

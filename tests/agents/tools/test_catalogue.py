@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from agents.tools import files
-from agents.tools.catalogue import SCHEMAS, TOOLS, flaws, unknown
+from agents.tools.catalogue import SCHEMAS, TOOLS, argument_flaws, say_unknown_tool
 
 
 def test_every_tool_says_what_it_takes_and_nothing_else():
@@ -19,10 +19,10 @@ def test_every_tool_says_what_it_takes_and_nothing_else():
 
 def test_an_unknown_tool_is_told_what_there_is_and_what_is_nearest():
     there = "there are command, edit_file, noop, observe, read_file, write_file"
-    assert unknown("raed_file") == f"there is no tool raed_file; {there}; did you mean read_file?"
-    assert unknown("http") == f"there is no tool http; {there}"
-    assert unknown("x" * 200) == f"there is no tool {'x' * 80}...; {there}"
-    assert unknown("noop") == ""
+    assert say_unknown_tool("raed_file") == f"there is no tool raed_file; {there}; did you mean read_file?"
+    assert say_unknown_tool("http") == f"there is no tool http; {there}"
+    assert say_unknown_tool("x" * 200) == f"there is no tool {'x' * 80}...; {there}"
+    assert say_unknown_tool("noop") == ""
 
 
 @pytest.mark.parametrize(
@@ -51,26 +51,26 @@ def test_an_unknown_tool_is_told_what_there_is_and_what_is_nearest():
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_call_is_said_with_its_place(tool, arguments, found):
-    assert flaws(tool, arguments) == found
+    assert argument_flaws(tool, arguments) == found
     assert Draft202012Validator(SCHEMAS[tool]).is_valid(arguments) is not bool(found)
 
 
 def test_a_tool_without_a_schema_takes_anything_and_one_with_another_schema_takes_that(monkeypatch):
-    monkeypatch.setitem(TOOLS, "free", files.observe)
-    assert (unknown("free"), flaws("free", {"any": object()})) == ("", [])
+    monkeypatch.setitem(TOOLS, "free", files.observe_device)
+    assert (say_unknown_tool("free"), argument_flaws("free", {"any": object()})) == ("", [])
     monkeypatch.setitem(SCHEMAS, "free", {"type": "object", "properties": {"a": {"enum": [1, 2]}}})
-    assert flaws("free", {"a": 3, "b": 1}) == [(("a",), "3 is not one of [1, 2]")]
+    assert argument_flaws("free", {"a": 3, "b": 1}) == [(("a",), "3 is not one of [1, 2]")]
     monkeypatch.setitem(SCHEMAS, "free", {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]})
-    assert [path for path, _ in flaws("free", {})] == [()]
-    assert flaws("free", {"b": 1}) == []
+    assert [path for path, _ in argument_flaws("free", {})] == [()]
+    assert argument_flaws("free", {"b": 1}) == []
 
 
 def test_calls_as_they_mostly_are_need_no_jsonschema():
     code = (
         "import sys, django; django.setup()\n"
-        "from agents.tools.catalogue import flaws\n"
-        "assert not flaws('noop', {'result': 1}) and not flaws('write_file', {'path': 'a', 'content': 'b'})\n"
-        "assert flaws('read_file', {'path': 1, 'x': 2})\n"
+        "from agents.tools.catalogue import argument_flaws\n"
+        "assert not argument_flaws('noop', {'result': 1}) and not argument_flaws('write_file', {'path': 'a', 'content': 'b'})\n"
+        "assert argument_flaws('read_file', {'path': 1, 'x': 2})\n"
         "print('jsonschema' in sys.modules)"
     )
     env = {"DJANGO_SETTINGS_MODULE": "project.settings", "PATH": "/usr/bin:/bin"}

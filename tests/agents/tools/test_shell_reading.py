@@ -3,12 +3,12 @@
 import pytest
 
 from agents.patterns import may_fit
-from agents.tools.shell_reading import LINE_CHARACTERS, SIGNS_READ, seen_in
+from agents.tools.shell_reading import LINE_CHARACTERS, SIGNS_READ, commands_seen_in
 
 
 def run_by(*argv: str) -> list[str]:
     """The commands that are known whole, behind the argument list itself."""
-    return [seen.text for seen in seen_in(argv)[1:] if not seen.why]
+    return [seen.text for seen in commands_seen_in(argv)[1:] if not seen.why]
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_a_line_is_found_behind_whatever_hands_it_on(argv, inner):
     ],
 )  # fmt: skip
 def test_what_only_the_run_tells_is_said_to_be_unknown(argv, why):
-    assert any(why in seen.why for seen in seen_in(argv))
+    assert any(why in seen.why for seen in commands_seen_in(argv))
 
 
 @pytest.mark.parametrize("argv", [["make", "test"], ["python", "train.py", "-c"], ["sh", "-c", "cd x && make > log 2>&1"]])
 def test_what_is_plain_is_known_whole(argv):
-    assert not any(seen.why for seen in seen_in(argv[:2] if argv[0] == "python" else argv))
+    assert not any(seen.why for seen in commands_seen_in(argv[:2] if argv[0] == "python" else argv))
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_edits_name_who_made_them_in_the_list_and_on_their_page(staff, made, tok
 
 def test_events_transitions_the_inbox_and_approvals_name_who_it_was(staff, made):
     author = f"user:{staff.user.pk}"
-    sessions.command_submit(made.session_id, "interaction", "", {"plan": "tasks: [{task_id: x, tool: noop}]"}, by=author)
+    sessions.request_submit(made.session_id, "interaction", "", {"plan": "tasks: [{task_id: x, tool: noop}]"}, by=author)
     approval = add_approvals(made.session)[0]
     approvals.approval_decide(approval, "approve", by=author)
     for model in (Event, InboxItem, Approval):

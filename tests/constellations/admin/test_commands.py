@@ -3,7 +3,7 @@
 import pytest
 
 from agents.models import InboxItem, Session
-from constellations.admin.commanding import offered
+from constellations.admin.commanding import offered_actions
 from constellations.models import Attempt, Constellation
 from tests.conftest import person
 from tests.constellations.admin.admin_client import Staff, address
@@ -71,7 +71,7 @@ def test_a_constellation_is_paused_and_resumed_from_its_page(staff, engine, devi
     ],
 )
 def test_a_page_offers_the_commands_that_come_to_something_in_its_state(state, names):
-    assert [action.__name__ for action in offered(Constellation(state=state))] == names
+    assert [action.__name__ for action in offered_actions(Constellation(state=state))] == names
 
 
 def test_cancelling_asks_first_with_a_reason_and_is_done_once(staff, engine, device):

@@ -5,7 +5,7 @@ import pytest
 from agents.models import Event, Session
 from agents.services import sessions
 from agents.services.devices import device_create
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.models import Constellation, Dependency, Edit, Task
 from constellations.services.edits import edit_apply
 from tests.conftest import person, rows_of
@@ -76,7 +76,7 @@ def test_the_seeds_edit_is_one_save(staff, seed):
     assert task(seed, "task_005").arguments == {"argv": ["make", "the rest"]}
     assert task(seed, "task_005").timeout == 30.0
     assert Event.objects.filter(type="edited", data__has_key="author").count() == 1
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_a_page_that_is_sent_back_as_it_was_makes_no_edit(staff, seed):
@@ -116,7 +116,7 @@ def test_every_field_of_a_task_is_on_its_page(staff, seed):
     assert (row.arguments, row.priority, row.timeout, row.deadline) == ({"result": [1, "ä"]}, 3, None, 90.5)
     assert (row.max_attempts, row.backoff, row.confirm, row.on_lost, row.tips) == (3, 0.5, True, "ask", ["look", "listen"])
     assert Edit.objects.get().version == 2
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_the_steps_of_a_task_are_edited_as_json(staff, session, laptop):
@@ -145,7 +145,7 @@ def test_a_task_of_one_call_becomes_one_in_steps_and_the_other_way_round(staff, 
     staff.told(staff.save(row, {**values, "tasks-0-command": "make it"}))
     row.refresh_from_db()
     assert (row.tool, row.arguments, row.phases) == ("command", {"argv": ["make", "it"]}, [])
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_a_shell_runs_a_command_where_the_form_says_so_and_the_form_shows_it_again(staff, session, laptop):
@@ -170,7 +170,7 @@ def test_a_shell_runs_a_command_where_the_form_says_so_and_the_form_shows_it_aga
     staff.told(staff.save(row, {**values, "tasks-0-command": "make it"}))
     row.refresh_from_db()
     assert row.arguments == {"argv": ["make", "it"]}
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_what_watches_over_a_tasks_calls_is_edited_on_its_page(staff, seed):
@@ -190,7 +190,7 @@ def test_what_watches_over_a_tasks_calls_is_edited_on_its_page(staff, seed):
     row.refresh_from_db()
     assert (row.policies, row.progress) == ([], {})
     assert Edit.objects.count() == 2
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 @pytest.mark.parametrize(
@@ -508,7 +508,7 @@ def test_many_are_removed_by_one_edit_or_none(staff, seed):
     assert "nothing was removed" in told[0]
     assert "task_001 has ended (COMPLETED)" in told[0]
     assert "task_003" in states(seed)
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_dependencies_are_removed_from_their_list(staff, seed):
@@ -548,7 +548,7 @@ def test_an_edit_tells_what_it_did_and_is_taken_back_and_done_again(staff, seed)
     assert (undo.undoes_id, undo.author, undo.reason) == (made.pk, f"user:{staff.user.pk}", "was wrong")
     assert staff.told(staff.client.post(address(made))) == ["What this edit did is taken back already."]
     assert "It was taken back by" in staff.page(made).content.decode()
-    assert list(verify()) == []
+    assert list(verify_database()) == []
     advance(seed, task_003="RUNNING")
     assert staff.told(staff.client.post(address(undo))) == ["cannot undo: task_003 already runs"]
 

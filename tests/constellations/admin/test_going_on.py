@@ -5,8 +5,8 @@ from django.urls import reverse
 
 from agents.access import permissions
 from agents.models import Event, InboxItem, Session
-from agents.streams.fold import head
-from constellations.admin.commanding import offered_of_task
+from agents.streams.fold import stream_head
+from constellations.admin.commanding import offered_task_actions
 from constellations.admin.going_on import ways_of
 from constellations.models import Constellation, Task
 from tests.conftest import person, rows_of
@@ -167,7 +167,7 @@ def test_the_same_page_sent_twice_forks_once(staff, engine, ended):
 
 
 def test_a_fork_that_cannot_be_says_why_and_no_session_is_made(staff, ended):
-    last = head(ended.session_id)
+    last = stream_head(ended.session_id)
     assert f"Empty: as it is now, after {last}." in page_of(staff, ended, "fork").content.decode()
     for changed, told in (
         ({}, {"__all__": [f"run at {last}: all its tasks had ended; name tasks to retry, or give operations"]}),
@@ -297,7 +297,7 @@ def test_many_tasks_are_retried_those_of_each_constellation_together_or_not(staf
 )
 def test_the_page_of_a_task_offers_what_comes_to_something(state, reason, constellation, offered):
     row = Task(state=state, reason=reason, constellation=Constellation(state=constellation))
-    assert [action.__name__ for action in offered_of_task(row)] == offered
+    assert [action.__name__ for action in offered_task_actions(row)] == offered
 
 
 def test_who_may_only_look_retries_no_task(engine, ended, roles):

@@ -11,7 +11,7 @@ from agents.models import InboxItem
 from agents.services import sessions
 from agents.services.devices import device_create
 from constellations.models import Constellation, Edit
-from constellations.plan.dialects import NAMES, read
+from constellations.plan.dialects import NAMES, read_constellation
 from constellations.plan.documents import MAX_JSON_BYTES
 from constellations.reads import exports
 from tests.agents.conftest import Rest, add_actor, make_token
@@ -127,7 +127,7 @@ def test_what_was_carried_out_is_exported_and_imported_again_the_same(engine, de
     assert answer.status_code == 200
     assert answer["Content-Type"] == "application/json"
     assert answer["Content-Disposition"] == f'attachment; filename="constellation-{made.pk}.{dialect}.json"'
-    again, plan = read(answer.content), read(json.dumps(PLAN))
+    again, plan = read_constellation(answer.content), read_constellation(json.dumps(PLAN))
     assert again.dialect == dialect
     assert (again.name, again.tasks, again.dependencies, again.rules) == (plan.name, plan.tasks, plan.dependencies, plan.rules)
     assert ("completed" in answer.content.decode().lower()) is bool(states)
@@ -203,7 +203,7 @@ def test_a_refused_document_leaves_nothing_behind(rest, session, migrated_dump):
 
 def test_a_client_id_of_a_command_is_not_an_imports(rest, session):
     add_actor(session)
-    sessions.command_submit(session.pk, "ping", "taken", {}, by="system")
+    sessions.request_submit(session.pk, "ping", "taken", {}, by="system")
     answer = rest.post(f"/api/sessions/{session.pk}/import/", {"document": GALAXY, "client_id": "taken"})
     assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
 
@@ -321,7 +321,7 @@ def test_commands_import_and_export(engine, device, session, tmp_path):
     out = StringIO()
     call_command("constellation_export", made.pk, dialect="galaxy", states=True, stdout=out)
     assert json.loads(out.getvalue())["tasks"]["one"]["status"] == "completed"
-    assert read(out.getvalue()).tasks == read(GALAXY).tasks
+    assert read_constellation(out.getvalue()).tasks == read_constellation(GALAXY).tasks
 
 
 def test_commands_say_what_is_wrong(session, tmp_path):
@@ -344,7 +344,9 @@ def test_what_an_edit_leaves_is_exported_and_imported_again(rest, session, devic
     rule = {"when": {"event": "task_failed", "task": "x"}, "edit": [{"remove_task": {"task_id": "b"}}]}
     tied = {"from": "a", "to": "b", "type": "CONDITIONAL", "condition": "results['y'] == 1"}
     found = plant(session, *map(noop, "abxy"), dependencies=[tied])
-    Constellation.objects.filter(pk=found.pk).update(rules=read(json.dumps({"tasks": [noop("x")], "replan": [rule]})).rules)
+    Constellation.objects.filter(pk=found.pk).update(
+        rules=read_constellation(json.dumps({"tasks": [noop("x")], "replan": [rule]})).rules
+    )
     remove = [{"op": "remove_task", "parameters": {"task_id": name}} for name in "xy"]
     edits, export = f"/api/constellations/{found.pk}/edits/", f"/api/constellations/{found.pk}/export/"
     refused = rest.post(edits, {"operations": remove})

@@ -10,7 +10,7 @@ from agents.models import Approval
 from agents.services import sessions
 from agents.services.approvals import approval_decide
 from agents.services.devices import device_create
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.errors import StaleEdit
 from constellations.models import Constellation, Edit
 from constellations.services import dispatcher, standing
@@ -81,7 +81,7 @@ def test_an_edit_that_is_sent_again_answers_the_version_that_it_made(rest, colle
     unseen = post(rest, digits, update("train", timeout=5), if_match=again.headers["ETag"])
     assert (unseen.status_code, unseen.json()["code"]) == (409, "stale_edit")
     assert timeout_of(digits, "train") == 60
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_an_edit_that_was_rebased_says_over_what(rest, colleague, digits):
@@ -295,4 +295,4 @@ def test_the_second_of_two_editors_over_http_does_not_overwrite_what_it_has_not_
     assert (status, etag, said["version"], said["newest"]) == (200, '"v2"', 2, 3)
     status, _, said = ask(mine, update("train", timeout=5), If_Match=etag)
     assert (status, said["code"], timeout_of(digits, "train")) == (409, "stale_edit", 60)
-    assert list(verify()) == []
+    assert list(verify_database()) == []

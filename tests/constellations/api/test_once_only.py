@@ -11,7 +11,7 @@ from agents.models import InboxItem, Session
 from agents.services import sessions
 from agents.services.devices import device_create
 from agents.streams.door import door
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.models import Constellation, Edit
 from constellations.services.lifecycle import constellation_fork
 from tests.agents.conftest import Rest, make_token
@@ -114,7 +114,7 @@ def test_the_same_retry_again_is_the_same_while_the_constellation_is_open(rest, 
     bring(failing, a="FAILED", c="FAILED")
     assert sent(rest, address(failing, "retry"), {**body, "client_id": "r1"}, 200) == {**first, "changed": False}
     assert states(failing)["a"] == "FAILED"
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_the_same_retry_again_is_the_same_after_the_end(rest, failing):

@@ -27,7 +27,7 @@ def cut_off(engine, plan: dict, tell, printed: str = "half") -> list[dict]:
 
 
 def send(kind: str, **payload):
-    return lambda session: sessions.command_submit(session, kind, "", payload, by=BY)
+    return lambda session: sessions.request_submit(session, kind, "", payload, by=BY)
 
 
 def test_a_cancel_keeps_what_was_printed_until_then(engine, device):

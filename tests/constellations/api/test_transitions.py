@@ -80,7 +80,7 @@ def test_each_actor_of_a_session_has_its_own(rest, found, engine):
 def services_cancel(session) -> None:
     from agents.services import sessions
 
-    sessions.command_submit(session.pk, "cancel", "", {"reason": "enough"}, by="user:1")
+    sessions.request_submit(session.pk, "cancel", "", {"reason": "enough"}, by="user:1")
 
 
 def test_a_long_history_comes_in_pages_whose_numbers_go_on(rest, found):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from constellations.editor.commuting import clashes, of_applied, of_operations
+from constellations.editor.commuting import find_clashes, of_applied, of_operations
 from constellations.errors import EditRefused
 from tests.constellations.editor.test_editor import (
     OPERATION,
@@ -27,7 +27,7 @@ OPERATIONS = st.lists(OPERATION, min_size=1, max_size=3)
 def clash(theirs, *ours):
     """Over what edits of the same version disagree, when `theirs` came first."""
     changes = edit(digits(), *theirs)
-    return clashes(of_operations([short(each) for each in ours]), of_applied(changes.before, changes.after))
+    return find_clashes(of_operations([short(each) for each in ours]), of_applied(changes.before, changes.after))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_edits_that_commute_give_the_same_graph_in_either_order(states, edges, t
     first, second = tried(base, theirs), tried(base, ours)
     if not first or second is None:
         return
-    if clashes(of_operations([short(each) for each in ours]), of_applied(first.before, first.after)):
+    if find_clashes(of_operations([short(each) for each in ours]), of_applied(first.before, first.after)):
         return
     rebased = tried(after(base, first), ours)
     if rebased is None:

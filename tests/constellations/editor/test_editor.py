@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constellations.editor.draft import editable, never
-from constellations.editor.editor import MAX_OPERATIONS, MAX_PROBLEMS, Changes, Snapshot, apply
+from constellations.editor.draft import may_change, was_never
+from constellations.editor.editor import MAX_OPERATIONS, MAX_PROBLEMS, Changes, Snapshot, apply_operations
 from constellations.errors import EditRefused
 from constellations.graph import Graph
 from constellations.plan import plan as plans
@@ -76,7 +76,9 @@ def edit(snapshot: Snapshot, *written, devices=None) -> Changes:
     """The changes; whatever happens the snapshot is as it was."""
     before = copy.deepcopy((snapshot.tasks, snapshot.dependencies)), snapshot.graph.copy()
     try:
-        changes = apply(snapshot, [short(operation) for operation in written], DEVICES if devices is None else devices)
+        changes = apply_operations(
+            snapshot, [short(operation) for operation in written], DEVICES if devices is None else devices
+        )
     finally:
         assert ((snapshot.tasks, snapshot.dependencies), snapshot.graph) == before
     json.dumps([changes.before, changes.after, changes.diff, changes.added_tasks, changes.updated_dependencies])
@@ -344,11 +346,11 @@ NO_SUCH_TIE = "there is no dependency fetch>trian; did you mean fetch>train?"
 )
 def test_removing_what_never_was_is_refused_with_the_nearest_name(operation, says):
     with pytest.raises(EditRefused, match=re.escape(says)):
-        edit(replace(digits(), was_there=never), operation)
+        edit(replace(digits(), was_there=was_never), operation)
 
 
 def test_what_one_edit_removes_twice_or_adds_and_removes_twice_was_there():
-    snapshot = replace(digits(), was_there=never)
+    snapshot = replace(digits(), was_there=was_never)
     remove = ("remove_task", {"task_id": "deploy"})
     assert edit(snapshot, remove, remove).removed_tasks == ["deploy"]
     untie = ("remove_dependency", {"from": "train", "to": "evaluate"})
@@ -734,7 +736,7 @@ def test_all_refusals_are_reported_at_once_but_none_twice():
 @pytest.mark.parametrize("state", ["RUNNING", "COMPLETED", "FAILED", "CANCELLED"])
 def test_a_task_that_has_started_or_was_cancelled_is_read_only(state):
     snapshot = snapshot_of([task_row("a", state, reason="cancelled"), task_row("b")], [])
-    assert not editable(snapshot.tasks["a"])
+    assert not may_change(snapshot.tasks["a"])
     way_out = "; retry it in the same request as these operations, or add a task that replaces it"
     said = "a already runs" if state == "RUNNING" else f"a has ended ({state}){way_out * (state in ('FAILED', 'CANCELLED'))}"
     assert refusal(snapshot, ("update_task", {"task_id": "a", "timeout": 1})).problems[0]["message"] == said
@@ -765,7 +767,7 @@ def test_the_last_task_stays():
 )
 def test_an_edit_is_a_bounded_list_of_operations(written, message):
     with pytest.raises(EditRefused) as refused:
-        apply(digits(), written, DEVICES)
+        apply_operations(digits(), written, DEVICES)
     assert str(refused.value) == message
 
 
@@ -813,7 +815,7 @@ def test_a_task_in_steps_is_the_same_when_it_is_read_again():
 
 
 def test_an_empty_constellation_is_built_from_a_plan_with_steps():
-    plan = plans.parse(json.dumps({"tasks": [STEPS_TASK, {"task_id": "b", "steps": [{"say": "x"}], "after": ["again"]}]}))
+    plan = plans.parse_plan(json.dumps({"tasks": [STEPS_TASK, {"task_id": "b", "steps": [{"say": "x"}], "after": ["again"]}]}))
     parameters = {"tasks": plan.tasks, "dependencies": plan.dependencies}
     changes = edit(snapshot_of([], [], state="CREATED"), ("build_constellation", parameters))
     assert changes.added_tasks == plan.tasks
@@ -886,7 +888,7 @@ def test_dependencies_alone_are_added_to_what_is_there():
 
 
 def test_an_empty_constellation_is_built_from_a_plan():
-    plan = plans.parse("tasks: [{task_id: a, command: ls}, {task_id: b, tool: noop, after: a}]")
+    plan = plans.parse_plan("tasks: [{task_id: a, command: ls}, {task_id: b, tool: noop, after: a}]")
     parameters = {"tasks": plan.tasks, "dependencies": plan.dependencies}
     changes = edit(snapshot_of([], [], state="CREATED"), ("build_constellation", parameters))
     assert changes.added_tasks == plan.tasks
@@ -981,7 +983,7 @@ def test_building_may_give_a_dependency_an_id_of_its_own():
 def test_a_snapshot_may_be_read_only_views():
     plain = digits()
     snapshot = Snapshot(1, "EXECUTING", MappingProxyType(plain.tasks), MappingProxyType(plain.dependencies), plain.graph)
-    assert apply(snapshot, [{"remove_task": {"task_id": "deploy"}}], DEVICES).removed_tasks == ["deploy"]
+    assert apply_operations(snapshot, [{"remove_task": {"task_id": "deploy"}}], DEVICES).removed_tasks == ["deploy"]
 
 
 # Any sequence of edits
@@ -1070,7 +1072,7 @@ def test_any_sequence_of_edits_keeps_the_rules(states, edges, edits):
         newer = after(snapshot, changes)
         assert nx.is_directed_acyclic_graph(nx.DiGraph(newer.graph.edges()))
         assert newer.tasks
-        started = {task_id for task_id, row in snapshot.tasks.items() if not editable(row)}
+        started = {task_id for task_id, row in snapshot.tasks.items() if not may_change(row)}
         for task_id in started:
             assert newer.tasks[task_id] == snapshot.tasks[task_id]
             assert newer.graph.upstream(task_id) == snapshot.graph.upstream(task_id)

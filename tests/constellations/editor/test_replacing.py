@@ -281,4 +281,4 @@ def test_a_condition_reads_the_replacement_wherever_it_read_the_old_task():
 )
 def test_a_failure_that_a_completed_replacement_makes_good_does_not_count(rows, counted):
     given = {key: {"task_id": key, "state": state, "replaces": old} for key, (state, old) in rows.items()}
-    assert [row["task_id"] for row in replacing.not_made_good(given)] == counted
+    assert [row["task_id"] for row in replacing.tasks_that_count(given)] == counted

@@ -11,7 +11,7 @@ from django.db import connections
 
 from agents import ids
 from agents.errors import AgentsError
-from agents.streams.fold import consistent_read, events_since, fold, head
+from agents.streams.fold import consistent_read, events_since, fold_events, stream_head
 from constellations.live import kept as graph_reads
 from constellations.live.live import LiveGraph
 from constellations.machines.constellation import CLOSED
@@ -106,11 +106,11 @@ def compare_kept(key: int) -> None:
     if kept is None:
         return
     with consistent_read():
-        now, fresh = head(stream), graph_reads.read_graph(key)
+        now, fresh = stream_head(stream), graph_reads.read_graph(key)
     brought = graph_reads._brought_to(kept, stream, now)
     assert shape(brought) == shape(fresh)
     check_order(brought)
-    graph_reads.KEPT.put(graph_reads.Ahead(brought, now))
+    graph_reads.KEPT.put(graph_reads.GraphReadAhead(brought, now))
 
 
 def check_order(live: LiveGraph) -> None:
@@ -121,7 +121,7 @@ def check_order(live: LiveGraph) -> None:
 
 
 def graph_from(events: list[dict], key: int) -> LiveGraph:
-    rows = fold(deepcopy(events))
+    rows = fold_events(deepcopy(events))
     live = LiveGraph(rows["constellation"][str(key)], lambda node: None)
     own = ([row for row in rows.get(name, {}).values() if row["constellation_id"] == key] for name in ("task", "dependency"))
     live.load(*own)

@@ -9,7 +9,7 @@ import pytest
 
 from agents.models import Session
 from agents.services.devices import device_create
-from agents.services.sessions import command_submit, session_create
+from agents.services.sessions import request_submit, session_create
 from agents.services.tokens import token_create
 from constellations.services.lifecycle import constellation_fork
 from tests.agents.conftest import Rest, add_approvals
@@ -85,10 +85,10 @@ def test_over_mcp_an_edit_that_was_proposed_by_a_descendant_is_not_for_its_ances
 
 
 def test_a_token_of_a_session_is_refused_over_mcp_when_that_has_ended(web, operator, engine, session):
-    command_submit(session.pk, "interaction", "", {"plan": PLAN}, by="system")
+    request_submit(session.pk, "interaction", "", {"plan": PLAN}, by="system")
     token = program(operator, session)[1]
     assert web.ask(token, lambda client: client.list_tools()).tools
-    command_submit(session.pk, "cancel", "", {"reason": "enough"}, by="system")
+    request_submit(session.pk, "cancel", "", {"reason": "enough"}, by="system")
     engine.run()
     asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     status, _, body = web.request("POST", body=asked, Authorization=f"Bearer {token}", Accept="application/json")

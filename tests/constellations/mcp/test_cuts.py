@@ -9,7 +9,7 @@ import pytest
 from agents.models import Approval
 from agents.services import sessions
 from agents.services.devices import device_create
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.models import Constellation, Task
 from constellations.reads.addresses import of_task
 from constellations.services.edits import edit_apply
@@ -226,7 +226,7 @@ def test_the_answer_to_an_edit_carries_the_consequences_that_its_preview_has(pro
         ["train"],
         ["fetch", "train", "deploy"],
     )
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 # Approvals
@@ -259,7 +259,7 @@ def test_a_long_action_is_never_approved_unseen(program, session):
     assert address == f"orrery://approvals/{approval}/action"
     assert Approval.objects.get().state == "waiting"
     assert program("decide_approval", **decide, digest=digest)["approval"]["state"] == "approved"
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_the_digest_of_an_action_is_for_those_who_have_read_all_of_it(program, operator, session):

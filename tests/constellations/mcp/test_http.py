@@ -24,7 +24,7 @@ from mcp.client.streamable_http import streamable_http_client
 from agents.services import sessions
 from agents.services.devices import device_create
 from agents.services.tokens import token_revoke
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.models import Constellation, Edit
 from tests.agents.conftest import make_token
 from tests.constellations.planting import noop, plant
@@ -157,7 +157,7 @@ def test_the_sdks_client_edits_over_http_and_the_server_ends_when_it_is_told_to(
     finally:
         web.kill()
     assert Edit.objects.count() == 2
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_many_clients_at_once_are_all_answered(web, digits, token):

@@ -8,7 +8,7 @@ import pytest
 
 from agents.models import InboxItem, Session
 from agents.services import sessions
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.mcp.tools import TOOLS
 from constellations.models import Constellation
 from constellations.plan.schemas import DEFS
@@ -223,4 +223,4 @@ def test_every_tool_says_when_another_one_is_better_or_what_it_is_for():
 def test_the_database_is_what_its_streams_say_after_commands_that_change_nothing(program, operator):
     session = sessions.session_create(operator, "mine", by="system")
     assert "has no actor to pause" in program("pause", session=session.pk)
-    assert list(verify()) == []
+    assert list(verify_database()) == []

@@ -15,7 +15,7 @@ from agents.models import Approval
 from agents.services import sessions
 from agents.services.devices import device_create
 from agents.services.tokens import token_revoke
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.mcp import editing, reading
 from constellations.mcp.tools import REMOVING, TOOLS
 from constellations.models import Constellation, Edit
@@ -149,7 +149,7 @@ def test_a_program_builds_on_a_graph_by_the_editors_tools(program, digits, mode)
     built = program("build_constellation", constellation_id=digits.pk, tasks=[{"task_id": "only", "tool": "noop"}])
     assert built["changed"] is True
     assert states(digits) == {"only": "PENDING"}
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_the_same_edit_id_is_one_edit_and_nothing_to_do_is_none(program, digits):
@@ -416,7 +416,7 @@ def test_what_waits_is_listed_and_decided(program, session, digits):
     assert "was approved by" in program("decide_approval", approval_id=approval, decision="reject")
     assert [row["id"] for row in program("list_approvals", state="approved", session=session.pk)["approvals"]] == [approval]
     assert "there is no approval" in program("decide_approval", approval_id=callback, decision="approve")
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 # Who may what

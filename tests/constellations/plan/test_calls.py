@@ -7,8 +7,8 @@ import pytest
 from agents.services import sessions
 from constellations.errors import EditRefused, PlanRejected
 from constellations.models import Edit
-from constellations.plan.plan import parse
-from constellations.runs.planner import prepare
+from constellations.plan.plan import parse_plan
+from constellations.runs.planner import prepare_plan
 from constellations.services.edits import edit_apply
 from constellations.services.imports import check_document, payload_of
 from constellations.services.preview import edit_preview
@@ -39,7 +39,7 @@ CALLS = [
 
 def problems_of(plan: dict) -> list[tuple[str, str]]:
     with pytest.raises(PlanRejected) as refused:
-        parse(json.dumps(plan))
+        parse_plan(json.dumps(plan))
     return [(problem["key"], problem["message"]) for problem in refused.value.problems]
 
 
@@ -73,7 +73,7 @@ def test_the_operations_of_a_rule_are_looked_at_as_the_plan_is(call, key, messag
 
 def test_a_rule_may_name_the_task_that_ended_in_what_a_tool_is_given():
     add = {"add_task": {"task_id": "{task}_log", "tool": "read_file", "arguments": {"path": "{task}.log"}}}
-    plan = parse(json.dumps({"tasks": [noop("a")], "replan": [{"when": {"event": "task_failed"}, "edit": [add]}]}))
+    plan = parse_plan(json.dumps({"tasks": [noop("a")], "replan": [{"when": {"event": "task_failed"}, "edit": [add]}]}))
     assert plan.rules[0]["edit"][0]["parameters"]["arguments"] == {"path": "{task}.log"}
 
 
@@ -133,6 +133,6 @@ def test_an_import_is_refused_in_the_words_of_its_document(db):
 def test_a_tool_that_the_installation_adds_is_one_that_there_is(more_tools):
     plan = {"plan": json.dumps({"tasks": [{"task_id": "a", "tool": "deploy", "arguments": {"to": "x"}}]})}
     with pytest.raises(PlanRejected, match="there is no tool deploy; there are command"):
-        prepare(plan)
+        prepare_plan(plan)
     more_tools("deploy")
-    assert prepare(plan).plan.tasks[0]["arguments"] == {"to": "x"}
+    assert prepare_plan(plan).plan.tasks[0]["arguments"] == {"to": "x"}

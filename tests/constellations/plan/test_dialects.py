@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from constellations.errors import PlanRejected
 from constellations.plan import plan as plans
-from constellations.plan.dialects import NAMES, States, constellation, read, write
-from constellations.plan.dialects.shell import words
+from constellations.plan.dialects import NAMES, ToldStates, constellation, read_constellation, write_document
+from constellations.plan.dialects.shell import line_words
 from constellations.plan.documents import MAX_JSON_BYTES
 from constellations.plan.tasks import IN_WORDS
 
@@ -30,7 +30,7 @@ def document(name: str) -> dict:
 
 def problems(written, dialect="") -> list[tuple[int | None, str, str]]:
     with pytest.raises(PlanRejected) as refused:
-        read(written, dialect)
+        read_constellation(written, dialect)
     return [(each["line"], each["key"], each["message"]) for each in refused.value.problems]
 
 
@@ -57,12 +57,12 @@ def seed(*actions, **task) -> dict:
 
 
 def task_of(written, dialect="") -> dict:
-    (row,) = read(written, dialect).tasks
+    (row,) = read_constellation(written, dialect).tasks
     return row
 
 
 def edge_of(written) -> dict:
-    (row,) = read(written, "galaxy").dependencies
+    (row,) = read_constellation(written, "galaxy").dependencies
     return row
 
 
@@ -70,7 +70,7 @@ def edge_of(written) -> dict:
 
 
 def test_the_seeds_workflow_becomes_a_plan():
-    plan = read((DOCUMENTS / "seed.json").read_text())
+    plan = read_constellation((DOCUMENTS / "seed.json").read_text())
     fetch, train, _, deploy = plan.tasks
     assert (plan.dialect, plan.name) == ("seed", "mnist")
     assert (fetch["tool"], fetch["wanted_device"]) == ("command", "laptop")
@@ -83,7 +83,7 @@ def test_the_seeds_workflow_becomes_a_plan():
 
 
 def test_what_galaxy_writes_of_itself_becomes_a_plan():
-    plan = read((DOCUMENTS / "galaxy.json").read_text())
+    plan = read_constellation((DOCUMENTS / "galaxy.json").read_text())
     log, report, clean = plan.tasks
     assert (plan.dialect, plan.name) == ("galaxy", "Collect and report logs")
     assert (log["wanted_device"], log["device_type"], log["priority"]) == ("linux_agent_1", "linux", 2)
@@ -102,18 +102,18 @@ def test_what_galaxy_writes_of_itself_becomes_a_plan():
 
 def test_a_plan_of_ours_is_read_as_it_is():
     text = "name: one\ntasks:\n  - {task_id: a, command: make}\n  - {task_id: b, tool: noop, after: a}\n"
-    plan, imported = plans.parse(text), read(text)
+    plan, imported = plans.parse_plan(text), read_constellation(text)
     assert imported.dialect == "orrery"
     assert (imported.name, imported.tasks, imported.dependencies) == (plan.name, plan.tasks, plan.dependencies)
 
 
 @pytest.mark.parametrize("name", ["seed", "galaxy"])
 def test_a_document_is_read_alike_from_text_and_from_a_value(name):
-    assert read(document(name)) == read(json.dumps(document(name)))
+    assert read_constellation(document(name)) == read_constellation(json.dumps(document(name)))
 
 
 def test_tasks_in_words_alone_are_kept_and_do_nothing():
-    plan = read((DOCUMENTS / "seed_in_words.json").read_text())
+    plan = read_constellation((DOCUMENTS / "seed_in_words.json").read_text())
     assert [(row["name"], row["tool"], row["arguments"]) for row in plan.tasks] == [
         (name, IN_WORDS, {}) for name in ("download_mnist", "train_cnn", "evaluate", "deploy")
     ]
@@ -140,7 +140,7 @@ def test_a_condition_in_prose_is_refused_beside_a_task_in_words():
     ],
 )
 def test_a_dialect_is_told_by_its_keys(written, dialect):
-    assert read(written).dialect == dialect
+    assert read_constellation(written).dialect == dialect
 
 
 def test_keys_of_several_dialects_are_not_guessed_about():
@@ -259,12 +259,12 @@ def test_what_an_agent_calls_failed_is_not_carried_out():
     assert (line, key) == (3, "status")
     carried = "the agent says FAIL: what it gives is not to be carried out"
     assert message == f"{carried}; to have it all the same, give what it holds without this key"
-    assert read(json.loads(text)["constellation"], "seed").name == "mnist"
+    assert read_constellation(json.loads(text)["constellation"], "seed").name == "mnist"
 
 
 def test_an_answer_may_hold_its_constellation_as_text():
     held = json.dumps(document("seed")["constellation"], indent=1)
-    assert read({"thought": "", "constellation": held}, "seed") == read(document("seed"), "seed")
+    assert read_constellation({"thought": "", "constellation": held}, "seed") == read_constellation(document("seed"), "seed")
     text = json.dumps({"thought": "", "constellation": held.replace("high", "urgent")}, indent=1)
     assert problem(text)[:2] == (3, "constellation.tasks[1].priority")
     assert problem('{"status": "CONTINUE",\n "constellation": "{,}"}')[0] == 2
@@ -287,11 +287,13 @@ FENCED = "Here is the plan you asked for:\n\n```json\n{}\n```\n\nDo you want me 
 @pytest.mark.parametrize("encoded", [False, True])
 def test_a_document_in_a_code_fence_is_read(around, encoded):
     text = around.replace("{}", (DOCUMENTS / "seed.json").read_text().rstrip())
-    assert read(text.encode() if encoded else text) == read(document("seed"))
+    assert read_constellation(text.encode() if encoded else text) == read_constellation(document("seed"))
 
 
 def test_yaml_in_a_code_fence_is_read():
-    assert [row["task_id"] for row in read("Yes:\n```yaml\ntasks:\n  - {task_id: a, tool: noop}\n```\n").tasks] == ["a"]
+    assert [
+        row["task_id"] for row in read_constellation("Yes:\n```yaml\ntasks:\n  - {task_id: a, tool: noop}\n```\n").tasks
+    ] == ["a"]
 
 
 def test_lines_within_a_code_fence_are_those_of_the_whole_text():
@@ -333,7 +335,7 @@ RECIPES = {
 
 
 def recipe(tool: str, device: str = "laptop", **parameters):
-    return read(seed({"tool": tool, "parameters": parameters}, device=device), "seed", RECIPES)
+    return read_constellation(seed({"tool": tool, "parameters": parameters}, device=device), "seed", RECIPES)
 
 
 def test_an_action_may_name_a_recipe_of_its_device():
@@ -382,15 +384,17 @@ def test_priorities_are_numbers_from_one_or_names(written, place):
 def test_a_dependency_without_a_type_is_unconditional_in_galaxy_and_success_only_in_the_seed():
     assert edge_of(lines({}))["type"] == "UNCONDITIONAL"
     pair = [seed({"tool": "noop"}, task_id=name)["tasks"][0] for name in ("a", "b")]
-    (row,) = read({"tasks": pair, "dependencies": [{"from": "a", "to": "b"}]}, "seed").dependencies
+    (row,) = read_constellation({"tasks": pair, "dependencies": [{"from": "a", "to": "b"}]}, "seed").dependencies
     assert row["type"] == "SUCCESS_ONLY"
-    (row,) = read({"tasks": pair, "dependencies": [{"from": "a", "to": "b", "condition": "x > 1"}]}, "seed").dependencies
+    (row,) = read_constellation(
+        {"tasks": pair, "dependencies": [{"from": "a", "to": "b", "condition": "x > 1"}]}, "seed"
+    ).dependencies
     assert (row["type"], row["condition"]) == ("CONDITIONAL", "x > 1")
 
 
 def seed_line(**line):
     pair = [{"task_id": name, "actions": [{"tool": "noop"}]} for name in "ab"]
-    return read({"tasks": pair, "dependencies": [{"from": "a", "to": "b", **line}]}, "seed").dependencies[0]
+    return read_constellation({"tasks": pair, "dependencies": [{"from": "a", "to": "b", **line}]}, "seed").dependencies[0]
 
 
 @pytest.mark.parametrize("prose", ["done", "when it is done", "5", "true", "'ready'"])
@@ -435,17 +439,17 @@ def test_prose_stays_a_description_beside_an_expression_of_ours():
     ],
 )
 def test_a_command_line_needs_a_shell_only_where_a_shell_would_do_something(line, argv):
-    assert words(line) == (argv or ["sh", "-c", line])
-    assert task_of(seed({"tool": "run_shell", "parameters": {"bash_command": line}}))["arguments"] == {"argv": words(line)}
+    assert line_words(line) == (argv or ["sh", "-c", line])
+    assert task_of(seed({"tool": "run_shell", "parameters": {"bash_command": line}}))["arguments"] == {"argv": line_words(line)}
 
 
 @pytest.mark.parametrize("dialect", NAMES)
 @pytest.mark.parametrize("argv", [["sh", "-c", "a > b"], ["sh", "-c", "make"], ["sh", "-c", ""], ["cd", "x"], ["A=1", "b"]])
 def test_a_command_of_a_shell_and_what_only_looks_like_one_are_written_and_read_again(dialect, argv):
-    plan = read({"tasks": [{"task_id": "a", "command": argv}]})
+    plan = read_constellation({"tasks": [{"task_id": "a", "command": argv}]})
     assert plan.tasks[0]["arguments"] == {"argv": argv}
-    written = write(plan.tasks, [], [], dialect)
-    assert read(written, dialect).tasks == plan.tasks
+    written = write_document(plan.tasks, [], [], dialect)
+    assert read_constellation(written, dialect).tasks == plan.tasks
     if dialect == "orrery":
         line = {"command": "a > b", "shell": True}
         assert (written["tasks"] == [{"task_id": "a", **line}]) is (argv[-1] == "a > b")
@@ -469,24 +473,24 @@ def test_an_extension_has_the_say_about_what_a_task_does():
 # How far it has come
 
 
-STATES = States("CANCELLED", {"a": {"state": "COMPLETED", "reason": "", "result": {"x": 1}, "error": "", "attempt": 2}})
+STATES = ToldStates("CANCELLED", {"a": {"state": "COMPLETED", "reason": "", "result": {"x": 1}, "error": "", "attempt": 2}})
 
 
 def test_states_are_told_in_the_dialects_words_and_read_past():
-    plan = read({"tasks": [{"task_id": "a", "tool": "noop"}, {"task_id": "b", "tool": "noop"}]})
-    written = {name: write(plan.tasks, plan.dependencies, [], name, with_states=STATES) for name in NAMES}
+    plan = read_constellation({"tasks": [{"task_id": "a", "tool": "noop"}, {"task_id": "b", "tool": "noop"}]})
+    written = {name: write_document(plan.tasks, plan.dependencies, [], name, with_states=STATES) for name in NAMES}
     assert written["orrery"]["states"]["tasks"] == {"a": {"state": "COMPLETED", "result": {"x": 1}, "attempt": 2}}
     assert written["orrery"]["states"]["state"] == written["seed"]["state"] == "CANCELLED"
     assert written["galaxy"]["state"] == "failed"
     assert written["seed"]["tasks"][0]["status"] == "COMPLETED"
     galaxys = written["galaxy"]["tasks"]["a"]
     assert (galaxys["status"], galaxys["result"], galaxys["current_retry"]) == ("completed", {"x": 1}, 1)
-    assert [read(each, name).tasks for name, each in written.items()] == [plan.tasks] * 3
+    assert [read_constellation(each, name).tasks for name, each in written.items()] == [plan.tasks] * 3
 
 
 def test_an_unknown_dialect_is_not_written():
     with pytest.raises(ValueError, match="there is no dialect klingon"):
-        write([], [], [], "klingon")
+        write_document([], [], [], "klingon")
 
 
 # There and back
@@ -593,33 +597,33 @@ def test_what_is_exported_is_imported_again_the_same(dialect, value):
     plan, findings = plans.read_value(value)
     if findings:  # two names alike, an argv that is none
         return
-    written = write(plan.tasks, plan.dependencies, plan.rules, dialect, plan.name)
-    again = read(json.dumps(written), dialect)
+    written = write_document(plan.tasks, plan.dependencies, plan.rules, dialect, plan.name)
+    again = read_constellation(json.dumps(written), dialect)
     assert (again.name, again.tasks, again.dependencies, again.rules) == (plan.name, plan.tasks, plan.dependencies, plan.rules)
-    assert read(written).dialect == dialect
+    assert read_constellation(written).dialect == dialect
 
 
 @pytest.mark.parametrize("dialect", NAMES)
 @pytest.mark.parametrize("name", ["seed", "galaxy"])
 def test_documents_of_others_are_the_same_plan_in_every_dialect(dialect, name):
-    plan = read(document(name))
-    again = read(json.dumps(write(plan.tasks, plan.dependencies, plan.rules, dialect, plan.name)))
+    plan = read_constellation(document(name))
+    again = read_constellation(json.dumps(write_document(plan.tasks, plan.dependencies, plan.rules, dialect, plan.name)))
     assert (again.dialect, again.tasks, again.dependencies) == (dialect, plan.tasks, plan.dependencies)
 
 
 @pytest.mark.parametrize("dialect", NAMES)
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_our_examples_come_back_from_every_dialect(path, dialect):
-    plan = plans.parse(path.read_text())
-    again = read(json.dumps(write(plan.tasks, plan.dependencies, plan.rules, dialect, plan.name)))
+    plan = plans.parse_plan(path.read_text())
+    again = read_constellation(json.dumps(write_document(plan.tasks, plan.dependencies, plan.rules, dialect, plan.name)))
     assert (again.dialect, again.name, again.tasks) == (dialect, plan.name, plan.tasks)
     assert (again.dependencies, again.rules) == (plan.dependencies, plan.rules)
 
 
 def test_what_both_can_say_needs_no_extension():
     for name in ("seed", "galaxy"):
-        plan = read(document(name))
-        assert "orrery" not in json.dumps(write(plan.tasks, plan.dependencies, plan.rules, name, plan.name))
+        plan = read_constellation(document(name))
+        assert "orrery" not in json.dumps(write_document(plan.tasks, plan.dependencies, plan.rules, name, plan.name))
 
 
 VALUES = st.recursive(
@@ -649,7 +653,7 @@ def test_any_value_is_read_or_refused_with_a_message(dialect, tasks, dependencie
     value = {"tasks": doing, "dependencies": dependencies, "metadata": rest, "name": rest}
     for written in (value, {"tasks": tasks}, rest, {"constellation": value, "thought": rest}):
         try:
-            read(written if wrap else json.dumps(written), dialect)
+            read_constellation(written if wrap else json.dumps(written), dialect)
         except PlanRejected as refused:
             assert_said(refused.problems)
 
@@ -659,8 +663,8 @@ def test_any_value_is_read_or_refused_with_a_message(dialect, tasks, dependencie
 
 def test_results_that_are_read_past_may_hold_any_number():
     plan = {"tasks": [{"task_id": "a", "tool": "noop"}]}
-    assert read({**plan, "states": {"tasks": {"a": {"result": {"perplexity": 1e25, "count": 10**30}}}}}).tasks
-    assert read(json.dumps(galaxy({"result": 1e300}))).tasks
+    assert read_constellation({**plan, "states": {"tasks": {"a": {"result": {"perplexity": 1e25, "count": 10**30}}}}}).tasks
+    assert read_constellation(json.dumps(galaxy({"result": 1e300}))).tasks
     large = galaxy({"timeout": 2**70})
     out_of_range = "the number is out of range; put it in quotes if it is text"
     assert ("tasks[0].timeout", out_of_range) in [(key, message) for _, key, message in problems(large)]
@@ -685,11 +689,13 @@ def test_rules_about_tasks_that_have_gone_are_written_and_read_again(dialect):
         "reason": "",
         "edit": [{"op": "remove_task", "parameters": {"task_id": "a"}}],
     }
-    made = read({"tasks": [{"task_id": "a", "tool": "noop"}], "replan": [rule], "absent": ["gone", "lost", "unused"]})
-    document = write(made.tasks, made.dependencies, made.rules, dialect)
-    again = read(json.dumps(document), dialect)
+    made = read_constellation(
+        {"tasks": [{"task_id": "a", "tool": "noop"}], "replan": [rule], "absent": ["gone", "lost", "unused"]}
+    )
+    document = write_document(made.tasks, made.dependencies, made.rules, dialect)
+    again = read_constellation(json.dumps(document), dialect)
     assert (again.tasks, again.rules) == (made.tasks, made.rules)
-    assert write(again.tasks, again.dependencies, again.rules, dialect) == document
+    assert write_document(again.tasks, again.dependencies, again.rules, dialect) == document
     assert "unused" not in json.dumps(document)
 
 
@@ -699,10 +705,12 @@ def test_rules_that_copy_a_task_that_has_gone_or_end_the_run_are_written_and_rea
     when = {"event": "task_failed", "task": ["a"], "condition": "error.kind == 'timeout'"}
     does = [{"edit": [copy]}, {"edit": [], "finish": True}, {"edit": [], "fail": "no good"}, {"edit": [], "restart": True}]
     rules = [{"name": f"r{n}", "when": when, "times": 1, "reason": "", **deed} for n, deed in enumerate(does)]
-    made = read({"tasks": [{"task_id": "a", "tool": "noop", "not_device": ["pi"]}], "replan": rules, "absent": ["gone"]})
+    made = read_constellation(
+        {"tasks": [{"task_id": "a", "tool": "noop", "not_device": ["pi"]}], "replan": rules, "absent": ["gone"]}
+    )
     assert made.rules == rules
-    document = write(made.tasks, made.dependencies, made.rules, dialect)
-    again = read(json.dumps(document), dialect)
+    document = write_document(made.tasks, made.dependencies, made.rules, dialect)
+    again = read_constellation(json.dumps(document), dialect)
     assert (again.tasks, again.rules) == (made.tasks, rules)
 
 

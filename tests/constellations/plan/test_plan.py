@@ -11,7 +11,7 @@ from agents.tools.catalogue import TOOLS
 from constellations.errors import PlanRejected
 from constellations.plan.documents import MAX_BYTES, MAX_DEPTH
 from constellations.plan.operations import MAX_TASKS
-from constellations.plan.plan import MAX_PROBLEMS, TASK_DEFAULTS, Plan, absent, parse
+from constellations.plan.plan import MAX_PROBLEMS, TASK_DEFAULTS, Plan, absent_tasks, parse_plan
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
 
 NOOP = "tasks:\n  - {task_id: a, tool: noop}\n"
@@ -20,7 +20,7 @@ NO_PROGRAM = "names no program: give one and its arguments, as in [make, test]"
 
 
 def plan(text: str) -> Plan:
-    return parse(dedent(text))
+    return parse_plan(dedent(text))
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def tools(more_tools):
 
 def problems(text: str | bytes) -> list[tuple[int | None, str, str]]:
     with pytest.raises(PlanRejected) as refused:
-        parse(dedent(text) if isinstance(text, str) else text)
+        parse_plan(dedent(text) if isinstance(text, str) else text)
     assert all(set(problem) == {"line", "key", "message"} for problem in refused.value.problems)
     return [(problem["line"], problem["key"], problem["message"]) for problem in refused.value.problems]
 
@@ -146,9 +146,9 @@ def test_a_rule_may_not_add_what_is_refused_in_a_plan():
 
 def test_a_shell_runs_a_line_where_a_plan_says_so():
     line = {"command": "echo $HOME > f && ls", "shell": True}
-    (task,) = parse(json.dumps({"tasks": [{"task_id": "a", **line}]})).tasks
+    (task,) = parse_plan(json.dumps({"tasks": [{"task_id": "a", **line}]})).tasks
     assert (task["tool"], task["arguments"]) == ("command", {"argv": ["sh", "-c", "echo $HOME > f && ls"]})
-    (task,) = parse(json.dumps({"tasks": [{"task_id": "a", "steps": [line]}]})).tasks
+    (task,) = parse_plan(json.dumps({"tasks": [{"task_id": "a", "steps": [line]}]})).tasks
     assert task["phases"][0]["steps"][0]["arguments"] == {"argv": ["sh", "-c", "echo $HOME > f && ls"]}
 
 
@@ -251,8 +251,8 @@ def test_json_and_yaml_of_the_same_plan_are_the_same_plan():
     import yaml
 
     value = yaml.safe_load(dedent(RULES))
-    assert parse(json.dumps(value)) == plan(RULES)
-    assert parse(json.dumps(value, indent="\t").encode()) == plan(RULES)
+    assert parse_plan(json.dumps(value)) == plan(RULES)
+    assert parse_plan(json.dumps(value, indent="\t").encode()) == plan(RULES)
 
 
 def test_words_that_other_yaml_readers_change_stay_text():
@@ -261,7 +261,7 @@ def test_words_that_other_yaml_readers_change_stay_text():
 
 
 def test_a_byte_order_mark_is_not_part_of_the_text():
-    assert parse(b"\xef\xbb\xbf" + NOOP.encode()).tasks == parse(NOOP).tasks
+    assert parse_plan(b"\xef\xbb\xbf" + NOOP.encode()).tasks == parse_plan(NOOP).tasks
 
 
 def test_arguments_of_a_tool_are_kept_as_they_are():
@@ -306,7 +306,7 @@ def test_all_problems_are_found_at_once_and_in_order_of_lines():
 
 def test_the_message_begins_with_the_source_the_line_and_the_key():
     with pytest.raises(PlanRejected) as refused:
-        parse("tasks:\n  - {task_id: a, tool: noop, x: 1, y: 2, z: 3, u: 4}\n", source="digits.yaml")
+        parse_plan("tasks:\n  - {task_id: a, tool: noop, x: 1, y: 2, z: 3, u: 4}\n", source="digits.yaml")
     assert str(refused.value).startswith("digits.yaml: line 2, tasks[0].x: there is no key x here")
     assert str(refused.value).endswith("; and 1 more")
     assert refused.value.code == "plan_rejected"
@@ -743,7 +743,7 @@ def test_what_a_task_is_made_of_may_be_nested_no_deeper_than_an_edit_could_say_i
     deep = "[" * (MAX_DEPTH - 4) + "]" * (MAX_DEPTH - 4)
     text = json.dumps({"tasks": [{"task_id": "a", "tool": "x", "arguments": {"a": json.loads(deep)}}]})
     assert problem(text)[1:] == (f"tasks[0].arguments.a{'[0]' * (MAX_DEPTH - 5)}", "nested more than 20 deep")
-    assert parse(text.replace(deep, deep[1:-1])).tasks
+    assert parse_plan(text.replace(deep, deep[1:-1])).tasks
 
 
 @pytest.mark.parametrize("tasks", ["[]", "null"])
@@ -755,7 +755,7 @@ def test_a_plan_has_a_task(tasks):
 def test_a_plan_has_at_most_ten_thousand_tasks():
     tasks = [{"task_id": f"t{number}", "tool": "noop"} for number in range(MAX_TASKS + 1)]
     assert problem(json.dumps({"tasks": tasks})) == (1, "tasks", "has 20,001 items; 20,000 are allowed")
-    assert len(parse(json.dumps({"tasks": tasks[:-1]})).tasks) == MAX_TASKS
+    assert len(parse_plan(json.dumps({"tasks": tasks[:-1]})).tasks) == MAX_TASKS
 
 
 def test_thousands_of_problems_end_with_that_there_are_more():
@@ -787,7 +787,7 @@ KEYS = sorted({*TASK_DEFAULTS, "device", "command", "after", "steps"})
 def test_any_value_in_a_plan_is_read_or_refused_with_a_message(tasks, dependencies, replan):
     text = json.dumps({"tasks": tasks, "dependencies": dependencies, "replan": replan})
     try:
-        parse(text)
+        parse_plan(text)
     except PlanRejected as refused:
         assert_said(refused.problems)
 
@@ -795,7 +795,7 @@ def test_any_value_in_a_plan_is_read_or_refused_with_a_message(tasks, dependenci
 @given(st.text(max_size=60) | st.binary(max_size=60))
 def test_any_text_is_read_or_refused(text):
     with pytest.raises(PlanRejected):
-        parse(text)
+        parse_plan(text)
 
 
 # Numbers
@@ -834,7 +834,7 @@ def test_a_number_that_no_event_can_hold_is_refused_when_the_plan_is_read(part, 
 
 def test_numbers_of_64_bits_are_kept_as_they_are():
     kept = {"result": [BIG - 1, -BIG, 0, 1e18, -0.5, 1e-300]}
-    (task,) = parse(json.dumps({"tasks": [{"task_id": "a", "tool": "noop", "arguments": kept}]})).tasks
+    (task,) = parse_plan(json.dumps({"tasks": [{"task_id": "a", "tool": "noop", "arguments": kept}]})).tasks
     assert task["arguments"] == kept
 
 
@@ -858,7 +858,7 @@ def test_a_step_takes_no_time_beyond_all_measure(step):
 def test_a_priority_is_a_word_or_its_place_among_them():
     tasks = [{"task_id": f"t{place}", "tool": "noop", "priority": place} for place in range(4)]
     words = [{**task, "priority": word} for task, word in zip(tasks, ("LOW", "MEDIUM", "HIGH", "CRITICAL"), strict=True)]
-    assert parse(json.dumps({"tasks": tasks})).tasks == parse(json.dumps({"tasks": words})).tasks
+    assert parse_plan(json.dumps({"tasks": tasks})).tasks == parse_plan(json.dumps({"tasks": words})).tasks
 
 
 # Tasks that are not there
@@ -874,9 +874,9 @@ ABSENT = """
 
 def test_rules_may_name_tasks_that_are_said_to_be_absent():
     assert [key for _, key, _ in problems(ABSENT)] == ["replan[0].when.task", "replan[0].when.condition"]
-    found = parse(f"{dedent(ABSENT)}absent: [later, lost, unused]\n")
+    found = parse_plan(f"{dedent(ABSENT)}absent: [later, lost, unused]\n")
     assert found.rules[0]["when"]["task"] == ["a", "later"]
-    assert absent(found) == ["later", "lost"]
+    assert absent_tasks(found) == ["later", "lost"]
     assert problem("absent: [5]\n" + NOOP)[1:] == ("absent[0]", "must be text, not the number 5; put it in quotes")
 
 
@@ -890,7 +890,7 @@ def test_a_dependency_reads_no_task_that_is_absent():
 def test_json_may_be_larger_than_yaml():
     """JSON is read up to the size of an export; beyond YAML's no lines are told."""
     tasks = [{"task_id": f"t{number}", "tool": "noop", "description": "x" * 1_000} for number in range(1_000)]
-    assert len(parse(json.dumps({"tasks": tasks})).tasks) == 1_000
+    assert len(parse_plan(json.dumps({"tasks": tasks})).tasks) == 1_000
     assert problem(json.dumps({"tasks": [*tasks, {"task_id": "t0", "tool": "noop"}]}, indent=1)) == (
         None, "tasks[1000].task_id", "there is a task t0 already, tasks[0]: give one of them another id",
     )  # fmt: skip
@@ -929,7 +929,7 @@ def test_every_device_that_is_not_there_is_named_with_its_line():
         """
     there = "there are laptop"
     with pytest.raises(PlanRejected) as refused:
-        parse(dedent(text), devices=DEVICES)
+        parse_plan(dedent(text), devices=DEVICES)
     found = [(each["line"], each["key"], each["message"]) for each in refused.value.problems]
     assert found == [
         (4, "tasks[0].device", f"there is no device labtop; {there}"),
@@ -941,7 +941,7 @@ def test_every_device_that_is_not_there_is_named_with_its_line():
         text.replace("labtop", "laptop").replace("gpu, train", "gpu").replace("nop\n", "noop\n").replace("server", "laptop")
     )
     with pytest.raises(PlanRejected) as refused:
-        parse(dedent(better), devices=DEVICES)
+        parse_plan(dedent(better), devices=DEVICES)
     found = [(each["line"], each["key"], each["message"]) for each in refused.value.problems]
     assert found == [
         (16, "replan[0].edit[0].add_task.device", f"there is no device cloud; {there}"),
@@ -963,7 +963,7 @@ def test_devices_of_copies_in_rules_are_looked_for_and_rules_that_end_the_run_as
               - add_task: {task_id: d, copy: a, device: null, not_device: "{device}"}
         """
     with pytest.raises(PlanRejected) as refused:
-        parse(dedent(text), devices={"laptop": {"type": "pc", "capabilities": []}})
+        parse_plan(dedent(text), devices={"laptop": {"type": "pc", "capabilities": []}})
     assert [(each["line"], each["key"], each["message"]) for each in refused.value.problems] == [
         (8, "replan[1].edit[0].add_task.device", "there is no device cloud; there are laptop"),
         (9, "replan[1].edit[1].add_task.not_device", "there is no device pi; there are laptop"),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from constellations.plan import guards, operations, schemas, step_keys, steps, tasks
 from constellations.plan.fields import NAMING
 from constellations.plan.json_schema import ref
-from constellations.plan.schemas import TOOLS, unknown_tool
+from constellations.plan.schemas import TOOLS, say_unknown_editor_tool
 from constellations.plan.values import Misfit
 
 CHECK = jsonschema.Draft202012Validator
@@ -115,7 +115,7 @@ KEYS = {
 
 def test_the_short_parts_of_a_task_are_those_that_building_spells_out():
     spelt, short = schemas.DEFS["task"]["properties"], TOOLS["add_task"].parameters["properties"]
-    assert {key for key in spelt if spelt[key] != schemas.bare(short)[key]} == set(schemas.SHORT)
+    assert {key for key in spelt if spelt[key] != schemas.bare_keys(short)[key]} == set(schemas.SHORT)
     assert all(key in TOOLS["add_task"].description for key in schemas.SHORT)
 
 
@@ -129,7 +129,7 @@ def test_a_schema_has_exactly_the_keys_that_the_readers_take(name):
     CHECK.check_schema(schema)
     assert set(schema["properties"]) == KEYS[name]
     assert schema["additionalProperties"] is False
-    strange = operations.read({"op": name, "parameters": {"colour": 1}})
+    strange = operations.read_operation({"op": name, "parameters": {"colour": 1}})
     assert any("there is no key colour" in message for _, message in strange.findings)
 
 
@@ -176,9 +176,9 @@ def test_a_task_that_fits_and_says_what_to_do_is_understood(fields, phase, step,
     task = {**fields, how: does}
     CHECK(TOOLS["add_task"].parameters).validate(task)
     CHECK(TOOLS["build_constellation"].parameters).validate({"tasks": [task]})
-    assert operations.read({"op": "add_task", "parameters": task}).findings == []
+    assert operations.read_operation({"op": "add_task", "parameters": task}).findings == []
     CHECK(TOOLS["update_task"].parameters).validate(task)
-    assert operations.read({"op": "update_task", "parameters": task}).findings == []
+    assert operations.read_operation({"op": "update_task", "parameters": task}).findings == []
 
 
 @given(STEP_SAMPLES)
@@ -193,7 +193,7 @@ def test_null_sets_the_default_again(name):
     for key in set(schema["properties"]) - set(which) - {"dependency_id", *operations.DOING}:
         given_null = {**which, key: None}
         CHECK(schema).validate(given_null)
-        read = operations.read({"op": name, "parameters": given_null})
+        read = operations.read_operation({"op": name, "parameters": given_null})
         assert read.findings == []
 
 
@@ -201,7 +201,7 @@ def test_null_sets_the_default_again(name):
 def test_there_is_no_default_for_what_a_task_does(key):
     given_null = {"task_id": "a", key: None}
     assert not CHECK(TOOLS["update_task"].parameters).is_valid(given_null)
-    assert [path for path, _ in operations.read({"op": "update_task", "parameters": given_null}).findings] == [(key,)]
+    assert [path for path, _ in operations.read_operation({"op": "update_task", "parameters": given_null}).findings] == [(key,)]
 
 
 @pytest.mark.parametrize(
@@ -217,8 +217,8 @@ def test_there_is_no_default_for_what_a_task_does(key):
 )
 def test_an_example_of_each_tool_fits_and_is_understood(name, parameters):
     CHECK(TOOLS[name].parameters).validate(parameters)
-    assert operations.read({"op": name, "parameters": parameters}).findings == []
+    assert operations.read_operation({"op": name, "parameters": parameters}).findings == []
 
 
 def test_a_tool_that_there_is_not_is_told_with_the_nearest_one():
-    assert unknown_tool("add_tsk") == "there is no tool add_tsk; did you mean add_task?"
+    assert say_unknown_editor_tool("add_tsk") == "there is no tool add_tsk; did you mean add_task?"

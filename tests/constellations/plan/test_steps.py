@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from constellations.errors import PlanRejected
 from constellations.plan.fields import MAX_PHASES
 from constellations.plan.guards import MAX_PATTERN, MAX_POLICIES
-from constellations.plan.plan import parse
+from constellations.plan.plan import parse_plan
 from constellations.plan.step_keys import DEFAULTS, MAX_STEPS
-from constellations.runs.planner import prepare
+from constellations.runs.planner import prepare_plan
 
 CALL = {"do": "call", **DEFAULTS["call"]}
 
@@ -27,7 +27,7 @@ def tools(more_tools):
 
 def task(fields: str) -> dict:
     """The one task of a plan, with `fields` beside its id."""
-    (row,) = parse(f"tasks:\n  - task_id: a\n{_indented(fields)}").tasks
+    (row,) = parse_plan(f"tasks:\n  - task_id: a\n{_indented(fields)}").tasks
     return row
 
 
@@ -180,7 +180,7 @@ def test_every_task_may_have_a_gate_policies_and_settings(work):
 @pytest.mark.django_db
 def test_the_planner_takes_plans_with_gates_and_phases():
     plan = "tasks: [{task_id: a, confirm: true, phases: [{description: One, steps: [{say: x}]}]}]"
-    assert prepare({"plan": plan}).changes.added_tasks == parse(plan).tasks
+    assert prepare_plan({"plan": plan}).changes.added_tasks == parse_plan(plan).tasks
 
 
 def test_a_field_without_a_value_has_its_default():
@@ -236,7 +236,7 @@ def test_all_problems_of_a_task_are_found_at_once():
 
 def test_steps_in_a_rules_edit_are_checked_where_they_are_written():
     with pytest.raises(PlanRejected) as refused:
-        parse(
+        parse_plan(
             dedent("""
             tasks: [{task_id: a, tool: noop}]
             replan:
@@ -371,7 +371,7 @@ def test_agents_delegate_three_deep():
 
 def rejected(value: dict) -> tuple[str, str]:
     with pytest.raises(PlanRejected) as refused:
-        parse(json.dumps({"tasks": [{"task_id": "a", **value}]}))
+        parse_plan(json.dumps({"tasks": [{"task_id": "a", **value}]}))
     (only,) = refused.value.problems
     return only["key"], only["message"]
 
@@ -384,7 +384,7 @@ def test_the_steps_of_a_task_are_counted_wherever_they_are():
         {"description": "one", "steps": [{"delegate": {"name": "x", "steps": inner}}, recovering]},
         {"description": "two", "steps": [said] * 1000},
     ]
-    parse(json.dumps({"tasks": [{"task_id": "a", "phases": phases}]}))
+    parse_plan(json.dumps({"tasks": [{"task_id": "a", "phases": phases}]}))
     phases.append({"description": "three", "steps": [said] * 3})
     phases.append({"description": "four", "steps": [said]})
     assert rejected({"phases": phases}) == (
@@ -481,11 +481,11 @@ def test_any_steps_are_refused_with_a_message_or_read_the_same_again(steps, phas
 
 def assert_read_or_refused(written: dict) -> None:
     try:
-        plan = parse(json.dumps({"tasks": [written]}))
+        plan = parse_plan(json.dumps({"tasks": [written]}))
     except PlanRejected as refused:
         assert_said(refused.problems)
     else:
-        assert parse(json.dumps({"tasks": plan.tasks})).tasks == plan.tasks
+        assert parse_plan(json.dumps({"tasks": plan.tasks})).tasks == plan.tasks
 
 
 def assert_said(problems: list[dict]) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from agents.models import Approval
 from agents.services import approvals, sessions
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.errors import EditRefused
 from constellations.models import Constellation
 from constellations.plan import operations, plan
@@ -33,9 +33,9 @@ RULE = {
     ],
 )
 def test_a_stored_operation_is_read_in_the_words_of_today(stored):
-    assert operations.read(stored).findings
-    (present,) = operations.in_present_words([stored])
-    assert operations.read(present).findings == []
+    assert operations.read_operation(stored).findings
+    (present,) = operations.write_in_present_words([stored])
+    assert operations.read_operation(present).findings == []
     assert "wanted_device" not in str(present)
 
 
@@ -47,7 +47,7 @@ def test_who_writes_wanted_device_is_told_the_word(device, operator):
     made, _ = edit_apply(graph.pk, [{"update_task": {"task_id": "a", "device": "laptop"}}], author="user:1")
     edit_undo(graph.pk, made.edit_id, "user:1")
     assert graph.tasks.get().wanted_device == ""
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -66,4 +66,4 @@ def test_a_rule_that_was_stored_in_the_old_words_fires_and_is_exported_in_the_ne
     document = export_document(graph)
     assert graph.rules == [RULE]
     assert "wanted_device" not in document
-    assert plan.parse(document).rules[0]["edit"][0]["parameters"]["device"] == "laptop"
+    assert plan.parse_plan(document).rules[0]["edit"][0]["parameters"]["device"] == "laptop"

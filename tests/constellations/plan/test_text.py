@@ -32,7 +32,7 @@ PROFILES = {
 
 
 def parse(text: str, profiles=PROFILES) -> plan.Plan:
-    return plain_text.parse(text, profiles)
+    return plain_text.parse_text(text, profiles)
 
 
 def commands(text: str) -> list[list[str]]:
@@ -61,7 +61,7 @@ def test_a_clause_is_a_task_as_a_plan_file_would_have_it():
         "task_id": "task_001", "name": "fetch", "description": "Fetch the digits on laptop", "device": "laptop",
         "command": ["python", "fetch.py"],
     }  # fmt: skip
-    assert [task] == plan.parse(json.dumps({"tasks": [written]})).tasks
+    assert [task] == plan.parse_plan(json.dumps({"tasks": [written]})).tasks
 
 
 def test_clauses_wait_for_each_others_success_in_order_or_for_a_condition():
@@ -283,7 +283,7 @@ def test_any_text_is_a_plan_or_refused(text):
     except PlanRejected:
         return
     assert len(found.dependencies) == len(found.tasks) - 1
-    again = plan.parse(json.dumps({"tasks": [_as_written(task) for task in found.tasks]}))
+    again = plan.parse_plan(json.dumps({"tasks": [_as_written(task) for task in found.tasks]}))
     assert again.tasks == found.tasks
 
 
@@ -313,7 +313,7 @@ REPORT = {
 def test_a_request_with_a_command_and_a_recipe_runs_to_its_end(engine, device, session):
     device_change(device.pk, recipes={"report": REPORT}, by="system")
     text = "run `echo '{\"n\": 1}'` on laptop, report accuracy=0.97 on laptop if n == 1, `true` on laptop if accuracy > 0.98"
-    item, _ = sessions.command_submit(session.pk, "interaction", "", {"request": text}, by="system")
+    item, _ = sessions.request_submit(session.pk, "interaction", "", {"request": text}, by="system")
     engine.run()
     found = Constellation.objects.get(interaction=item)
     assert found.state == "COMPLETED"
@@ -332,7 +332,7 @@ def test_the_examples_devices_carry_out_the_examples_sentence(engine, session):
         "fetch the digits on laptop, train model=model-1 epochs=30 on gpu_server, evaluate model=model-1 on test_server, "
         "deploy model=model-1 on prod_server if accuracy > 0.95"
     )
-    sessions.command_submit(session.pk, "interaction", "", {"request": text}, by="system")
+    sessions.request_submit(session.pk, "interaction", "", {"request": text}, by="system")
     engine.run()
     tasks = {task.name: task for task in Constellation.objects.get().tasks.all()}
     assert list(sorted(tasks)) == ["deploy", "evaluate", "fetch", "train"]
@@ -360,4 +360,4 @@ def test_over_rest_a_request_in_plain_text_is_accepted_or_refused_before_anythin
 @pytest.mark.django_db
 def test_a_payload_without_plan_and_request_is_refused():
     with pytest.raises(PayloadRejected):
-        planner.prepare({"request": None})
+        planner.prepare_plan({"request": None})

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 
 from agents.services import sessions
 from agents.streams.fold import consistent_read
-from agents.streams.statements import writing
+from agents.streams.statements import write_transaction
 from constellations.mcp import reading
 from constellations.mcp.access import Caller
 from constellations.models import Constellation, Task
@@ -132,7 +132,7 @@ def test_why_a_task_waits_is_of_one_moment(operator, graph):
 
 
 def test_inside_a_transaction_a_consistent_read_is_part_of_it_and_does_not_end_it(graph):
-    with writing():
+    with write_transaction():
         Constellation.objects.update(name="mine")
         with consistent_read():
             assert Constellation.objects.get().name == "mine"

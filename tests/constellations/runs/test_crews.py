@@ -27,7 +27,7 @@ def steps(*wanted: dict, task_id: str = "work", **more) -> dict:
 
 def found(table: str, where: str):
     """Asks, from inside the engine's loop, whether there is such a row."""
-    return lambda: statements.cursor().execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0] > 0
+    return lambda: statements.raw_cursor().execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0] > 0
 
 
 WAITING = found("agents_approval", "state = 'waiting'")
@@ -218,7 +218,7 @@ def test_a_cancel_and_a_new_request_in_one_breath_end_one_actor_and_begin_the_ne
     monkeypatch.setattr(runner, "DRAIN_S", 0.1)
     session, _ = engine.submit({"tasks": [steps(sh("sleep 30"))]})
     engine.run(found("agents_evidence", "id > 0"))
-    sessions.command_submit(session.pk, "cancel", "c", {"reason": "enough"}, by="user:1")
+    sessions.request_submit(session.pk, "cancel", "c", {"reason": "enough"}, by="user:1")
     engine.submit({"tasks": [steps(sh("echo 1"))]}, session)
     engine.run()
     assert list(session.actors.order_by("epoch").values_list("state", flat=True)) == ["cancelled", "idle"]
@@ -229,12 +229,12 @@ def test_a_cancel_and_a_new_request_in_one_breath_end_one_actor_and_begin_the_ne
 def test_paused_in_the_middle_of_a_call_it_goes_on_after_it(engine, device):
     session, _ = engine.submit({"tasks": [steps(sh("sleep 0.3; echo 1"), sh("echo 2"), sh("echo 3"))]})
     engine.run(found("agents_evidence", "id > 0"))
-    sessions.command_submit(session.pk, "pause", "p", {}, by="user:1")
+    sessions.request_submit(session.pk, "pause", "p", {}, by="user:1")
     engine.run(found("agents_actor", "state = 'paused'"))
     device.refresh_from_db()
     assert device.used == 0
     assert explain_task(Task.objects.get())["text"].startswith("its session is paused")
-    sessions.command_submit(session.pk, "resume", "r", {}, by="user:1")
+    sessions.request_submit(session.pk, "resume", "r", {}, by="user:1")
     engine.run()
     assert Task.objects.get().state == "COMPLETED"
     assert Attempt.objects.count() == 1
@@ -313,7 +313,7 @@ def test_a_gate_that_nobody_opens_in_time_fails_the_task(engine, device, monkeyp
 def test_a_cancelled_task_withdraws_what_it_asked_for(engine, device):
     session, _ = engine.submit({"tasks": [{"task_id": "t", "device": "laptop", "command": "echo", "confirm": True}]})
     engine.run(WAITING)
-    sessions.command_submit(session.pk, "cancel", "c", {}, by="user:1")
+    sessions.request_submit(session.pk, "cancel", "c", {}, by="user:1")
     engine.run()
     assert Approval.objects.get().state == "withdrawn"
     device.refresh_from_db()
@@ -402,7 +402,7 @@ def test_go_on_anyway_accepts_a_loop_for_this_task(engine, device):
     session, _ = engine.submit({"tasks": [steps(sh("echo 'not found' >&2; exit 1", tries=12, every=0.05))]})
     engine.run(found("agents_event", "type = 'stuck'"))
     told = Event.objects.get(type="stuck").data
-    sessions.command_submit(
+    sessions.request_submit(
         session.pk, "go_on", "g", {"agent": told["agent_id"], "identity": told["identity"]}, by="user:1"
     )  # fmt: skip
     engine.run()
@@ -420,7 +420,7 @@ def test_an_agent_pauses_while_its_device_is_short_of_memory(engine, device, mon
     monkeypatch.setattr("agents.engine.environment.READ_S", 0.0)
     monkeypatch.setattr("agents.engine.runner.DEVICES_S", 0.1)
     monkeypatch.setattr(
-        "agents.engine.environment.read",
+        "agents.engine.environment.take_reading",
         lambda workspace, before: Reading(next(readings, 60.0), 10.0, None, float(next(clock))),
     )
     engine.submit({"tasks": [steps(*[sh(f"sleep 0.15; echo {n}") for n in range(6)])]})

@@ -37,7 +37,7 @@ def plain(script: str, task_id: str = "work", **more) -> dict:
 
 
 def found(table: str, where: str):
-    return lambda: statements.cursor().execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0] > 0
+    return lambda: statements.raw_cursor().execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0] > 0
 
 
 WAITING = found("agents_approval", "state = 'waiting'")
@@ -214,7 +214,7 @@ def test_what_nobody_waits_for_any_more_is_withdrawn_when_everything_is_cancelle
     session, _ = engine.submit({"tasks": [plain("sleep 20", on_lost="ask")]})
     break_off(found("constellations_attempt", "outcome = ''"))
     engine.run(WAITING)
-    sessions.command_submit(session.pk, "cancel", "c", {"reason": "enough"}, by="user:1")
+    sessions.request_submit(session.pk, "cancel", "c", {"reason": "enough"}, by="user:1")
     engine.run()
     assert Approval.objects.get().state == "withdrawn"
 
@@ -305,7 +305,7 @@ def test_a_deadline_ends_who_waits_for_a_person(engine, device):
 def test_a_cancel_ends_who_waits_at_the_gate(engine, device):
     session, _ = engine.submit({"tasks": [plain("echo on", confirm=True)]})
     engine.run(WAITING)
-    sessions.command_submit(session.pk, "cancel", "c", {"reason": "enough"}, by="user:1")
+    sessions.request_submit(session.pk, "cancel", "c", {"reason": "enough"}, by="user:1")
     engine.run()
     device.refresh_from_db()
     assert (Task.objects.get().state, Approval.objects.get().state, device.used) == ("CANCELLED", "withdrawn", 0)
@@ -325,11 +325,11 @@ def test_a_wait_counts_for_no_time_out(engine, device):
 def test_a_wait_that_ended_while_its_actor_was_paused_is_over_when_it_goes_on(engine, device):
     session, _ = engine.submit({"tasks": [steps({"wait": 0.3}, sh("echo on"))]})
     engine.run(found("constellations_attempt", "NOT holds_slot"))
-    sessions.command_submit(session.pk, "pause", "p", {}, by="user:1")
+    sessions.request_submit(session.pk, "pause", "p", {}, by="user:1")
     engine.run(PAUSED)
     until(lambda: time.time() > Loop.objects.get().position["until"], "the wait is over")
     assert Agent.objects.get(machine="device_agent").state == "PENDING"
-    sessions.command_submit(session.pk, "resume", "r", {}, by="user:1")
+    sessions.request_submit(session.pk, "resume", "r", {}, by="user:1")
     engine.run()
     assert Task.objects.get().state == "COMPLETED"
 
@@ -340,10 +340,10 @@ def test_a_call_that_a_pause_cut_off_is_made_again(engine, device, state_dir):
 
     def cut_off():
         until((state_dir / "workspaces" / "laptop" / "seen").exists, "the call is under way")
-        sessions.command_submit(session.pk, *pause, by="user:1")
+        sessions.request_submit(session.pk, *pause, by="user:1")
 
     run_with(found("agents_evidence", "id > 0"), cut_off, PAUSED)
-    sessions.command_submit(session.pk, "resume", "r", {}, by="user:1")
+    sessions.request_submit(session.pk, "resume", "r", {}, by="user:1")
     engine.run()
     assert (Task.objects.get().state, Attempt.objects.count()) == ("COMPLETED", 1)
     assert list(Evidence.objects.order_by("id").values_list("error_kind", flat=True)) == ["interrupted", ""]
@@ -428,7 +428,7 @@ def test_a_person_lets_an_agent_go_on_and_nobody_forgets_it(engine, device):
     def go_on():
         said = Event.objects.filter(type="stuck").get().data
         payload = {"agent": said["agent_id"], "identity": said["identity"]}
-        sessions.command_submit(session.pk, "go_on", "g", payload, by="user:1")
+        sessions.request_submit(session.pk, "go_on", "g", payload, by="user:1")
 
     run_with(found("agents_event", "type = 'stuck'"), go_on)
     assert (Evidence.objects.filter(kind="tool").count(), Task.objects.get().reason) == (5, "failed")

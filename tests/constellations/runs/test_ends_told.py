@@ -33,7 +33,7 @@ def paused_while_it_runs(engine, plan: dict) -> Constellation:
     def pause_when_running() -> bool:
         if not sent and something_runs():
             sent.append(1)
-            in_thread(sessions.command_submit, session.pk, "pause", "p1", {}, by="user:1")
+            in_thread(sessions.request_submit, session.pk, "pause", "p1", {}, by="user:1")
         return bool(sent) and actor_state() == "paused"
 
     engine.run(until=pause_when_running)
@@ -41,7 +41,7 @@ def paused_while_it_runs(engine, plan: dict) -> Constellation:
 
 
 def resume(engine, made: Constellation) -> None:
-    sessions.command_submit(made.session_id, "resume", "r1", {}, by="user:1")
+    sessions.request_submit(made.session_id, "resume", "r1", {}, by="user:1")
     engine.run()
     made.refresh_from_db()
 

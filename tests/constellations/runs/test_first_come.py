@@ -73,7 +73,7 @@ def test_a_retry_that_comes_before_the_end_of_everything_ends_with_it(engine, de
     def until() -> bool:
         if not told and query("SELECT count(*) FROM constellations_task WHERE state = 'FAILED'") and something_runs():
             told.append(query("SELECT id FROM constellations_constellation"))
-            in_thread(lambda: sessions.command_submit(session.pk, kind, "", {"subject": told[0]}, by=BY))
+            in_thread(lambda: sessions.request_submit(session.pk, kind, "", {"subject": told[0]}, by=BY))
         return bool(told) and inbox_rests()
 
     engine.run(until)
@@ -123,7 +123,7 @@ def test_commands_that_come_together_are_done_one_after_the_other(engine, device
 
     def tell() -> None:
         for kind in kinds:
-            sessions.command_submit(session.pk, kind, "", {"subject": told[0]}, by=BY)
+            sessions.request_submit(session.pk, kind, "", {"subject": told[0]}, by=BY)
 
     def until() -> bool:
         if not told and something_runs():

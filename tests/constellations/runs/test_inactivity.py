@@ -50,7 +50,7 @@ def test_an_idle_actor_completes_after_its_limit_and_not_before(engine, device, 
 def is_pinged(session) -> bool:
     """A ping brings the session back into the memory of a runner, and its inactivity is counted anew."""
     if not query("SELECT count(*) FROM agents_inboxitem WHERE kind = 'ping'"):
-        in_thread(sessions.command_submit, session.pk, "ping", "p", {}, by="user:1")
+        in_thread(sessions.request_submit, session.pk, "ping", "p", {}, by="user:1")
     return query("SELECT count(*) FROM agents_inboxitem WHERE kind = 'ping' AND state = 'done'") == 1
 
 
@@ -68,7 +68,7 @@ def test_a_paused_actor_ends_with_its_work_and_with_what_it_held(engine, device,
 
     def is_paused() -> bool:
         if not sent and something_runs():
-            sent.append(in_thread(sessions.command_submit, session.pk, "pause", "p", {}, by="user:1"))
+            sent.append(in_thread(sessions.request_submit, session.pk, "pause", "p", {}, by="user:1"))
         return query("SELECT count(*) FROM agents_actor WHERE state = 'paused'") == 1
 
     assert state_after(engine, is_paused, 86_401) == ["completed"]

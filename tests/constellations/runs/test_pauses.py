@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.engine.requests import changes
+from agents.engine.requests import changes_actor
 from agents.models import Actor, InboxItem, Session, Transition
 from agents.services import sessions
 from constellations.models import Constellation, Task
@@ -15,7 +15,7 @@ BY = "user:1"
 def tell(session: Session, kind: str, **payload) -> InboxItem:
     """A command, as another process sends it."""
     told = []
-    in_thread(lambda: told.append(sessions.command_submit(session.pk, kind, "", payload, by=BY)[0]))
+    in_thread(lambda: told.append(sessions.request_submit(session.pk, kind, "", payload, by=BY)[0]))
     return told[0]
 
 
@@ -77,12 +77,12 @@ def test_a_request_sent_after_the_pause_ends_it_and_everything_runs_in_order(eng
 
 def test_the_last_word_counts_of_a_request_and_another_pause(engine, paused):
     ask(engine, "after", paused)
-    assert changes(paused.pk, "pause", {}) is True
+    assert changes_actor(paused.pk, "pause", {}) is True
     again = tell(paused, "pause")
     engine.run(has_decided(paused))
     again.refresh_from_db()
     assert (actors(), inbox(), again.result) == (["paused"], ["running", "queued", "queued"], {"changed": True})
-    assert changes(paused.pk, "pause", {}) is False
+    assert changes_actor(paused.pk, "pause", {}) is False
     tell(paused, "resume")
     engine.run()
     assert begun() == ["at work", "before", "after"]
@@ -129,7 +129,7 @@ def test_a_command_reaches_the_request_that_waits_behind_an_ended_actor(engine, 
     tell(session, "cancel", reason="enough")
     engine.run()
     ask(engine, "two", session)
-    assert changes(session.pk, kind, {}) is True
+    assert changes_actor(session.pk, kind, {}) is True
     tell(session, kind, reason="wait")
     engine.run(has_decided(session))
     assert (actors(), begun()) == (left, ["one"])
@@ -139,7 +139,7 @@ def test_a_resume_takes_back_a_pause_that_nobody_has_taken_up_yet(engine, device
     session, _ = ask(engine, "one")
     engine.run()
     tell(session, "pause")
-    assert changes(session.pk, "resume", {}) is True
+    assert changes_actor(session.pk, "resume", {}) is True
     tell(session, "resume")
     engine.run()
     events = list(Transition.objects.filter(machine="actor").order_by("id").values_list("event", flat=True)[3:])
@@ -154,7 +154,7 @@ def test_a_resume_takes_back_a_pause_that_waits_for_a_command_to_end(engine, dev
         if not sent and something_runs():
             sent.append(tell(session, "pause"))
         if len(sent) == 1 and query("SELECT count(*) FROM agents_actor WHERE pausing"):
-            in_thread(lambda: sent.append(changes(session.pk, "resume", {})))
+            in_thread(lambda: sent.append(changes_actor(session.pk, "resume", {})))
             tell(session, "resume")
         if len(sent) == 2 and not query("SELECT count(*) FROM agents_actor WHERE pausing"):
             (tmp_path / "go").touch()
@@ -168,14 +168,14 @@ def test_a_resume_takes_back_a_pause_that_waits_for_a_command_to_end(engine, dev
 
 def test_work_that_is_stopped_while_paused_lets_nothing_behind_it_begin(engine, paused):
     found = Constellation.objects.get()
-    sessions.command_submit(paused.pk, "stop", "", {"subject": found.pk, "reason": "enough"}, by=BY)
+    sessions.request_submit(paused.pk, "stop", "", {"subject": found.pk, "reason": "enough"}, by=BY)
     engine.run(has_decided(paused))
     assert (actors(), inbox(), begun()) == (["paused"], ["done", "queued"], ["at work"])
 
 
 def test_a_restart_while_paused_lets_nothing_begin(engine, paused):
     found = Constellation.objects.get()
-    sessions.command_submit(paused.pk, "restart", "", {"subject": found.pk}, by=BY)
+    sessions.request_submit(paused.pk, "restart", "", {"subject": found.pk}, by=BY)
     engine.run(has_decided(paused))
     assert (actors(), inbox(), begun()) == (["paused"], ["running", "queued"], ["at work"])
     tell(paused, "resume")

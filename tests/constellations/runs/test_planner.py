@@ -21,9 +21,9 @@ EMPTY = editor.Snapshot(version=1, state="CREATED", tasks={}, dependencies={}, g
 def test_a_plan_builds_what_an_edit_with_its_tasks_would(example):
     for name in DEVICES:
         device_create(name, capabilities=["evaluate"], by="system")
-    prepared = planner.prepare({"plan": example.read_text()})
+    prepared = planner.prepare_plan({"plan": example.read_text()})
     parameters = {"tasks": prepared.plan.tasks, "dependencies": prepared.plan.dependencies}
-    edited = editor.apply(EMPTY, [{"op": "build_constellation", "parameters": parameters}], known_devices())
+    edited = editor.apply_operations(EMPTY, [{"op": "build_constellation", "parameters": parameters}], known_devices())
     assert prepared.changes.added_tasks == edited.added_tasks
     assert prepared.changes.added_dependencies == edited.added_dependencies
 
@@ -31,9 +31,9 @@ def test_a_plan_builds_what_an_edit_with_its_tasks_would(example):
 @pytest.mark.django_db
 def test_a_request_in_words_builds_what_an_edit_with_its_tasks_would():
     device_create("d", by="system")
-    prepared = planner.prepare({"request": "`make` on d, `make test` on d if exit_code == 0"})
+    prepared = planner.prepare_plan({"request": "`make` on d, `make test` on d if exit_code == 0"})
     parameters = {"tasks": prepared.plan.tasks, "dependencies": prepared.plan.dependencies}
-    edited = editor.apply(EMPTY, [{"op": "build_constellation", "parameters": parameters}], known_devices())
+    edited = editor.apply_operations(EMPTY, [{"op": "build_constellation", "parameters": parameters}], known_devices())
     assert len(prepared.changes.added_tasks) == 2
     assert prepared.changes.added_tasks == edited.added_tasks
     assert prepared.changes.added_dependencies == edited.added_dependencies

@@ -3,7 +3,7 @@
 import pytest
 
 from constellations.plan import plan as plans
-from constellations.runs.rules import match
+from constellations.runs.rules import match_rules
 
 EDIT = [{"op": "remove_task", "parameters": {"task_id": "deploy"}}]
 
@@ -20,20 +20,20 @@ def ended(task_id: str, state: str = "COMPLETED", result=None, reason: str = "")
 
 
 def fired_by(rules, *tasks, fired=None, results=None) -> list[tuple[str, str]]:
-    firings, notes = match(rules, fired or {}, tasks, results or {})
+    firings, notes = match_rules(rules, fired or {}, tasks, results or {})
     assert notes == []
     return [(firing.rule, firing.task_id) for firing in firings]
 
 
 def test_a_rule_fires_with_its_operations_and_reason():
-    (firing,), notes = match([rule(), rule("retrain", reason="too low", task=["a"])], {"r": 1}, [ended("a")], {})
+    (firing,), notes = match_rules([rule(), rule("retrain", reason="too low", task=["a"])], {"r": 1}, [ended("a")], {})
     assert (firing.rule, firing.index, firing.task_id) == ("retrain", 1, "a")
     assert (firing.reason, firing.operations) == ("too low", EDIT)
     assert notes == []
 
 
 def test_a_rule_without_a_reason_says_what_happened():
-    (firing,), _ = match([rule("retrain")], {}, [ended("a", "FAILED")], {})
+    (firing,), _ = match_rules([rule("retrain")], {}, [ended("a", "FAILED")], {})
     assert firing.reason == "retrain: a is FAILED"
 
 
@@ -86,7 +86,7 @@ def test_a_rule_fires_its_times_and_no_more():
 
 def test_what_has_fired_before_is_counted_by_the_caller():
     fired = {"r": 0}
-    match([rule()], fired, [ended("a")], {})
+    match_rules([rule()], fired, [ended("a")], {})
     assert fired == {"r": 0}
 
 
@@ -102,7 +102,7 @@ def test_a_false_condition_does_not_use_up_the_rule():
 
 
 def test_a_condition_that_cannot_be_said_is_noted_and_does_not_fire():
-    firings, notes = match([rule("retrain", condition="acuracy < 1")], {}, [ended("a", result={"accuracy": 0.9})], {})
+    firings, notes = match_rules([rule("retrain", condition="acuracy < 1")], {}, [ended("a", result={"accuracy": 0.9})], {})
     assert firings == []
     assert notes == ["rule retrain after a: `acuracy` is missing: the result has accuracy"]
 
@@ -113,21 +113,21 @@ def test_firings_come_in_the_order_of_the_ends_then_of_the_rules():
 
 
 def test_the_rules_of_a_plan_are_taken_as_they_are():
-    plan = plans.parse("""
+    plan = plans.parse_plan("""
 tasks: [{task_id: evaluate, tool: noop}]
 replan:
   - name: retrain
     when: {event: task_completed, task: evaluate, condition: accuracy <= 0.95}
     edit: [{add_task: {task_id: again, tool: noop}}]
 """)
-    (firing,), _ = match(plan.rules, {}, [ended("evaluate", result={"accuracy": 0.9})], {})
+    (firing,), _ = match_rules(plan.rules, {}, [ended("evaluate", result={"accuracy": 0.9})], {})
     assert firing.operations == [{"op": "add_task", "parameters": {"task_id": "again", "tool": "noop"}}]
 
 
 def test_operations_name_the_task_that_ended():
     row = {"task_id": "look_{task}", "command": ["look", "--at={task}", 3], "{task}": True}
     edit = [{"op": "add_task", "parameters": row}, {"op": "add_dependency", "parameters": {"from": "{task}", "to": "x"}}]
-    firings, _ = match([rule(times=2, edit=edit)], {}, [ended("a"), ended("b/c")], {})
+    firings, _ = match_rules([rule(times=2, edit=edit)], {}, [ended("a"), ended("b/c")], {})
     assert [firing.operations[0]["parameters"] for firing in firings] == [
         {"task_id": "look_a", "command": ["look", "--at=a", 3], "{task}": True},
         {"task_id": "look_b/c", "command": ["look", "--at=b/c", 3], "{task}": True},
@@ -141,7 +141,7 @@ def test_without_rules_nothing_is_looked_at():
         raise AssertionError("no task need be read")
         yield
 
-    assert match([], {}, tasks(), {}) == ([], [])
+    assert match_rules([], {}, tasks(), {}) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -169,13 +169,13 @@ def test_a_key_of_the_result_that_is_called_error_is_the_results():
 
 def test_operations_name_the_device_of_the_task_that_ended():
     copied = {"task_id": "{task}_again", "copy": "{task}", "not_device": ["{device}"]}
-    (firing,), _ = match([rule(edit=[{"op": "add_task", "parameters": copied}])], {}, [ended("a", "FAILED")], {})
+    (firing,), _ = match_rules([rule(edit=[{"op": "add_task", "parameters": copied}])], {}, [ended("a", "FAILED")], {})
     assert firing.operations[0]["parameters"] == {"task_id": "a_again", "copy": "a", "not_device": ["pi"]}
 
 
 def test_a_rule_that_ends_the_run_says_why():
     told = {"finish": {"finish": True}, "fail": {"fail": "{task} broke on {device}"}, "restart": {"restart": True}}
     for does, fields in told.items():
-        (firing,), _ = match([rule(edit=[], **fields)], {}, [ended("a")], {})
+        (firing,), _ = match_rules([rule(edit=[], **fields)], {}, [ended("a")], {})
         assert (firing.does, firing.operations) == (does, [])
         assert firing.reason == ("a broke on pi" if does == "fail" else "r: a is COMPLETED")

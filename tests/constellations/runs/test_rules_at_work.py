@@ -10,7 +10,7 @@ from agents.services.devices import device_create
 from constellations import limits
 from constellations.errors import PlanRejected
 from constellations.models import Attempt, Constellation, Edit, Task
-from constellations.plan.plan import parse
+from constellations.plan.plan import parse_plan
 from constellations.reads.exports import export_document
 from constellations.services import lifecycle
 from constellations.services.edits import edit_apply, find_edit
@@ -276,7 +276,7 @@ replan:
     restart: true
 """
     with pytest.raises(PlanRejected) as refused:
-        parse(text)
+        parse_plan(text)
     assert [(each["line"], each["key"], each["message"]) for each in refused.value.problems] == [
         (3, "replan[0].when.condition", "there is no kind of error 'exitcode'; did you mean exit_code?"),
         (7, "replan[1].edit[0].add_task.copy", "there is no task c; there are a, b"),

@@ -10,7 +10,7 @@ from django.conf import settings
 from agents.services import sessions
 from agents.services.devices import device_create
 from agents.streams.door import door
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.errors import EditRefused, NoSuchConstellation
 from constellations.live.kept import read_graph
 from constellations.models import Constellation, Edit
@@ -55,7 +55,7 @@ def test_commands_on_a_constellation_are_one_edit(digits):
     assert [task["task_id"] for task in done.constellation["tasks"]] == ["fetch", "train", "lint"]
     again = execute_commands([LINT, GATE], digits.pk, author="token:k", edit_id="e1")
     assert (again.changed, again.edit, again.constellation) == (False, done.edit, None)
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_commands_that_change_nothing_are_no_edit(digits):
@@ -132,7 +132,7 @@ def test_a_live_graph_is_edited_in_its_owners_turn(digits):
     row = Edit.objects.get(pk=done.edit)
     assert (row.author, row.edit_id, row.version, row.diff) == ("planner", "rule:r:1", 2, done.diff)
     assert states(digits)["lint"] == "WAITING_DEPENDENCY"
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_a_live_graph_stays_as_it_was_where_commands_are_refused(digits):

@@ -20,12 +20,12 @@ from agents.errors import AgentsError
 from agents.services import sessions
 from agents.services.devices import device_create
 from constellations import conditions
-from constellations.editor.inverse import inverse
+from constellations.editor.inverse import inverse_operations
 from constellations.errors import EditGiven
 from constellations.live import live
 from constellations.plan.fitting import why_none_fits
 from constellations.plan.operations import MAX_TASKS
-from constellations.plan.plan import parse
+from constellations.plan.plan import parse_plan
 from constellations.runs import rules
 from constellations.services import edits
 from constellations.services.edits import edit_apply
@@ -118,7 +118,7 @@ def arguments(value: Any) -> str:
 def rejected(plan: Any) -> str:
     """What a plan is rejected with."""
     with pytest.raises(AgentsError) as error:
-        parse(plan if isinstance(plan, str) else json.dumps(plan))
+        parse_plan(plan if isinstance(plan, str) else json.dumps(plan))
     return str(error.value)
 
 
@@ -132,7 +132,7 @@ def taken_back(*others: tuple[str, dict]) -> str:
     for operation in others:
         there = after(there, edit(there, operation))
     with pytest.raises(AgentsError) as error:
-        inverse(made.before, made.after, there)
+        inverse_operations(made.before, made.after, there)
     return str(error.value)
 
 
@@ -152,7 +152,7 @@ def fired(condition: str) -> tuple[str, list[str]]:
     """The reason that a rule gives by default, and the notes on its condition."""
     when = {"event": "task_ended", "task": [], "condition": condition}
     ended = [{"task_id": "a", "state": "FAILED", "reason": "failed", "result": {"n": 1}}]
-    found, notes = rules.match([{"name": "mend", "when": when, "edit": []}], {}, ended, {})
+    found, notes = rules.match_rules([{"name": "mend", "when": when, "edit": []}], {}, ended, {})
     return "".join(firing.reason for firing in found), notes
 
 

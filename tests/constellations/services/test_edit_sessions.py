@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from agents.models import Agent, Transition
 from agents.services.devices import device_create
-from agents.streams.verify import verify, verify_stream
-from constellations.editor.inverse import inverse
+from agents.streams.verify import verify_database, verify_stream
+from constellations.editor.inverse import inverse_operations
 from constellations.errors import EditRefused, UndoRefused
 from constellations.limits import EDITING_SESSIONS
 from constellations.live.kept import read_graph
@@ -54,7 +54,7 @@ def test_fifty_editing_sessions_are_carried_out(engine, device):
     assert (found.state, found.version, found.edits.count()) == ("COMPLETED", SESSIONS + 1, SESSIONS)
     assert found.result["completed"] == 2 * SESSIONS + 1
     assert sessions_of(found.agent) == SESSIONS == EDITING_SESSIONS
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -65,7 +65,7 @@ def test_one_more_fails_the_agent_and_names_the_limit(engine, device):
     assert (found.interaction.outcome, found.reason) == ("failed", found.agent.reason)
     assert found.interaction.result["summary"].endswith(f"; {found.reason}")
     assert not found.tasks.filter(state__in=("PENDING", "WAITING_DEPENDENCY", "RUNNING")).exists()
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -78,7 +78,7 @@ def test_a_runner_that_takes_over_counts_sessions_and_not_their_edits(engine, de
     engine.run()
     found = Constellation.objects.get(interaction=item)
     assert (found.state, found.edits.count(), sessions_of(found.agent)) == ("COMPLETED", 2 * sessions, sessions)
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -90,7 +90,7 @@ def test_a_rule_that_finds_all_as_it_wants_it_makes_a_session_and_no_edit(engine
     found = engine.carry_out(plan)
     assert (found.state, found.version, found.edits.count()) == ("COMPLETED", 2, 1)
     assert (sessions_of(found.agent), found.fired) == (2, {"x": 2})
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 # Anybody's
@@ -128,7 +128,7 @@ def carry_out(constellation: Constellation, wanted, made: list[Edit]) -> tuple[d
         return None, None
     undone = made[wanted % len(made)]
     try:
-        operations = inverse(undone.before, undone.after, read_graph(constellation.pk).snapshot())
+        operations = inverse_operations(undone.before, undone.after, read_graph(constellation.pk).snapshot())
         told = previewed(constellation, operations) if operations else {"diff": []}
         edit, changed = edit_undo(constellation.pk, undone.edit_id, OPERATOR)
         return told, edit if changed else None

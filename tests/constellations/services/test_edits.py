@@ -7,8 +7,8 @@ from agents.models import Event, Lease
 from agents.services import sessions
 from agents.services.devices import device_create
 from agents.services.policies import policy_create
-from agents.streams.fold import head
-from agents.streams.verify import verify, verify_stream
+from agents.streams.fold import stream_head
+from agents.streams.verify import verify_database, verify_stream
 from constellations.errors import EditRefused, EditRejected, NoSuchConstellation, NoSuchEdit, StaleEdit, UndoRefused
 from constellations.models import Constellation, Edit, Task
 from constellations.services import edits
@@ -74,7 +74,7 @@ def test_an_edit_is_a_row_a_version_and_one_event(digits):
     told = Event.objects.get(type="edited", data__has_key="author")
     assert (told.by, told.request_id, told.data["diff"]) == (OPERATOR, "r1", made.diff)
     assert states(digits)["extra"] == "WAITING_DEPENDENCY"
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_what_follows_from_an_edit_is_in_its_commit(digits):
@@ -85,7 +85,7 @@ def test_what_follows_from_an_edit_is_in_its_commit(digits):
     }  # fmt: skip
     apply(digits, add("gate"), link("gate>train"))
     assert states(digits)["train"] == "WAITING_DEPENDENCY"
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_somebody_is_asked_to_look_at_the_session(digits):
@@ -110,9 +110,9 @@ def test_the_same_edit_id_is_one_edit_also_when_all_has_ended(digits):
 def test_an_edit_that_changes_nothing_leaves_no_row(digits):
     apply(digits, add("extra"))
     apply(digits, remove("extra"))
-    before = head(digits.session_id)
+    before = stream_head(digits.session_id)
     assert apply(digits, remove("extra"), update("train", max_attempts=1)) == (None, False)
-    assert (Edit.objects.count(), head(digits.session_id)) == (2, before)
+    assert (Edit.objects.count(), stream_head(digits.session_id)) == (2, before)
 
 
 def test_removing_what_was_there_once_changes_nothing_and_what_never_was_is_refused(digits):
@@ -126,7 +126,7 @@ def test_removing_what_was_there_once_changes_nothing_and_what_never_was_is_refu
     assert str(refusal(digits, remove("trian"))).endswith("there is no task trian; did you mean train?")
     never = {"remove_dependency": {"from": last, "to": up}}
     assert f"there is no dependency {last}>{up}" in str(refusal(digits, never))
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_one_operation_that_is_refused_refuses_all(digits):
@@ -306,13 +306,13 @@ def test_a_merging_build_commutes_with_others(digits):
 
 def test_a_preview_tells_what_would_follow_and_writes_nothing(digits):
     advance(digits, fetch="COMPLETED", train="SKIPPED", evaluate="SKIPPED", deploy="SKIPPED")
-    before = rows_of(digits.session_id), head(digits.session_id)
+    before = rows_of(digits.session_id), stream_head(digits.session_id)
     operations = [
         unlink("evaluate>deploy"), add("check", confirm=True), link("check>evaluate"),
         add("after_all", after=["deploy"]),
     ]  # fmt: skip
     found = edit_preview(digits.pk, [short(each) for each in operations])
-    assert (rows_of(digits.session_id), head(digits.session_id)) == before
+    assert (rows_of(digits.session_id), stream_head(digits.session_id)) == before
     assert found["version"] == 1
     assert [line["change"] for line in found["diff"]] == ["added", "added", "removed", "added", "added"]
     assert found["consequences"] == {
@@ -363,7 +363,7 @@ def test_an_undo_is_an_edit_of_its_own_that_names_the_other(digits):
     made, changed = undo(digits, first.edit_id)
     assert (changed, made.undoes, made.version, made.reason) == (True, first, 3, f"undo of {first.edit_id}: less")
     assert graph_of(digits) == before
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_redo_is_the_undo_of_an_undo(digits):
@@ -440,7 +440,7 @@ def test_every_kind_of_edit_is_taken_back_and_made_again(digits, operation, admi
     assert graph_of(digits) == before != after
     edit_undo(digits.pk, "u1", author)
     assert graph_of(digits) == after
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_an_edit_is_named_by_its_id_or_its_rows_id(digits):
@@ -468,12 +468,12 @@ def test_a_preview_agrees_with_what_applying_does(operator, laptop, wanted):
     constellation = fresh(operator)
     session = constellation.session
     for operations in ([short(each) for each in written] for written in wanted):
-        before, graph = head(session.pk), states(constellation)
+        before, graph = stream_head(session.pk), states(constellation)
         told, problems = outcome(edit_preview, constellation.pk, operations)
         if told is None:
             assert outcome(edit_apply, constellation.pk, operations, author=OPERATOR) == (None, problems)
             continue
-        assert (head(session.pk), states(constellation)) == (before, graph)
+        assert (stream_head(session.pk), states(constellation)) == (before, graph)
         made, changed = edit_apply(constellation.pk, operations, author=OPERATOR, based_on=told["version"])
         assert changed == bool(told["diff"])
         if made is not None:

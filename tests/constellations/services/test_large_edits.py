@@ -19,7 +19,7 @@ from agents.streams.tables import TABLES, Fields
 from agents.streams.turn import Turn
 from constellations.editor import draft as drafts
 from constellations.editor import editor
-from constellations.editor.inverse import inverse
+from constellations.editor.inverse import inverse_operations
 from constellations.errors import EditRefused, LimitReached, UndoRefused
 from constellations.live import live
 from constellations.live.live import LiveGraph
@@ -79,7 +79,7 @@ class Editors:
         self.numbers = count(2)
         self.editor = LiveGraph(row, lambda node: None)
         tasks = [noop("begin"), noop("end", after=["begin"]), noop("done")]
-        self.editor.build(self.turn(), editor.apply(self.editor.snapshot(), build(tasks), {}))
+        self.editor.build(self.turn(), editor.apply_operations(self.editor.snapshot(), build(tasks), {}))
         done = self.editor.nodes["done"]
         done.row.update(state="COMPLETED", result={"n": 1})
         self.editor.results["done"] = done.row["result"]
@@ -90,7 +90,7 @@ class Editors:
 
     def edit(self, operations: list[dict], limited: bool = True) -> Fields:
         turn, wanted = self.turn(), EditRequest(lambda graph: operations, AUTHOR, "", "")
-        changes = editor.apply(self.editor.snapshot(), operations, {}, limited=limited)
+        changes = editor.apply_operations(self.editor.snapshot(), operations, {}, limited=limited)
         row = edit_row(self.editor, wanted, operations, changes, {"id": turn.take(), "at": turn.at})
         self.editor.apply(turn, changes, row)
         for draft in turn.drafts:
@@ -99,7 +99,7 @@ class Editors:
         return row
 
     def take_back(self, row: Fields) -> Fields:
-        return self.edit(inverse(row["before"], row["after"], self.editor.snapshot()), limited=False)
+        return self.edit(inverse_operations(row["before"], row["after"], self.editor.snapshot()), limited=False)
 
 
 def lines_run(do: Callable[[], Any]) -> int:
@@ -166,7 +166,7 @@ def test_tasks_that_an_edit_adds_rank_by_the_way_before_them_also_where_a_runner
 def test_a_list_that_names_a_task_twice_is_refused_however_long_it_is():
     tasks = [noop(f"t{n}") for n in range(2_000)]
     with pytest.raises(EditRefused, match="the task t1999 is there twice"):
-        editor.apply(Editors().editor.snapshot(), build([*tasks, tasks[-1]]), {})
+        editor.apply_operations(Editors().editor.snapshot(), build([*tasks, tasks[-1]]), {})
 
 
 # Taken back as a whole

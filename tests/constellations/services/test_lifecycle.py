@@ -5,7 +5,7 @@ import pytest
 from agents.errors import Conflict
 from agents.models import Actor, Agent, Event, InboxItem, Session, Transition
 from agents.services import sessions
-from agents.streams.fold import head
+from agents.streams.fold import stream_head
 from constellations import limits
 from constellations.errors import ConstellationEnded, EditRefused, NotForked, NotReopened, NotRetried
 from constellations.models import Attempt, Constellation, Edit, Task
@@ -151,7 +151,7 @@ def test_a_cancel_of_a_paused_session_leaves_it_paused(engine, device, mode):
 
     def until() -> bool:
         if not told and something_runs():
-            in_thread(lambda: sessions.command_submit(session.pk, "pause", "", {"mode": mode}, by=BY))
+            in_thread(lambda: sessions.request_submit(session.pk, "pause", "", {"mode": mode}, by=BY))
             told.append("pause")
         if len(told) == 1 and query("SELECT count(*) FROM agents_actor WHERE state = 'paused'"):
             made = query("SELECT id FROM constellations_constellation")
@@ -163,7 +163,7 @@ def test_a_cancel_of_a_paused_session_leaves_it_paused(engine, device, mode):
     item.refresh_from_db()
     assert item.outcome == "cancelled"
     assert Actor.objects.get().state == "paused"
-    sessions.command_submit(session.pk, "resume", "", {}, by=BY)
+    sessions.request_submit(session.pk, "resume", "", {}, by=BY)
     engine.carry_out({"tasks": [noop("next")]}, session)
     assert Actor.objects.get().state == "idle"
 
@@ -385,17 +385,17 @@ def test_an_edit_that_adds_work_reopens_what_has_ended(engine, device):
 
 def test_a_reopening_that_cannot_be_is_refused_before_anything_is_written(engine, device):
     found = engine.carry_out({"name": "n", "tasks": [noop("a")]})
-    seq = head(found.session_id)
+    seq = stream_head(found.session_id)
     with pytest.raises(NotReopened, match=r"^n: nothing to do: name tasks to retry, or give operations that change something$"):
         lifecycle.constellation_reopen(found.pk, by=BY)
     with pytest.raises(EditRefused, match=r"^operation 1 \(remove_task\), task_id: a has ended \(COMPLETED\)$"):
         lifecycle.constellation_reopen(found.pk, operations=[{"remove_task": {"task_id": "a"}}], by=BY)
-    assert head(found.session_id) == seq
+    assert stream_head(found.session_id) == seq
 
 
 def test_the_client_id_of_another_kind_of_request_reopens_nothing(engine, device):
     found = engine.carry_out({"name": "nightly", "tasks": [command("a", "false")]})
-    sessions.command_submit(found.session_id, "ping", "c1", {}, by=BY)
+    sessions.request_submit(found.session_id, "ping", "c1", {}, by=BY)
     for tell in (
         lifecycle.constellation_retry,
         lambda key, tasks, **more: lifecycle.constellation_reopen(key, retry=tasks, **more),
@@ -481,7 +481,7 @@ def test_the_files_of_the_run_are_there_in_its_fork(engine, device):
     session, _, _ = lifecycle.constellation_fork(found.pk, engine.owner, seq=seq, by=BY)
     other = forked(engine, session)
     assert states(other) == {"write": "COMPLETED", "read": "COMPLETED"}
-    session, _, _ = lifecycle.constellation_fork(other.pk, engine.owner, seq=head(other.session_id), by=BY, operations=[
+    session, _, _ = lifecycle.constellation_fork(other.pk, engine.owner, seq=stream_head(other.session_id), by=BY, operations=[
         {"add_task": command("again", "sh", "-c", 'wc -l < "$ORRERY_ARTIFACTS/n"', after=["read"])}
     ])  # fmt: skip
     third = forked(engine, session)
@@ -490,7 +490,7 @@ def test_the_files_of_the_run_are_there_in_its_fork(engine, device):
 
 def test_a_moment_that_is_none_is_refused_and_no_session_is_made(engine, device):
     found = engine.carry_out({"name": "run", "tasks": [noop("a")]})
-    last, before = head(found.session_id), Session.objects.count()
+    last, before = stream_head(found.session_id), Session.objects.count()
     asked = [
         (1, rf"^constellation {found.pk} was not there at event 1; it began at event \d+$"),
         (last + 5, rf"^the stream ends at {last}; there is no event {last + 5} yet$"),

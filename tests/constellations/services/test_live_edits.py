@@ -15,7 +15,7 @@ from agents.models import Event
 from agents.services import sessions
 from agents.services.devices import device_change, device_create
 from agents.streams import garbage
-from agents.streams.fold import consistent_read, events_since, fold, head
+from agents.streams.fold import consistent_read, events_since, fold_events, stream_head
 from constellations.live import kept as graph_reads
 from constellations.live.live import LiveGraph
 from constellations.models import Attempt, Constellation, Edit, Task
@@ -279,10 +279,10 @@ def test_a_graph_that_takes_up_what_happened_is_the_one_there_is(engine, device)
     found = edited_while_it_runs(engine, {"tasks": tasks, "dependencies": [line]}, change)
     events = events_since(found.session_id, 0)
     begun = next(n for n, event in enumerate(events) if event["type"] == "constellation_created") + 1
-    whole = shape(graph_from(fold(events)))
+    whole = shape(graph_from(fold_events(events)))
     assert {node[0]["state"] for node in whole["nodes"].values()} == {"COMPLETED", "FAILED", "CANCELLED"}
     for cut in range(begun, len(events)):
-        live = graph_from(fold(events[:cut]))
+        live = graph_from(fold_events(events[:cut]))
         live.catch_up(event["data"] for event in events[cut:])
         assert shape(live) == whole
 
@@ -321,9 +321,9 @@ def both_graphs(made: int) -> tuple[dict, dict]:
     stream = ids.stream_of(made)
     ahead = graph_reads.read_ahead(made)
     with consistent_read():
-        now, fresh = head(stream), graph_reads.read_graph(made)
+        now, fresh = stream_head(stream), graph_reads.read_graph(made)
     kept = graph_reads._brought_to(ahead, stream, now)
-    graph_reads.KEPT.put(graph_reads.Ahead(kept, now))
+    graph_reads.KEPT.put(graph_reads.GraphReadAhead(kept, now))
     assert shape(kept.copy()) == shape(kept)
     return deepcopy(shape(kept)), shape(fresh)
 
@@ -346,20 +346,20 @@ def test_a_preview_leaves_the_graph_that_is_kept_as_it_is(operator, device):
 
 
 def test_a_process_keeps_no_more_graphs_than_it_may():
-    kept, graphs = graph_reads.Kept(), [LiveGraph({"id": number}, lambda node: None) for number in range(6)]
+    kept, graphs = graph_reads.KeptGraphs(), [LiveGraph({"id": number}, lambda node: None) for number in range(6)]
     for live in graphs:
-        kept.put(graph_reads.Ahead(live, 1))
+        kept.put(graph_reads.GraphReadAhead(live, 1))
     assert [kept.take(number) is not None for number in range(6)] == [False, False, True, True, True, True]
     assert kept.take(5) is None
 
 
 def test_a_graph_that_is_kept_no_more_leaves_nothing_to_the_search_for_garbage(operator, device):
     made = plant(sessions.session_create(operator, by="system"), noop("a"), noop("b", after=["a"]))
-    kept, live = graph_reads.Kept(), graph_reads.read_graph(made.pk)
+    kept, live = graph_reads.KeptGraphs(), graph_reads.read_graph(made.pk)
     assert live.nodes["b"].incoming
-    kept.put(graph_reads.Ahead(live, 1))
+    kept.put(graph_reads.GraphReadAhead(live, 1))
     for number in range(graph_reads.KEPT_GRAPHS):
-        kept.put(graph_reads.Ahead(LiveGraph({"id": -number}, lambda node: None), 1))
+        kept.put(graph_reads.GraphReadAhead(LiveGraph({"id": -number}, lambda node: None), 1))
     assert kept.take(made.pk) is None
     assert not any(node.incoming or node.outgoing for node in live.nodes.values())
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from agents.models import InboxItem, Session
-from agents.streams.fold import head
+from agents.streams.fold import stream_head
 from constellations.models import Constellation, Edit
 from constellations.services.lifecycle import constellation_retry
 from tests.agents.conftest import Rest, make_token
@@ -126,10 +126,10 @@ def test_new_work_is_put_before_and_behind_what_begins_again(engine, ended, rest
     ids=["what is completed begins again", "what is completed is changed", "nonsense"],
 )  # fmt: skip
 def test_all_of_it_is_done_or_nothing(ended, rest, verb, retry, operations, tasks, code, message):
-    seq, sessions = head(ended.session_id), Session.objects.count()
+    seq, sessions = stream_head(ended.session_id), Session.objects.count()
     found = ask(rest, ended, verb, **{"operations": operations, retry: tasks})
     assert (found.json()["code"], found.json()["detail"]) == (code, message)
-    assert (head(ended.session_id), Session.objects.count()) == (seq, sessions)
+    assert (stream_head(ended.session_id), Session.objects.count()) == (seq, sessions)
 
 
 @pytest.mark.parametrize(

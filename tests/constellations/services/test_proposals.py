@@ -18,9 +18,9 @@ from agents.services import sessions
 from agents.services.approvals import ApprovalDecided, ApprovalExpired, OwnProposal, approval_decide
 from agents.services.devices import device_create
 from agents.streams.door import door
-from agents.streams.fold import events_since, head
+from agents.streams.fold import events_since, stream_head
 from agents.streams.tables import TABLES
-from agents.streams.verify import verify, verify_stream
+from agents.streams.verify import verify_database, verify_stream
 from constellations.errors import EditIdTaken, EditRefused, EditRejected, NoSuchConstellation, StaleEdit
 from constellations.models import Constellation, Edit
 from constellations.runs.proposals import Proposals
@@ -78,7 +78,7 @@ def test_a_proposal_waits_and_says_who_wants_what_and_why(digits):
     told = Event.objects.get(type="approval_asked")
     assert (told.by, told.request_id) == (AGENT, "r1")
     assert "lint" not in states(digits)
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_what_cannot_be_done_is_refused_at_once_and_nobody_is_asked(digits):
@@ -105,9 +105,9 @@ def test_what_cannot_be_done_is_refused_at_once_and_nobody_is_asked(digits):
 
 
 def test_what_changes_nothing_is_no_proposal(digits):
-    before = head(digits.session_id)
+    before = stream_head(digits.session_id)
     made = propose(digits, {"op": "update_task", "parameters": {"task_id": "train", "max_attempts": 1}})
-    assert (made.approval, made.edit, made.changed, head(digits.session_id)) == (None, None, False, before)
+    assert (made.approval, made.edit, made.changed, stream_head(digits.session_id)) == (None, None, False, before)
 
 
 def test_the_same_edit_id_is_the_same_proposal_whatever_became_of_it(digits):
@@ -187,7 +187,7 @@ def test_of_decisions_at_once_one_wins_and_makes_one_edit(digits):
     found = at_once(*(partial(approve, row, by=f"user:{number}") for number in range(4)))
     assert sorted(isinstance(each, ApprovalDecided) for each in found) == [False, True, True, True]
     assert Edit.objects.count() == 1
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_of_the_same_proposal_made_at_once_there_is_one(digits):
@@ -198,7 +198,7 @@ def test_of_the_same_proposal_made_at_once_there_is_one(digits):
 
 def test_approving_makes_the_edit_in_the_same_commit_as_its_authors(digits):
     row = propose(digits, lint(), edit_id="e1").approval
-    seq = head(digits.session_id)
+    seq = stream_head(digits.session_id)
     decided, changed = approve(row, digest=row.digest, reason="good", request_id="r2")
     assert (changed, decided.state, decided.decided_by, decided.used_at == decided.decided_at) == (
         True,
@@ -213,7 +213,7 @@ def test_approving_makes_the_edit_in_the_same_commit_as_its_authors(digits):
     assert {kind for kind, by, _ in told[1:] if by == AGENT} >= {"edited"}
     assert states(digits)["lint"] == "WAITING_DEPENDENCY"
     assert approve(row)[1] is False
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_rejecting_changes_nothing_in_the_graph(digits):
@@ -222,7 +222,7 @@ def test_rejecting_changes_nothing_in_the_graph(digits):
     assert (decided.state, decided.used_at, Edit.objects.count()) == ("rejected", None, 0)
     with pytest.raises(ApprovalDecided):
         approve(row)
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_what_commutes_with_what_came_between_is_rebased(digits):
@@ -274,7 +274,7 @@ def test_an_edit_that_was_made_directly_meanwhile_is_not_made_twice(digits):
     edit_apply(digits.pk, [lint()], author=PERSON, edit_id="e1")
     approve(row)
     assert Edit.objects.count() == 1
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_a_proposal_whose_id_another_edit_took_meanwhile_is_refused_and_stays(digits):
@@ -359,7 +359,7 @@ def test_a_token_that_may_only_operate_proposes_over_mcp(agent, operator, digits
         Edit.objects.get().pk,
         None,
     )
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_what_cannot_be_done_is_told_at_once_over_mcp(agent, digits):
@@ -410,7 +410,7 @@ def test_what_waits_is_withdrawn_when_the_work_ends(digits, work):
     known = propose(digits, lint()).approval
     memory = Proposals(work)
     memory.load()
-    seq = head(digits.session_id)
+    seq = stream_head(digits.session_id)
     fresh, rejected = propose(digits, slower()).approval, propose(digits, lint()).approval
     approval_decide(rejected.pk, "reject", by=PERSON)
     for event in events_since(digits.session_id, seq):
@@ -422,7 +422,7 @@ def test_what_waits_is_withdrawn_when_the_work_ends(digits, work):
     }  # fmt: skip
     assert Approval.objects.get(pk=known.pk).reason == "the constellation has ended"
     assert memory.wake_at() is None
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 def test_what_nobody_has_decided_expires_at_its_time(digits, work):
@@ -435,4 +435,4 @@ def test_what_nobody_has_decided_expires_at_its_time(digits, work):
         opened.turn.ts = row.expires_at.timestamp()
         memory.expire(opened.turn)
     assert Approval.objects.get().state == "expired"
-    assert list(verify()) == []
+    assert list(verify_database()) == []

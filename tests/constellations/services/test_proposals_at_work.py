@@ -19,7 +19,7 @@ GATED = {"tasks": [noop("a", confirm=True), noop("b", after=["a"])]}
 
 def count(rows: str) -> int:
     """Inside the runner's loop, where Django's ORM refuses to be asked."""
-    cursor = statements.cursor()
+    cursor = statements.raw_cursor()
     cursor.execute(f"SELECT count(*) FROM {rows}")
     return cursor.fetchone()[0]
 
@@ -55,7 +55,7 @@ class Course:
             elsewhere(lambda: propose("fresh"))
         if not self.cancelled and count(f"agents_approval WHERE kind = 'edit' AND state = '{self.state}'"):
             self.cancelled = True
-            elsewhere(lambda: sessions.command_submit(self.session, "cancel", "", {}, by="user:1"))
+            elsewhere(lambda: sessions.request_submit(self.session, "cancel", "", {}, by="user:1"))
         return self.cancelled and not count("agents_inboxitem WHERE state IN ('queued', 'running')")
 
 

@@ -153,14 +153,14 @@ def test_a_crew_and_the_agents_it_delegates_to_end_with_its_task(engine, device,
 def test_a_task_is_cancelled_while_its_session_is_paused(engine, device, by):
     session, _ = engine.submit({"tasks": [command("a", "echo", confirm=True), noop("b", after=["a"])]})
     engine.run(lambda: query(WAITS) == 1)
-    sessions.command_submit(session.pk, "pause", "p", {}, by=by)
+    sessions.request_submit(session.pk, "pause", "p", {}, by=by)
     engine.run(lambda: query("SELECT state FROM agents_actor") == "paused")
     found = Constellation.objects.get()
     task_commands.task_cancel(found.pk, "a", by=by, reason="no")
     engine.run(inbox_rests_but_for_the_interaction)
     assert states(found) == {"a": "CANCELLED", "b": "CANCELLED"}
     assert query("SELECT state FROM agents_actor") == "paused"
-    sessions.command_submit(session.pk, "resume", "r", {}, by=by)
+    sessions.request_submit(session.pk, "resume", "r", {}, by=by)
     engine.run()
     found.refresh_from_db()
     assert (found.state, Approval.objects.get().state) == ("COMPLETED", "withdrawn")

@@ -6,11 +6,11 @@ import pytest
 
 from agents.models import Session
 from agents.services import sessions
-from agents.streams.verify import verify
+from agents.streams.verify import verify_database
 from constellations.errors import PlanRejected
 from constellations.models import Constellation, Task
 from constellations.plan import dialects, plan
-from constellations.reads.exports import export
+from constellations.reads.exports import export_constellation
 from constellations.services.edits import edit_apply
 from tests.agents.conftest import Rest, make_token
 from tests.constellations.admin.admin_client import Staff, problems
@@ -36,7 +36,7 @@ def labels(constellation: Constellation) -> dict[str, list[str]]:
 
 def test_a_plan_says_them_and_a_task_without_has_none(made):
     assert labels(made) == {"a": ["gpu", "team.red"], "b": ["big"], "c": []}
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_a_plan_says_them_and_a_task_without_has_none(made):
 )
 def test_what_is_no_label_is_refused(given, says):
     with pytest.raises(PlanRejected) as refused:
-        plan.parse(json.dumps({"tasks": [noop("a", labels=given)]}))
+        plan.parse_plan(json.dumps({"tasks": [noop("a", labels=given)]}))
     assert [each["message"] for each in refused.value.problems] == [says]
 
 
 def test_as_many_and_as_long_as_may_be():
     most = [f"{number:02}{'x' * 62}" for number in range(16)]
-    assert plan.parse(json.dumps({"tasks": [noop("a", labels=most)]})).tasks[0]["labels"] == most
+    assert plan.parse_plan(json.dumps({"tasks": [noop("a", labels=most)]})).tasks[0]["labels"] == most
 
 
 def test_edits_give_change_and_take_them(made):
@@ -72,12 +72,12 @@ def test_edits_give_change_and_take_them(made):
     listed = [noop("f", labels=["other"])]
     edit_apply(made.pk, [{"build_constellation": {"tasks": listed}}], author="user:1")
     assert labels(made) == {"f": ["other"]}
-    assert list(verify()) == []
+    assert list(verify_database()) == []
 
 
 @pytest.mark.parametrize("dialect", ["orrery", "seed", "galaxy"])
 def test_what_is_exported_with_them_is_imported_with_them(made, dialect):
-    read = dialects.read(export(made, dialect), dialect)
+    read = dialects.read_constellation(export_constellation(made, dialect), dialect)
     assert {task["task_id"]: task["labels"] for task in read.tasks} == labels(made)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from agents.models import Actor, InboxItem, Session
 from agents.services.devices import device_create
-from agents.services.sessions import command_submit, session_create
+from agents.services.sessions import request_submit, session_create
 from agents.services.tokens import token_create
 from constellations.models import Constellation
 from constellations.services.lifecycle import constellation_cancel
@@ -87,7 +87,7 @@ def test_what_a_session_has_queued_for_itself_ends_with_its_constellation(engine
 
     def stop() -> None:
         for name, author in (("own", by), ("of the person", person)):
-            asked[name] = command_submit(session.pk, "interaction", "", {"plan": PLAN}, by=author)[0].pk
+            asked[name] = request_submit(session.pk, "interaction", "", {"plan": PLAN}, by=author)[0].pk
         constellation_cancel(Constellation.objects.get().pk, by=person, reason="enough")
 
     def until() -> bool:
@@ -109,7 +109,7 @@ def test_a_stop_leaves_what_an_ancestor_or_another_token_has_queued(operator, pe
     within, other = token_of(child)[0], token_create(operator, "", ("operate",), timedelta(days=1), by="system")[0]
     running = plant(child, noop("fetch"))
     asked = {
-        name: command_submit(child.pk, "interaction", "", {"plan": PLAN}, by=by)[0].pk
+        name: request_submit(child.pk, "interaction", "", {"plan": PLAN}, by=by)[0].pk
         for name, by in (("above", above), ("within", within), ("other", f"token:{other.token_key}"))
     }
     constellation_cancel(running.pk, by=person, reason="enough")

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 from rich.console import Console
 
-from project.demo.demo import Demo, demo_devices, demo_user, furnish, result_lines
+from project.demo.demo import Demo, demo_devices, demo_user, furnish_installation, result_lines
 from project.demo.following import Following
 from project.demo.progress import Progress, elapsed_text
 
@@ -180,7 +180,7 @@ class TestFirstStart:
     def test_a_new_installation_gets_devices_and_somebody_to_log_in(self):
         from agents.models import Device
 
-        newcomer = furnish()
+        newcomer = furnish_installation()
         assert newcomer is not None
         assert newcomer.username == "demo"
         assert set(Device.objects.values_list("name", flat=True)) == {"laptop", "gpu_server", "test_server", "prod_server"}
@@ -192,5 +192,5 @@ class TestFirstStart:
         device_create("mine", by="system")
         operator.last_login = timezone.now()
         operator.save()
-        assert furnish() is None
+        assert furnish_installation() is None
         assert list(Device.objects.values_list("name", flat=True)) == ["mine"]

@@ -118,16 +118,16 @@ def test_up_and_check_warn_of_them_where_commands_have_the_network(redis, settin
     settings.REDIS_URL = f"redis://127.0.0.1:{port_of(redis)}/0"
     monkeypatch.setattr(checks, "open_postgresql", lambda database: "")
     monkeypatch.setattr("sys.argv", ["manage.py", "up", "--port", "8000"])
-    (warning,) = checks.open_servers()
+    (warning,) = checks.check_open_servers()
     assert (warning.id, warning.msg) == (
         "orrery.W027",
         f"the Redis at 127.0.0.1:{port_of(redis)} takes connections without a password, and commands reach it",
     )
     with monkeypatch.context() as other:
         other.setattr("sys.argv", ["manage.py", "mcp"])
-        assert checks.open_servers() == []
+        assert checks.check_open_servers() == []
     settings.COMMANDS_NETWORK = False
-    assert checks.open_servers() == []
+    assert checks.check_open_servers() == []
 
 
 @pytest.mark.skipif(settings.DATABASES["default"]["ENGINE"].endswith("sqlite3"), reason="SQLite is a file")
@@ -136,4 +136,4 @@ def test_the_database_of_these_tests_is_open_as_it_is_found_to_be(settings, monk
     database = settings.DATABASES["default"]
     if database["PASSWORD"]:
         pytest.skip("it has a password")
-    assert "orrery.W026" in [each.id for each in checks.open_servers()]
+    assert "orrery.W026" in [each.id for each in checks.check_open_servers()]

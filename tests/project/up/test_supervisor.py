@@ -15,15 +15,15 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from agents.devices.host import host, process_start
+from agents.devices.host import boot_identity, process_start
 from agents.models import Runner
 from project.up import children
-from project.up.children import Child
-from project.up.instance import AlreadyUp, Instance, Record
-from project.up.processes import MARK, Identity, end, in_session, is_alive, look, marked, send
-from project.up.retired import INTERRUPTED_S, SUCCESSORS_S, TOLD_S, Retired
+from project.up.children import SupervisedChild
+from project.up.instance import AlreadyUp, Instance, InstanceRecord
+from project.up.processes import MARK, Identity, end_processes, find_marked, in_session, is_alive, read_processes, send_signal
+from project.up.retired import INTERRUPTED_S, SUCCESSORS_S, TOLD_S, RetiredRunners
 from project.up.supervisor import ChildBroken, PortTaken, Supervisor, address_of, children_of, refuse_taken_port
-from project.up.watchdog import Living
+from project.up.watchdog import LivingProbe
 
 WITHIN_S = 10.0
 SLEEP = ["sleep", "600"]
@@ -70,12 +70,12 @@ HOLDER = """
 import os, signal, sys
 from pathlib import Path
 from agents.devices.host import process_start
-from project.up.instance import Instance, Record
+from project.up.instance import Instance, InstanceRecord
 from project.up.processes import Identity
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 instance = Instance(Path(sys.argv[1]))
 instance.take()
-instance.write(Record(Identity(os.getpid(), process_start()), ""))
+instance.write(InstanceRecord(Identity(os.getpid(), process_start()), ""))
 print("taken", flush=True)
 sys.stdin.read()
 """
@@ -104,15 +104,15 @@ def supervise(instance, tmp_path, said) -> Iterator[Callable[..., Supervisor]]:
     """A supervisor of one child with this command line; whatever it has started is gone after the test."""
 
     def make(argv: list[str], stop_s: float = 5.0, probe=None) -> Supervisor:
-        child = Child("child", argv, {MARK: instance.mark}, tmp_path / "child.log", probe or Living(), stop_s)
+        child = SupervisedChild("child", argv, {MARK: instance.mark}, tmp_path / "child.log", probe or LivingProbe(), stop_s)
         return Supervisor(instance, [child], said.append, "http://127.0.0.1:1/")
 
     yield make
-    end(lambda seen: marked(instance.mark, seen))
+    end_processes(lambda seen: find_marked(instance.mark, seen))
 
 
 def running(supervisor: Supervisor) -> set[Identity]:
-    return supervisor.children[0].remember(look())
+    return supervisor.children[0].remember(read_processes())
 
 
 def tick(supervisor: Supervisor) -> Supervisor:
@@ -124,7 +124,7 @@ class TestProcesses:
     def test_a_process_that_took_over_a_pid_is_not_signalled(self, started):
         process = started(SLEEP)
         real = identity(process.pid)
-        assert not send(Identity(real.pid, real.start + 1), signal.SIGKILL)
+        assert not send_signal(Identity(real.pid, real.start + 1), signal.SIGKILL)
         assert is_alive(real)
 
     def test_a_process_that_has_ended_and_waits_for_its_parent_is_not_alive(self, started):
@@ -136,22 +136,22 @@ class TestProcesses:
 
     def test_orphans_are_found_by_their_session(self, started):
         parent = started(["sh", "-c", "sleep 600 & wait"], start_new_session=True)
-        until(lambda: len(in_session(parent.pid, look())) == 2)
+        until(lambda: len(in_session(parent.pid, read_processes())) == 2)
         parent.kill()
         parent.wait()
-        (orphan,) = in_session(parent.pid, look())
-        assert end(lambda seen: in_session(parent.pid, seen)) == {orphan}
+        (orphan,) = in_session(parent.pid, read_processes())
+        assert end_processes(lambda seen: in_session(parent.pid, seen)) == {orphan}
         assert not is_alive(orphan)
 
     def test_a_mark_must_be_the_whole_value(self, started):
         process = started(SLEEP, env={**os.environ, MARK: "abc"})
-        until(lambda: identity(process.pid) in marked("abc", look()))
-        assert marked("ab", look()) == set()
+        until(lambda: identity(process.pid) in find_marked("abc", read_processes()))
+        assert find_marked("ab", read_processes()) == set()
 
 
 class TestInstance:
     def test_a_second_up_is_refused_with_the_address_of_the_first(self, instance, tmp_path):
-        instance.write(Record(identity(os.getpid()), "http://127.0.0.1:8123/"))
+        instance.write(InstanceRecord(identity(os.getpid()), "http://127.0.0.1:8123/"))
         with pytest.raises(AlreadyUp, match=r"up on this database already at http://127.0.0.1:8123/ \(process \d+\)"):
             Instance(tmp_path).take()
 
@@ -176,34 +176,40 @@ class TestInstance:
     def test_what_was_recorded_is_ended(self, instance, started):
         left = started(SLEEP)
         known = identity(left.pid)
-        instance.write(Record(Identity(1, 0), "", {known}))
+        instance.write(InstanceRecord(Identity(1, 0), "", {known}))
         assert instance.end_leftovers() == {known}
         assert left.wait(WITHIN_S) == -signal.SIGKILL
 
     def test_a_recorded_pid_that_another_process_has_now_is_left_alone(self, instance, started):
         innocent = started(SLEEP)
-        instance.write(Record(Identity(1, 0), "", {Identity(innocent.pid, process_start(innocent.pid) - 1)}))
+        instance.write(InstanceRecord(Identity(1, 0), "", {Identity(innocent.pid, process_start(innocent.pid) - 1)}))
         assert instance.end_leftovers() == set()
         assert innocent.poll() is None
 
     def test_what_carries_the_mark_is_ended_without_a_record(self, instance, started):
         left = started(SLEEP, env={**os.environ, MARK: instance.mark})
         other = started(SLEEP, env={**os.environ, MARK: "another"})
-        until(lambda: identity(left.pid) in marked(instance.mark, look()))
+        until(lambda: identity(left.pid) in find_marked(instance.mark, read_processes()))
         assert {ended.pid for ended in instance.end_leftovers()} == {left.pid}
         assert other.poll() is None
 
     def test_a_record_from_before_the_last_boot_names_nobody(self, instance, tmp_path, started):
         innocent = started(SLEEP)
-        instance.write(Record(Identity(1, 0), "", {identity(innocent.pid)}))
+        instance.write(InstanceRecord(Identity(1, 0), "", {identity(innocent.pid)}))
         content = json.loads((tmp_path / "up.json").read_text())
-        assert content["host"] == host()
+        assert content["host"] == boot_identity()
         (tmp_path / "up.json").write_text(json.dumps({**content, "host": "elsewhere/00000000"}))
         assert instance.end_leftovers() == set()
         assert innocent.poll() is None
 
     def test_a_damaged_record_is_like_none(self, instance, tmp_path):
-        for damage in ("", "{", "[]", '{"host": 1}', json.dumps({"host": host(), "up": 3, "address": "", "processes": []})):
+        for damage in (
+            "",
+            "{",
+            "[]",
+            '{"host": 1}',
+            json.dumps({"host": boot_identity(), "up": 3, "address": "", "processes": []}),
+        ):
             (tmp_path / "up.json").write_text(damage)
             assert instance.record() is None
 
@@ -213,7 +219,7 @@ class TestChildren:
         supervisor = supervise(SLEEP)
         until(lambda: running(tick(supervisor)))
         (first,) = running(supervisor)
-        send(first, signal.SIGKILL)
+        send_signal(first, signal.SIGKILL)
         until(lambda: first not in running(tick(supervisor)) and running(supervisor))
         assert "child: ended with signal 9; it will be started again" in said
         assert "child: next start in 0.1 s" in said
@@ -223,7 +229,7 @@ class TestChildren:
         until(lambda: len(running(tick(supervisor))) == 3)
         child = supervisor.children[0]
         before = running(supervisor)
-        send(identity(child.process.pid), signal.SIGKILL)
+        send_signal(identity(child.process.pid), signal.SIGKILL)
         until(lambda: tick(supervisor) and child.process is None)
         assert [identity for identity in before if is_alive(identity)] == []
 
@@ -285,7 +291,9 @@ class TestWhoEndsFirst:
         return tmp_path / "records"
 
     def commands(self) -> list[Identity]:
-        return [Identity(found.pid, found.start) for found in look().values() if _argv(found.pid) == b"sleep\x00600\x00"]
+        return [
+            Identity(found.pid, found.start) for found in read_processes().values() if _argv(found.pid) == b"sleep\x00600\x00"
+        ]
 
     @pytest.fixture
     def cluster(self, supervise, records) -> Iterator[Supervisor]:
@@ -293,7 +301,7 @@ class TestWhoEndsFirst:
         before = set(self.commands())
         until(lambda: tick(supervisor) and len(set(self.commands()) - before) == RUNNERS)
         yield supervisor
-        end(lambda seen: set(self.commands()) - before)
+        end_processes(lambda seen: set(self.commands()) - before)
 
     def test_in_a_child_that_is_killed(self, cluster, records):
         cluster.children[0].kill()
@@ -314,7 +322,7 @@ def _argv(pid: int) -> bytes:
         return b""
 
 
-class Working(Living):
+class Working(LivingProbe):
     """Of a cluster whose processes, but for the main one, are runners that work on. It is ready when a test says so."""
 
     def started(self, now: float) -> None:
@@ -327,7 +335,9 @@ class Working(Living):
 def row_of(runner: Identity) -> None:
     """The runner's row, which says that it has not ended."""
     now = timezone.now()
-    Runner.objects.create(host=host(), pid=runner.pid, pid_start=runner.start, files="", started_at=now, renewed_at=now)
+    Runner.objects.create(
+        host=boot_identity(), pid=runner.pid, pid_start=runner.start, files="", started_at=now, renewed_at=now
+    )
 
 
 @pytest.mark.django_db
@@ -344,7 +354,7 @@ class TestRetired:
         (runner,) = running(supervisor) - {main}
         until(lambda: supervisor.children[0].probe.at_work({runner}))
         row_of(runner)
-        send(main, signal.SIGKILL)
+        send_signal(main, signal.SIGKILL)
         until(lambda: child.exit_code() is not None)
         return supervisor, runner
 
@@ -363,7 +373,7 @@ class TestRetired:
         until((tmp_path / "deaf").exists)
         known = identity(deaf.pid)
         row_of(known)
-        group = Retired({known}, now=0.0)
+        group = RetiredRunners({known}, now=0.0)
         assert group.look(1.0, True)
         assert group.look(1.0 + TOLD_S, True)
         assert deaf.poll() is None
@@ -375,7 +385,7 @@ class TestRetired:
         process = started(SLEEP)
         known = identity(process.pid)
         row_of(known)
-        group = Retired({known}, now=0.0)
+        group = RetiredRunners({known}, now=0.0)
         assert group.look(SUCCESSORS_S - 1, False)
         assert process.poll() is None
         group.look(SUCCESSORS_S, False)
@@ -383,11 +393,11 @@ class TestRetired:
 
     def test_a_worker_whose_runner_has_ended_is_killed(self, started):
         process = started(SLEEP)
-        Retired({identity(process.pid)}, now=0.0).look(1.0, False)
+        RetiredRunners({identity(process.pid)}, now=0.0).look(1.0, False)
         assert process.wait(WITHIN_S) == -signal.SIGKILL
 
 
-class NeverReady(Living):
+class NeverReady(LivingProbe):
     def started(self, now: float) -> None:
         self.ready = False
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from project.up.processes import is_alive, send
+from project.up.processes import is_alive, send_signal
 from tests.project.installation import REPAIR_S, START_S, STOP_S, Installation, a_database, free_port
 
 pytestmark = pytest.mark.live
@@ -67,7 +67,7 @@ def test_a_second_one_is_refused_and_may_replace_the_first(serving):
 
 def test_a_killed_idle_worker_of_the_jobs_is_repaired(serving):
     worker = serving.cluster("jobs")[2]
-    assert send(worker, signal.SIGKILL)
+    assert send_signal(worker, signal.SIGKILL)
     serving.until(lambda: serving.count("jobs") == 2, REPAIR_S)
     assert "jobs: no job came back within" in serving.said()
     assert not is_alive(worker)
@@ -76,23 +76,23 @@ def test_a_killed_idle_worker_of_the_jobs_is_repaired(serving):
 
 def test_a_killed_runner_is_replaced(serving):
     killed = min(serving.runners())
-    assert send(killed, signal.SIGKILL)
+    assert send_signal(killed, signal.SIGKILL)
     serving.until(lambda: len(serving.runners() - {killed}) == 2, REPAIR_S)
 
 
 def test_an_idle_worker_killed_among_the_runners_is_repaired(serving):
     """A runner that ended leaves its worker idle at the queue, holding its lock: the one a kill can block the others with."""
     idle = min(serving.runners())
-    send(idle, signal.SIGTERM)
+    send_signal(idle, signal.SIGTERM)
     serving.until(lambda: idle not in serving.runners() or not is_alive(idle), REPAIR_S)
-    send(idle, signal.SIGKILL)
+    send_signal(idle, signal.SIGKILL)
     serving.until(lambda: not is_alive(idle) and len(serving.runners()) == 2, REPAIR_S)
 
 
 @pytest.mark.parametrize("place", [0, 1], ids=["main", "sentinel"])
 def test_the_runners_of_a_killed_cluster_work_on_until_there_are_others(serving, place):
     before, working = serving.cluster("runners"), serving.runners()
-    send(before[place], signal.SIGKILL)
+    send_signal(before[place], signal.SIGKILL)
     serving.until(lambda: "runners: next start in" in serving.said(), REPAIR_S)
     assert {identity for identity in before if is_alive(identity)} == working
     serving.until(lambda: serving.count("runners") == 2, REPAIR_S)
@@ -130,13 +130,13 @@ OPEN = "SELECT count(*) FROM agents_inboxitem WHERE client_id = 'kills' AND stat
 def test_a_run_of_300_commands_survives_the_death_of_its_clusters_and_of_idle_workers(serving, tmp_path):
     marks = tmp_path / "marks"
     marks.touch()
-    send(serving.cluster("jobs")[2], signal.SIGKILL)
+    send_signal(serving.cluster("jobs")[2], signal.SIGKILL)
     serving.until(lambda: serving.count("jobs") == 2, REPAIR_S)
     done = serving.manage("shell", "-v", "0", "-c", SUBMIT.replace("MARKS", repr(str(marks))))
     assert done.returncode == 0, done.stderr
     serving.until(lambda: marks.read_text().count(" end ") > 60, START_S)
     for identity in serving.cluster("runners") + serving.cluster("jobs"):
-        send(identity, signal.SIGKILL)
+        send_signal(identity, signal.SIGKILL)
     serving.until(lambda: serving.rows(OPEN) == [(0,)], START_S)
 
     times: dict[int, dict[str, float]] = {}

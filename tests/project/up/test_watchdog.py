@@ -12,7 +12,7 @@ import pytest
 from django.utils import timezone
 from django_q.models import OrmQ, Task
 
-from agents.devices.host import host, process_start
+from agents.devices.host import boot_identity, process_start
 from agents.models import Runner
 from project.up.processes import Identity
 from project.up.watchdog import (
@@ -24,9 +24,9 @@ from project.up.watchdog import (
     SHAKEN_S,
     START_S,
     WEB_SILENT_S,
-    Canary,
-    Runners,
-    Web,
+    CanaryProbe,
+    RunnersProbe,
+    WebProbe,
 )
 
 MAIN, WORKER, ANOTHER, FRESH = (Identity(pid, 1) for pid in (100, 101, 102, 103))
@@ -46,9 +46,9 @@ def come_back() -> None:
 @pytest.mark.django_db
 class TestCanary:
     @pytest.fixture
-    def canary(self) -> Canary:
+    def canary(self) -> CanaryProbe:
         """Of a cluster that has brought its first canary back at 1."""
-        canary = Canary()
+        canary = CanaryProbe()
         canary.started(0.0)
         assert canary.look(0.0, CLUSTER) == ""
         come_back()
@@ -56,7 +56,7 @@ class TestCanary:
         return canary
 
     def test_a_cluster_works_once_a_job_has_come_back_through_all_of_it(self):
-        canary = Canary()
+        canary = CanaryProbe()
         canary.started(0.0)
         assert canary.look(0.0, CLUSTER) == ""
         assert not canary.ready
@@ -94,7 +94,7 @@ class TestCanary:
         assert OrmQ.objects.count() == 2
 
     def test_a_cluster_that_never_brings_one_back_gets_the_time_of_a_start(self):
-        canary = Canary()
+        canary = CanaryProbe()
         canary.started(0.0)
         canary.look(0.0, CLUSTER)
         assert canary.look(START_S - 1, CLUSTER) == ""
@@ -106,7 +106,7 @@ class TestRunners:
     def runner(self, process: Identity, state: str = "LIVE") -> Runner:
         long_ago = timezone.now() - timedelta(days=400)
         return Runner.objects.create(
-            host=host(),
+            host=boot_identity(),
             pid=process.pid,
             pid_start=process.start,
             state=state,
@@ -116,9 +116,9 @@ class TestRunners:
         )
 
     @pytest.fixture
-    def probe(self) -> Runners:
+    def probe(self) -> RunnersProbe:
         """Of a cluster whose two workers have their runners, seen at 0."""
-        probe = Runners(wanted=2)
+        probe = RunnersProbe(wanted=2)
         probe.started(0.0)
         self.runner(WORKER)
         self.runner(ANOTHER)
@@ -131,7 +131,7 @@ class TestRunners:
             Runner.objects.filter(pk=runner.pk).update(renewed_at=runner.renewed_at + timedelta(seconds=3))
 
     def test_a_cluster_works_when_each_worker_has_a_runner(self):
-        probe = Runners(wanted=2)
+        probe = RunnersProbe(wanted=2)
         probe.started(0.0)
         self.runner(WORKER)
         probe.look(0.0, CLUSTER)
@@ -210,20 +210,20 @@ class TestWeb:
         server.server_close()
 
     def test_a_server_works_when_it_answers_even_that_it_is_not_well(self, server):
-        probe = Web("0.0.0.0", server.server_port)
+        probe = WebProbe("0.0.0.0", server.server_port)
         probe.started(0.0)
         assert probe.look(0.0, set()) == ""
         assert probe.ready
 
     def test_one_that_does_not_answer_gets_the_time_of_a_start(self):
-        probe = Web("127.0.0.1", free_port())
+        probe = WebProbe("127.0.0.1", free_port())
         probe.started(0.0)
         assert probe.look(START_S - 1, set()) == ""
         assert not probe.ready
         assert probe.look(START_S + 1, set()) == f"no answer for {START_S:g} s"
 
     def test_one_that_has_fallen_silent_is_missed(self, server):
-        probe = Web("127.0.0.1", server.server_port)
+        probe = WebProbe("127.0.0.1", server.server_port)
         probe.started(0.0)
         probe.look(0.0, set())
         probe._port = free_port()
