@@ -94,7 +94,7 @@ async def answer_request(scope, receive, send) -> None:
     """What takes a request's thread: pages and REST, and MCP, whose library is imported when somebody first asks for it."""
     if MCP.fullmatch(scope["path"]):
         library = await asyncio.to_thread(import_module, "constellations.mcp.http")
-        await library.application(scope, receive, send)
+        await library.answer_mcp(scope, receive, send)
     else:
         await pages(scope, receive, send)
 

@@ -88,7 +88,7 @@ def broken_launcher(tmp_path, monkeypatch):
     """It gets as far as the command, and no further."""
     program = Path(launcher.__file__).read_text()
     broken = tmp_path / "launcher.py"
-    broken.write_text(program.replace("if __name__", "def start(wanted):\n    sys.exit('no walls')\n\n\nif __name__"))
+    broken.write_text(program.replace("if __name__", "def start_command(wanted):\n    sys.exit('no walls')\n\n\nif __name__"))
     monkeypatch.setattr("agents.devices.confinement._program", lambda: [sys.executable, "-I", "-S", str(broken)])
 
 

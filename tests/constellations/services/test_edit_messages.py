@@ -489,7 +489,7 @@ def is_silent(node: ast.AST) -> bool:
     if isinstance(node, ast.Raise):
         return isinstance(node.exc, ast.Call) and isinstance(node.exc.func, ast.Name) and node.exc.func.id == "AssertionError"
     is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return is_docstring or (isinstance(node, ast.keyword) and node.arg == "description")
+    return is_docstring or (isinstance(node, ast.keyword) and node.arg in ("description", "about"))
 
 
 def lines_reached(modules: tuple[str, ...], do: Callable[[], None]) -> dict[str, set[int]]:

@@ -10,7 +10,7 @@ from agents.streams.verify import verify_database
 from constellations.errors import PlanRejected
 from constellations.models import Constellation, Task
 from constellations.plan import dialects, plan
-from constellations.reads.exports import export_constellation
+from constellations.reads.exports import export_document
 from constellations.services.edits import edit_apply
 from tests.agents.conftest import Rest, make_token
 from tests.constellations.admin.admin_client import Staff, problems
@@ -77,7 +77,7 @@ def test_edits_give_change_and_take_them(made):
 
 @pytest.mark.parametrize("dialect", ["orrery", "seed", "galaxy"])
 def test_what_is_exported_with_them_is_imported_with_them(made, dialect):
-    read = dialects.read_constellation(export_constellation(made, dialect), dialect)
+    read = dialects.read_constellation(export_document(made, dialect), dialect)
     assert {task["task_id"]: task["labels"] for task in read.tasks} == labels(made)
 
 
