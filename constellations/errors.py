@@ -1,4 +1,7 @@
-"""What is refused about graphs, plans and edits, and why."""
+"""The kinds of refusals about graphs, plans and edits, with their codes and statuses.
+
+What a problem says is written where it is found: `plan` for the form, `editor` for the graph, `services` for the rest.
+"""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any

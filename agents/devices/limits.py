@@ -1,5 +1,6 @@
 """What a command may use: the limits, and the one sampler of an event loop that holds all its commands to them.
 
+Of time, memory, output and processes. What a command prints is counted where it is read (`local`), the rest by the sampler.
 Every SAMPLE_S it reads /proc once for all commands. A limit counts for everything a command has started, also what has left
 its process group: whoever shares its session, descends from it or carries its attempt is its process (RLIMIT_NPROC
 does nothing for root, and a limit for each process is none for the group).

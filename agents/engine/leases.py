@@ -2,6 +2,10 @@
 
 A lease names its runner; the stream's token fences whoever had it before. A runner is dead when its lock can be taken
 (a file lock on the same host, an advisory lock on PostgreSQL), else when it has not renewed its row for LEASE_S.
+
+A lost lease is noticed in three ways. A runner that has not renewed for FENCE_S lets go of everything (`fenced`). Others take
+leases from the dead (`dead`, `bury`). One that lives on has its next batch refused, and finds another token
+(`agents.engine.drive`, `follow`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Deciding what an agent waits for. The decision is written under the session's lock: exactly one wins."""
+"""Deciding what an agent waits for. The decision is written under the session's lock: exactly one wins.
+
+Who may decide: agents.access.permissions has the role and the scope, `visible_to` what is seen. `check_author` keeps out who
+proposed it, and a token with a part in it (agents.access.ancestry).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The pages of tasks, dependencies and attempts."""
+"""The pages of tasks, dependencies and attempts.
+
+Which keys of plans are columns of the list of tasks is said in `constellations.plan.fields`; `list_display` adds the others.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The seven operations, each carried out on a draft or refused. Pure.
 
 Adding what is there as it is there, and removing what is gone, changes nothing; only tasks that have not started, and the
-dependencies into them, may change (docs/editing.md, "An edit").
+dependencies into them, may change (docs/editing.md, "An edit"). What several operations refuse alike is said in `draft`.
 """
 
 from __future__ import annotations

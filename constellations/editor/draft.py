@@ -1,4 +1,7 @@
-"""A constellation's snapshot and the draft an edit makes of it. Pure."""
+"""A constellation's snapshot and the draft an edit makes of it. Pure.
+
+What more than one operation refuses is said here: a task that runs or has ended, or one that is not there.
+"""
 
 from __future__ import annotations
 

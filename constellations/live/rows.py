@@ -1,6 +1,7 @@
 """A constellation's rows as a graph in memory, and how it follows what others record.
 
-Rows are held as records have them. Nothing here decides anything: `constellations.live.live` does.
+Rows are held as records have them. Whether a dependency of each type holds is said here (`edge_holds`). What follows from it is
+decided in `constellations.live.live`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The normal forms of tasks and dependencies, and what keeps a value from having one. Pure.
 
-A plan, an edit and a rule say the same things in the same words, so all are read here.
+A plan, an edit and a rule say the same things in the same words, so all are read here. The words themselves, such as the types
+of dependencies, are in `fields`.
 """
 
 from __future__ import annotations
