@@ -196,3 +196,12 @@ class LiveDevice(DeviceRow):
     used: int
     queued: int
     low: str
+
+
+class HeldAttempt(TypedDict):
+    """What a crew looks at of the attempt that it works on. The rest of the row belongs to whoever owns the table."""
+
+    id: int
+    device_id: int
+    holds_slot: bool
+    ran_s: float

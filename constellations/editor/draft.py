@@ -36,8 +36,8 @@ class Snapshot:
 
     version: int
     state: str
-    tasks: Mapping[str, Row]
-    dependencies: Mapping[str, Row]
+    tasks: Mapping[str, Mapping[str, Any]]
+    dependencies: Mapping[str, Mapping[str, Any]]
     graph: Graph
     was_there: WasThere = was_never
 
@@ -287,5 +287,5 @@ class EditDraft:
         self._named.pop(ends, None)
 
 
-def _joins(row: Row | None, upstream: str, downstream: str) -> bool:
+def _joins(row: Mapping[str, Any] | None, upstream: str, downstream: str) -> bool:
     return row is not None and row["from"] == upstream and row["to"] == downstream

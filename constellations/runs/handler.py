@@ -9,6 +9,7 @@ from typing import Any
 from agents.engine.work import OwnedSession, register_handler
 from agents.errors import AgentsError
 from agents.models import Agent
+from agents.streams.row_types import InboxRow
 from agents.streams.tables import Fields
 from constellations.plan.calls import COMMAND
 from constellations.reads.subjects import subjects_of
@@ -41,10 +42,10 @@ class ConstellationHandler:
         except AgentsError as error:
             return error
 
-    def open(self, drive: OwnedSession, interaction: Fields) -> ConstellationWork:
+    def open(self, drive: OwnedSession, interaction: InboxRow) -> ConstellationWork:
         return ConstellationWork(drive, interaction)
 
-    def load(self, drive: OwnedSession, interaction: Fields) -> ConstellationWork:
+    def load(self, drive: OwnedSession, interaction: InboxRow) -> ConstellationWork:
         work = ConstellationWork(drive, interaction)
         work.load()
         return work

@@ -8,9 +8,11 @@ from math import inf
 
 from agents.crews.member import new_loop
 from agents.machines import DEVICE_AGENT
+from agents.streams.row_types import AgentRow, LiveDevice
 from agents.streams.tables import Fields
 from agents.streams.turn import Batch, PendingEvent, SlotDemand, Turn
 from constellations.limits import SESSION_LIMIT
+from constellations.live.row_types import AttemptRow, TaskRow
 from constellations.live.rows import Node
 from constellations.machines import TASK
 from constellations.plan.fitting import device_fits
@@ -67,17 +69,18 @@ class Dispatch:
         if row["id"] not in self._returning:
             self._age += 1
             self._returning[row["id"]], self._places[row["id"]] = start, self._age
-            heappush(self._ready.setdefault(row["device_id"], []), (-row["priority"], -inf, self._age, start.node))
+            heap = self._ready.setdefault(row["device_id"], [])  # type: ignore[arg-type]  # it runs there
+            heappush(heap, (-row["priority"], -inf, self._age, start.node))
 
     def forget(self, node: Node) -> None:
         """The attempt has ended, perhaps while it wanted its slot back."""
         self._returning.pop(node.row["id"], None)
         self._places.pop(node.row["id"], None)
 
-    def _device_for(self, task: Fields) -> int | None:
+    def _device_for(self, task: TaskRow) -> int | None:
         """The named device if it takes work; else of those that fit the least loaded."""
 
-        def load(device: Fields) -> tuple[float, str]:
+        def load(device: LiveDevice) -> tuple[float, str]:
             waiting = len(self._ready.get(device["id"], ()))
             return (device["used"] + waiting) / device["max_concurrent"], device["name"]
 
@@ -183,24 +186,25 @@ class Dispatch:
             told = {"attempt_id": key, "task_id": node.key, "set": {"attempt": {str(key): {"holds_slot": True}}}}
             return SlotOffer(place, returning, "attempt_resumed", told)
         profile = context.devices[device]
-        agent = {
+        agent: AgentRow = {  # type: ignore[typeddict-item]  # no more than its event says
             "id": turn.take(), "session_id": context.stream, "interaction_id": context.interaction["id"],
             "parent_id": context.agent["id"], "machine": DEVICE_AGENT.name,
             "name": f"{row['task_id']} on {profile['name']}"[:200],
             "platform": profile["platform"], "device_id": device, "state": DEVICE_AGENT.initial,
             "created_at": turn.at, "entered_at": turn.at,
         }  # fmt: skip
-        attempt = {
+        attempt: AttemptRow = {  # type: ignore[typeddict-item]  # the same
             "id": turn.take(), "task_id": row["id"], "number": row["attempt"] + 1, "agent_id": agent["id"],
             "device_id": device, "fence": context.token, "started_at": turn.at,
         }  # fmt: skip
-        before = dict(row)
+        before = row.copy()
         told, changes = turn.step(TASK, before, "start", attempt=attempt["number"], device_id=device, started_at=turn.at)
         told["set"] = {"task": {str(row["id"]): changes}}
-        told["add"] = {"agent": [agent], "attempt": [attempt]}
+        add: Fields = {"agent": [agent], "attempt": [attempt]}
+        told["add"] = add
         loop = new_loop(turn, agent["id"]) if needs_crew(context, row, profile) else None
         if loop is not None:
-            told["add"]["loop"] = [loop]
+            add["loop"] = [loop]
         return SlotOffer(place, Start(node, agent, attempt, loop), "state_changed", told)
 
     # --- after the commit
