@@ -63,7 +63,8 @@ class Blackboard:
 
     @property
     def values(self) -> Mapping[str, Any]:
-        return self._agent["blackboard"]
+        values: Mapping[str, Any] = self._agent["blackboard"]
+        return values
 
     def check_room(self, key: str, value: Any) -> None:
         """Raises BlackboardFull where `value` does not fit."""

@@ -37,7 +37,7 @@ class Readings:
         self._drives, self._folder, self._reports = drives, folder, reports
         self._charge, self._on_read, self._on_fault = charge, on_read, on_fault
         self.under_way: set[Drive] = set()
-        self._tasks: set[asyncio.Task] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="reader")
         self._plan_readers = PlanReaders()
 

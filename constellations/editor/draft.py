@@ -60,7 +60,8 @@ def may_change(task: Mapping[str, Any]) -> bool:
 
 
 def is_skipped(task: Mapping[str, Any]) -> bool:
-    return task["state"] == "CANCELLED" and task.get("reason", "").startswith(SKIPPED)
+    skipped: bool = task["state"] == "CANCELLED" and task.get("reason", "").startswith(SKIPPED)
+    return skipped
 
 
 def why_not(task: Mapping[str, Any]) -> str:
@@ -148,7 +149,7 @@ class EditDraft:
 
     def task(self, task_id: str, field: str) -> Row:
         """The task, or a Refusal that says what there is instead."""
-        row = self.tasks.get(task_id)
+        row: Row | None = self.tasks.get(task_id)
         if row is None:
             if task_id in self.refused:
                 raise RefusalEchoed
@@ -196,7 +197,7 @@ class EditDraft:
 
     def find(self, which: Row) -> str | None:
         """The id of a dependency that is named by its id or by its ends; None when there is none."""
-        named = which.get("dependency_id")
+        named: str | None = which.get("dependency_id")
         if named is None:
             return self.edge(which["from"], which["to"])
         row = self.dependencies.get(named)

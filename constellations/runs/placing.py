@@ -20,12 +20,15 @@ from constellations.plan.tasks import IN_WORDS
 from constellations.runs.assignments import needs_crew
 from constellations.runs.context import Context, Start
 
+Place = tuple[int, float, int, Node]
+"""In a heap: priority, length of the way to an end, age, the task."""
+
 
 @dataclass(slots=True)
 class SlotOffer:
     """A start, or the return of an attempt that waited, until it has its slot and its commit; only then memory changes."""
 
-    place: tuple
+    place: Place
     start: Start
     type: str
     changes: Fields
@@ -36,7 +39,7 @@ class Dispatch:
 
     def __init__(self, context: Context):
         self._context = context
-        self._ready: dict[int, list[tuple]] = {}
+        self._ready: dict[int, list[Place]] = {}
         self._homeless: dict[int, Node] = {}
         self._returning: dict[int, Start] = {}
         self._places: dict[int, int] = {}
@@ -104,7 +107,7 @@ class Dispatch:
         gone = [device for device, heap in self._ready.items() if heap and devices[device]["state"] != "ONLINE"]
         return [device for device in gone if any(self._may_move(place) for place in self._ready[device])]
 
-    def _may_move(self, place: tuple) -> bool:
+    def _may_move(self, place: Place) -> bool:
         """Whether what is ready could be so on another device: what has begun stays where it is."""
         return self._startable(place) and place[-1].row["id"] not in self._returning
 
@@ -145,7 +148,7 @@ class Dispatch:
                     heappush(self._ready[device], place)
         return more
 
-    def _startable(self, place: tuple) -> bool:
+    def _startable(self, place: Place) -> bool:
         return self._places.get(place[-1].row["id"]) == place[2] and self._is_ready(place[-1])
 
     def _is_ready(self, node: Node) -> bool:
@@ -154,7 +157,7 @@ class Dispatch:
         begins = waits or node.row["id"] in self._returning
         return begins and live is not None and live.nodes.get(node.key) is node
 
-    def _offer_on(self, turn: Turn, device: int, heap: list[tuple], budget: int, woken: bool) -> bool:
+    def _offer_on(self, turn: Turn, device: int, heap: list[Place], budget: int, woken: bool) -> bool:
         """Starts for the slots that seem free; where others hold the rest, a place in the queue.
 
         With nothing free one start is tried when the session is new to the queue or was woken: slots may be granted.
@@ -177,7 +180,7 @@ class Dispatch:
             turn.wants[device] = SlotDemand(waiting, -heap[0][0] if heap else 0, held)
         return bool(heap) and count < free
 
-    def _offer_place(self, turn: Turn, device: int, place: tuple) -> SlotOffer:
+    def _offer_place(self, turn: Turn, device: int, place: Place) -> SlotOffer:
         """The record of a start: the task's transition, the new attempt, the new device agent, in one event."""
         node: Node = place[-1]
         context, row = self._context, node.row
