@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.conf import settings
@@ -26,7 +26,7 @@ class ActorPart:
 
     def row(self) -> ActorRow | None:
         """The live actor's row, if there is one."""
-        rows = self._known.rows.get("actor", {}).values()
+        rows: Iterable[ActorRow] = self._known.rows.get("actor", {}).values()
         return next((row for row in rows if not ACTOR.is_terminal(row["state"])), None)
 
     def decide(self, turn: Turn, now: float, fault: str) -> bool:

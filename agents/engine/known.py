@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from agents.streams.row_types import InboxRow
@@ -39,7 +40,8 @@ class Known:
 
     def inbox(self, state: str) -> list[InboxRow]:
         """The requests in `state`, oldest first."""
-        return [row for row in self.rows["inbox"].values() if row["state"] == state]
+        rows: Iterable[InboxRow] = self.rows["inbox"].values()
+        return [row for row in rows if row["state"] == state]
 
     def interaction(self) -> InboxRow | None:
         """The interaction being worked on."""

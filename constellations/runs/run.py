@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from agents.engine.environment import READ_S
 from agents.streams.garbage import count_rows_made, nothing_collected
-from agents.streams.row_types import InboxRow, LoopRow
+from agents.streams.row_types import AgentRow, InboxRow, LoopRow
 from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import Fields, fold_rows
 from agents.streams.turn import Batch, Turn
 from agents.tools.calls import Call
 from constellations.limits import REOPEN, RESTARTS
 from constellations.live.live import LiveGraph
-from constellations.live.row_types import ConstellationRow
+from constellations.live.row_types import AttemptRow, ConstellationRow
 from constellations.live.rows import Node
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.runs.begin import begin_run
@@ -116,8 +116,9 @@ class ConstellationWork:
             live.load(read("task", "constellation_id = %s", key), read("dependency", "constellation_id = %s", key))
             count_rows_made(len(live.nodes))
         loops: dict[int, LoopRow] = {row["agent_id"]: row for row in fold_rows("loop", OPEN_LOOPS, key)}
-        for row in read("attempt", OPEN_ATTEMPTS, key):
-            agent = read("agent", "id = %s", row["agent_id"])[0]
+        attempts: list[AttemptRow] = read("attempt", OPEN_ATTEMPTS, key)
+        for row in attempts:
+            agent: AgentRow = read("agent", "id = %s", row["agent_id"])[0]
             start = Start(live.ids[row["task_id"]], agent, row, loops.get(row["agent_id"]))
             context.attempts[row["id"]] = start
             if row["holds_slot"]:
