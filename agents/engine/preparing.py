@@ -32,9 +32,7 @@ async def prepare_item(item: InboxRow, stream: int, readers: PlanReaders) -> tup
     while True:
         try:
             payload, prepare = item["payload"], registered_handler().prepare
-            call = (time_call, with_fresh_connection, prepare, payload, item["by"])
-            found: tuple[Any, float] = await readers.read(len(str(payload)), *call)
-            return found
+            return await readers.read(len(str(payload)), time_call, with_fresh_connection, prepare, payload, item["by"])
         except Exception as error:
             if outage_refusal(error):
                 await asyncio.sleep(OUTAGE_RETRY_S)

@@ -51,13 +51,15 @@ class RawCursor(Protocol):
     @property
     def rowcount(self) -> int: ...
 
-    def execute(self, statement: Any, parameters: Any = ..., /) -> Any: ...
+    def execute(self, statement: Any, parameters: Any = ..., /) -> RawCursor: ...
 
-    def executemany(self, statement: Any, parameters: Any, /) -> Any: ...
+    def executemany(self, statement: Any, parameters: Any, /) -> object: ...
 
     def fetchone(self) -> Any: ...
 
     def fetchall(self) -> list[Any]: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
 
 
 class SqliteStore:
@@ -82,7 +84,7 @@ class SqliteStore:
         """Set (head, rows) of streams: triples end with the stream's id."""
         cursor.executemany("UPDATE agents_stream SET head = ?, rows = ? WHERE id = ?", heads)
 
-    def execute(self, cursor: RawCursor, statement: str, parameters: Sequence[Any] = ()) -> Any:
+    def execute(self, cursor: RawCursor, statement: str, parameters: Sequence[Any] = ()) -> RawCursor:
         """A statement of ours, written with %s, on a raw cursor."""
         return cursor.execute(statement.replace("%s", "?"), parameters)
 
@@ -171,7 +173,7 @@ class PostgresStore:
             [list(column) for column in zip(*heads, strict=True)],
         )
 
-    def execute(self, cursor: RawCursor, statement: str, parameters: Sequence[Any] = ()) -> Any:
+    def execute(self, cursor: RawCursor, statement: str, parameters: Sequence[Any] = ()) -> RawCursor:
         return cursor.execute(statement, parameters)
 
     def insert(self, cursor: RawCursor, table: str, columns: Columns, rows: Iterable[Row]) -> None:

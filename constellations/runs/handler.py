@@ -18,6 +18,8 @@ from constellations.runs.run import ConstellationWork
 from constellations.services import adopt
 from constellations.services.adopt import hand_down_files
 
+Prepared = planner.PreparedPlan | adopt.ForkedGraph | adopt.ReopenedGraph
+
 
 class ConstellationHandler:
     """Interactions become constellations."""
@@ -32,8 +34,8 @@ class ConstellationHandler:
             return True
         return any(COMMAND in tools_of(part) for part in (prepared.plan.tasks, prepared.plan.rules))
 
-    def prepare(self, payload: Fields, by: str) -> Any:
-        """What `beginnings.begin` takes, or the error that the constellation agent fails with."""
+    def prepare(self, payload: Fields, by: str) -> Prepared | AgentsError:
+        """What `begin_run` takes, or the error that the constellation agent fails with."""
         try:
             prepared = _prepare(payload, by)
             if isinstance(prepared, adopt.ForkedGraph):
@@ -66,7 +68,7 @@ def tools_of(written: Any) -> Iterator[str]:
             yield from tools_of(part)
 
 
-def _prepare(payload: Fields, by: str) -> Any:
+def _prepare(payload: Fields, by: str) -> Prepared:
     return adopt.prepare_follow_up(payload, by) if adopt.is_about(payload) else planner.prepare_plan(payload)
 
 
