@@ -162,7 +162,7 @@ class Graph:
         else:
             self._lower_below(downstream, above)
 
-    def _search(self, upstream: Key, downstream: Key) -> tuple[dict | None, dict]:
+    def _search(self, upstream: Key, downstream: Key) -> tuple[dict[Key, Key | None] | None, dict[Key, Key | None]]:
         """Everything that must go above `upstream`, or (None, everything that must go below `downstream`).
 
         Both sides grow in turn, whichever has looked at fewer edges, and the one that first has no more to look at is the
@@ -258,7 +258,7 @@ def _walk(links: Mapping[Key, Key | None], key: Key | None) -> list[Key]:
     return path
 
 
-def _meeting(below: Mapping, above: Mapping, key: Key, other: Key) -> list[Key]:
+def _meeting(below: Mapping[Key, Key | None], above: Mapping[Key, Key | None], key: Key, other: Key) -> list[Key]:
     """The cycle that a new edge upstream > downstream closes when `key` (of `below`) leads to `other` (of `above`).
 
     Walking from `other` through `above` leads to upstream; from `key` through `below` back to downstream.

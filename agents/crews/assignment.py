@@ -12,7 +12,7 @@ from agents.crews.script import Holds
 from agents.errors import AgentsError
 from agents.gates.policies import Rule
 from agents.progress.settings import Settings
-from agents.streams.tables import Fields
+from agents.streams.row_types import AgentRow, HeldAttempt, LiveDevice
 from agents.streams.turn import Turn
 
 BLACKBOARD_BYTES = 64_000
@@ -35,8 +35,8 @@ class Assignment:
 
     stream: int
     interaction: int
-    attempt: Fields
-    device: Mapping[str, Any]
+    attempt: HeldAttempt
+    device: LiveDevice
     task: int
     title: str
     scope: str
@@ -58,12 +58,13 @@ class Blackboard:
 
     __slots__ = ("_agent",)
 
-    def __init__(self, agent: Fields):
+    def __init__(self, agent: AgentRow):
         self._agent = agent
 
     @property
     def values(self) -> Mapping[str, Any]:
-        return self._agent["blackboard"]
+        values: Mapping[str, Any] = self._agent["blackboard"]
+        return values
 
     def check_room(self, key: str, value: Any) -> None:
         """Raises BlackboardFull where `value` does not fit."""

@@ -17,7 +17,7 @@ from agents.crews.states import STATES
 from agents.crews.ways import ENDINGS
 from agents.gates import approvals
 from agents.gates.gate import Gate
-from agents.streams.tables import Fields
+from agents.streams.row_types import AgentRow, ApprovalRow, LoopRow
 from agents.streams.turn import Turn
 from agents.tools.calls import Call, Outcome
 
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 class Crew:
     """`assignment` is what its agents have to do. `end` is set when the host has ended, and says how the attempt ends."""
 
-    def __init__(self, assignment: Assignment, host: Fields, loop: Fields):
+    def __init__(self, assignment: Assignment, host: AgentRow, loop: LoopRow):
         self.assignment, self.attempt = assignment, assignment.attempt
         self.blackboard = Blackboard(host)
         self.gate = Gate(
@@ -192,7 +192,7 @@ class Crew:
 
     # --- delegation
 
-    def take_on(self, agent: Fields) -> None:
+    def take_on(self, agent: AgentRow) -> None:
         """The agent that the one at work has delegated to; it is the one at work from now on."""
         host = self.at_work
         assert host.step is not None
@@ -203,7 +203,7 @@ class Crew:
 
     # --- what others say
 
-    def waits_for(self) -> list[Fields]:
+    def waits_for(self) -> list[ApprovalRow]:
         """The approvals that its agents wait for, to be updated by whoever reads what was decided."""
         return [member.approval for member in self.members if member.approval is not None]
 

@@ -13,6 +13,7 @@ from agents.progress.evidence import Control, Evidence, evidence_of, message_of
 from agents.progress.settings import Settings
 from agents.progress.state import State
 from agents.progress.tracker import Verdict, accept_loop, observe_item
+from agents.streams.row_types import EvidenceRow
 from agents.streams.tables import Fields
 from agents.tools.calls import Outcome
 
@@ -36,7 +37,7 @@ class LoopMemory:
         for identity in accepted:
             self.state = accept_loop(self.state, identity)
 
-    def take(self, row: Mapping[str, Any]) -> Verdict | None:
+    def take(self, row: EvidenceRow) -> Verdict | None:
         """A row that is complete."""
         self.count = max(self.count, row["number"])
         self.verdict = None
@@ -46,7 +47,7 @@ class LoopMemory:
             self.state, self.verdict = observe_item(self.state, item_of(row), self.settings)
         return self.verdict
 
-    def read(self, rows: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    def read(self, rows: Iterable[EvidenceRow]) -> EvidenceRow | None:
         """All rows of a loop; returns the one whose call had not ended.
 
         They are taken in the order in which they ended. What was accepted in the course of it counts from there on.
@@ -63,18 +64,19 @@ class LoopMemory:
         return unended
 
 
-def _order(row: Mapping[str, Any]) -> tuple[bool, str, bool, int]:
+def _order(row: EvidenceRow) -> tuple[bool, str, bool, int]:
     """What a person accepts comes first in its turn, as all commands do."""
     return row["ended_at"] is None, row["ended_at"] or "", row["kind"] != "accept", row["number"]
 
 
-def item_of(row: Mapping[str, Any]) -> Evidence | Control:
+def item_of(row: EvidenceRow) -> Evidence | Control:
     """A row as the rules see it."""
     if row["kind"] in CONTROLS:
-        return Control(row["kind"])
+        return Control(row["kind"])  # type: ignore[arg-type]
     return Evidence(
         tool=row["tool"], target=row["target"], call=row["call"], success=bool(row["success"]), error=row["error"],
-        outcome=row["outcome"], before=row["before"], kind="tool" if row["kind"] == "observe" else row["kind"],
+        outcome=row["outcome"], before=row["before"],
+        kind="tool" if row["kind"] == "observe" else row["kind"],  # type: ignore[arg-type]
         raw_error=row["raw_error"], error_kind=row["error_kind"],
     )  # fmt: skip
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from agents import ids
 from agents.crews.crew import Crew
 from agents.crews.member import Member
 from agents.crews.script import Position
 from agents.crews.ways import ENDINGS
-from agents.streams.tables import Fields
+from agents.streams.row_types import AgentRow, ApprovalRow, EvidenceRow, LoopRow
 from agents.tools.calls import Outcome
 
-Read = Callable[..., list[Fields]]
-"""Reads rows of a table of the fold: (table, condition, *parameters), oldest first."""
+Read = Callable[..., list[Any]]
+"""Reads rows of a table of the fold: (table, condition, *parameters), oldest first. The reader says which type they are."""
 CALLS = ("tool", "test", "poll", "observe")
 """Kinds of evidence that calls leave."""
 
@@ -24,7 +25,9 @@ def load_crew(crew: Crew, read: Read) -> None:
     _load_member(member, read)
     while member.position.waits == "child":
         key = member.agent["id"]
-        children = read("agent", "id > %s AND id < %s AND parent_id = %s", key, ids.row_range(crew.assignment.stream)[1], key)
+        children: list[AgentRow] = read(
+            "agent", "id > %s AND id < %s AND parent_id = %s", key, ids.row_range(crew.assignment.stream)[1], key
+        )
         if not children or member.step is None:
             break
         crew.take_on(children[-1])
@@ -33,23 +36,25 @@ def load_crew(crew: Crew, read: Read) -> None:
 
 
 def _load_member(member: Member, read: Read) -> None:
-    loops = [member.loop] if member.loop else read("loop", "agent_id = %s", member.agent["id"])
+    loops: list[LoopRow] = [member.loop] if member.loop else read("loop", "agent_id = %s", member.agent["id"])
     if not loops:
         return
     member.loop = loops[0]
     member.position = Position.of(member.loop["position"])
-    rows = read("evidence", "loop_id = %s", member.loop["id"])
+    rows: list[EvidenceRow] = read("evidence", "loop_id = %s", member.loop["id"])
     open_row = member.memory.read(rows)
-    member.row = None if open_row is None else dict(open_row)
+    member.row = None if open_row is None else open_row.copy()
     member.phases.load(read("phase", "agent_id = %s", member.agent["id"]))
     calls = [row for row in rows if row["ended_at"] is not None and row["kind"] in CALLS]
     member.last_outcome = _read_outcome(member, calls[-1]) if calls else None
-    _load_approvals(member, read, calls[-1]["ended_at"] if calls else "")
+    _load_approvals(member, read, calls[-1]["ended_at"] or "" if calls else "")
 
 
 def _load_approvals(member: Member, read: Read, since: str) -> None:
     """`since`: when the last call ended. What was given before it, and used, was given for something else."""
-    approvals = read("approval", "session_id = %s AND agent_id = %s", member.assignment.stream, member.agent["id"])
+    approvals: list[ApprovalRow] = read(
+        "approval", "session_id = %s AND agent_id = %s", member.assignment.stream, member.agent["id"]
+    )
     # A gate that a person has opened stays open for this attempt.
     for approval in approvals:
         if approval["kind"] == "task" and approval["used_at"] and approval["state"] == "approved":
@@ -61,7 +66,7 @@ def _load_approvals(member: Member, read: Read, since: str) -> None:
         member.approval = last
 
 
-def _read_outcome(member: Member, row: Fields) -> Outcome:
+def _read_outcome(member: Member, row: EvidenceRow) -> Outcome:
     """How the last call ended, and what that means for the attempt: the reason, which no row has, is told anew."""
     outcome, reason = "completed" if row["success"] else ENDINGS.get(row["error_kind"], "failed"), ""
     if row["error_kind"] == "denied" and member.script.plain:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from agents.clock import from_iso
 from agents.crews.assignment import Assignment, Blackboard
@@ -17,6 +17,7 @@ from agents.gates.gate import Gate
 from agents.gates.policies import Act
 from agents.machines import DEVICE_AGENT, TOOL_LOOP
 from agents.progress.tracker import Verdict, count_progress, is_progress_due
+from agents.streams.row_types import AgentRow, ApprovalRow, EvidenceRow, LoopRow
 from agents.streams.tables import TABLES, Fields
 from agents.streams.turn import Turn
 from agents.tools.calls import SECONDS, Call, Outcome
@@ -37,20 +38,20 @@ class Member:
     """
 
     def __init__(
-        self, assignment: Assignment, gate: Gate, blackboard: Blackboard, agent: Fields, script: Script, depth: int = 0
+        self, assignment: Assignment, gate: Gate, blackboard: Blackboard, agent: AgentRow, script: Script, depth: int = 0
     ):
         self.assignment, self.gate, self.blackboard = assignment, gate, blackboard
         self.agent, self.script, self.depth = agent, script, depth
-        self.loop: Fields = {}
+        self.loop = cast(LoopRow, {})
         self.position = Position()
         self.memory = LoopMemory(assignment.settings, assignment.accepted)
         self.phases = Phases(agent["id"])
-        self.approval: Fields | None = None
-        self.row: Fields | None = None
+        self.approval: ApprovalRow | None = None
+        self.row: EvidenceRow | None = None
         self.call: Call | None = None
         self.outcome: Outcome | None = None
         self.last_outcome: Outcome | None = None
-        self.child: Fields | None = None
+        self.child: AgentRow | None = None
         self.child_outcome: Outcome | None = None
         self.wants_slot = False
 
@@ -86,7 +87,7 @@ class Member:
     def become(self, turn: Turn, event: str, position: Position | None = None, *, reason: str = "", **more: Any) -> None:
         """A transition of the device agent."""
         if fields := self._store_position(position):  # in the same event, so that neither is ever stored without the other
-            self.loop.update(fields)
+            self.loop.update(fields)  # type: ignore[typeddict-item]
             more.setdefault("also", {})["loop"] = {str(self.loop["id"]): fields}
         turn.transition(DEVICE_AGENT, "agent", self.agent, event, reason=reason[:REASON], **more)
 
@@ -115,11 +116,11 @@ class Member:
 
     def note(self, turn: Turn, **fields: Any) -> Fields:
         """Something that is complete as it happens: a message, a refused call, a new window."""
-        row = TABLES["evidence"].whole(self._new_row(turn, **{"ended_at": turn.at, **fields}))
+        row: EvidenceRow = TABLES["evidence"].whole(self._new_row(turn, **{"ended_at": turn.at, **fields}))
         self._judge_row(turn, row)
         return TABLES["evidence"].told(row)
 
-    def _judge_row(self, turn: Turn, row: Fields) -> None:
+    def _judge_row(self, turn: Turn, row: EvidenceRow) -> None:
         """Have the rules judge a row that is complete; the verdict, if there is one, goes into the row."""
         if verdict := self.memory.take(row):
             row["verdict"] = verdict_json(verdict)
@@ -133,7 +134,7 @@ class Member:
         row = self.row
         assert row is not None
         fields = ended_fields(row, outcome, wrong, turn.at)
-        row.update(fields)
+        row.update(fields)  # type: ignore[typeddict-item]
         self._judge_row(turn, row)
         if row["verdict"] is not None:
             fields["verdict"] = row["verdict"]
@@ -147,7 +148,7 @@ class Member:
         """Whether a person has yet to let the task begin; what has begun is judged call by call."""
         return self.depth == 0 and self.gate.is_shut and self.state == "Idle" and not self.position.done
 
-    def pass_gate(self, approval: Fields) -> None:
+    def pass_gate(self, approval: ApprovalRow) -> None:
         """From now on exactly what was approved is done; an approver may have changed it."""
         action = approval["action"]
         self.gate.open(action.get("leads_to"))
@@ -256,6 +257,7 @@ class Member:
         return None
 
 
-def new_loop(turn: Turn, agent: int) -> Fields:
+def new_loop(turn: Turn, agent: int) -> LoopRow:
     """The row of an agent's tool loop, not yet recorded."""
-    return {"id": turn.take(), "agent_id": agent, "created_at": turn.at, "entered_at": turn.at}
+    told = {"id": turn.take(), "agent_id": agent, "created_at": turn.at, "entered_at": turn.at}
+    return told  # type: ignore[return-value]  # an event says no more

@@ -7,6 +7,7 @@ from typing import Any
 from agents.clock import from_iso
 from agents.crews.script import Script, Step
 from agents.gates.policies import target_of
+from agents.streams.row_types import EvidenceRow, PhaseRow
 from agents.streams.tables import TABLES, Fields
 from agents.streams.turn import Turn
 
@@ -25,12 +26,12 @@ class Phases:
 
     def __init__(self, agent: int):
         self._agent = agent
-        self.current: Fields | None = None
+        self.current: PhaseRow | None = None
         self._warnings = 0
 
     # `_warnings`: how often it has been recorded that the present phase takes longer than expected.
 
-    def load(self, rows: list[Fields]) -> None:
+    def load(self, rows: list[PhaseRow]) -> None:
         self.current = next((row for row in rows if row["ended_at"] is None), None)
         if self.current is not None:
             self._warnings = 2 if self._overdue_blocker(self.current) in self.current["blockers"] else 0
@@ -54,7 +55,7 @@ class Phases:
         self._set(turn, "phase_ended", ended_at=turn.at, outcome=outcome)
         self.current = None
 
-    def note_call(self, turn: Turn, row: Fields) -> None:
+    def note_call(self, turn: Turn, row: EvidenceRow) -> None:
         """What a call that has ended means for the present phase: a file changed, a test run."""
         if self.current is None:
             return
@@ -89,7 +90,7 @@ class Phases:
             self.block(turn, self._overdue_blocker(self.current))
 
     @staticmethod
-    def _overdue_blocker(phase: Fields) -> str:
+    def _overdue_blocker(phase: PhaseRow) -> str:
         return f"it takes more than twice the expected {phase['expected_s'] or 0:g} s"
 
     def wake_at(self) -> float | None:
@@ -101,7 +102,7 @@ class Phases:
     def _set(self, turn: Turn, event: str, **fields: Any) -> None:
         assert self.current is not None
         turn.record(event, number=self.current["number"], set={"phase": {str(self.current["id"]): fields}})
-        self.current.update(fields)
+        self.current.update(fields)  # type: ignore[typeddict-item]
 
 
 def _describe_step(step: Step) -> str:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agents.errors import AgentsError
+
+if TYPE_CHECKING:
+    from agents.tools.calls import Outcome
 
 Step = Mapping[str, Any]
 Holds = Callable[[str, Any], bool]
@@ -83,7 +86,7 @@ class Script:
         steps = self.phases[position.phase]["steps"]
         if position.step >= len(steps):
             return None
-        step = steps[position.step]
+        step: Step = steps[position.step]
         return step["recover"][position.detour] if position.detour >= 0 else step
 
     def choose_course(self, position: Position) -> tuple[Course, Position]:
@@ -120,7 +123,7 @@ class Script:
         detour = 0 if position.detour < 0 and step is not None and step.get("recover") else -1
         return replace(position, detour=detour, met=None)
 
-    def find_shortfall(self, step: Step, outcome: Any) -> str:
+    def find_shortfall(self, step: Step, outcome: Outcome) -> str:
         """What is missing from a call's outcome, by its `expect`; empty when nothing is."""
         expect: Mapping[str, Any] = step.get("expect") or {}
         # An exit code that is expected is the whole of how it has to end: 1 may be what is wanted.

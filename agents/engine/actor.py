@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.conf import settings
@@ -11,6 +11,7 @@ from agents.clock import from_iso
 from agents.engine.known import Known
 from agents.engine.work import InHand, OwnedSession, Work, registered_handler
 from agents.machines import ACTOR
+from agents.streams.row_types import ActorRow, InboxRow
 from agents.streams.tables import Fields
 from agents.streams.turn import Turn
 
@@ -23,9 +24,9 @@ class ActorPart:
     def __init__(self, session: OwnedSession, known: Known, hand: InHand):
         self._session, self._known, self._hand = session, known, hand
 
-    def row(self) -> Fields | None:
+    def row(self) -> ActorRow | None:
         """The live actor's row, if there is one."""
-        rows = self._known.rows.get("actor", {}).values()
+        rows: Iterable[ActorRow] = self._known.rows.get("actor", {}).values()
         return next((row for row in rows if not ACTOR.is_terminal(row["state"])), None)
 
     def decide(self, turn: Turn, now: float, fault: str) -> bool:
@@ -61,21 +62,21 @@ class ActorPart:
             if held and self._queued():  # what a pause holds stays held, whatever becomes of the actor that held it
                 self._move(turn, self._spawn(turn), "Pause", reason=paused_for, held_from=held)
 
-    def _break(self, turn: Turn, actor: Fields, reason: str) -> None:
+    def _break(self, turn: Turn, actor: ActorRow, reason: str) -> None:
         """While it works, the actor ends with its interaction; anywhere else the fault is its own."""
         if actor["state"] == "running":
             self._move(turn, actor, "InteractionComplete", {"success": False}, reason=reason, pausing=False)
         else:
             self._move(turn, actor, "Fault", reason=reason, pausing=False)
 
-    def _end_interaction(self, turn: Turn, item: Fields, outcome: str, reason: str) -> None:
+    def _end_interaction(self, turn: Turn, item: InboxRow, outcome: str, reason: str) -> None:
         self._set_inbox(
             turn, "interaction_ended", item, state="done", outcome=outcome, result={"summary": reason}, ended_at=turn.at
         )
 
     # --- interactions
 
-    def wants_preparation(self) -> Fields | None:
+    def wants_preparation(self) -> InboxRow | None:
         """The interaction to be prepared (in a thread) before a turn can begin it."""
         if self._hand.work is not None:
             item = self._hand.work.interaction
@@ -85,18 +86,18 @@ class ActorPart:
             return None
         return queued[0] if queued[0]["id"] not in self._hand.prepared else None
 
-    def _queued(self) -> list[Fields]:
+    def _queued(self) -> list[InboxRow]:
         """The interactions that wait, oldest first."""
         return [item for item in self._known.inbox("queued") if item["kind"] == "interaction"]
 
-    def _held_from(self, actor: Fields | None) -> int:
+    def _held_from(self, actor: ActorRow | None) -> int:
         """The request of the pause that holds back what was asked before it; 0 while none does."""
         if actor is None or not (actor["pausing"] or actor["state"] == "paused"):
             return 0
         pauses = [item["id"] for item in self._known.inbox("running") if item["kind"] == "pause"]
         return max([actor["held_from"], *pauses])
 
-    def _is_held(self, queued: list[Fields]) -> bool:
+    def _is_held(self, queued: list[InboxRow]) -> bool:
         """Whether the actor is paused and everything that waits was asked before that. Row ids grow in the order of asking."""
         actor = self.row()
         return actor is not None and actor["state"] == "paused" and queued[-1]["id"] < self._held_from(actor)
@@ -115,10 +116,10 @@ class ActorPart:
         if actor["state"] == "idle" and self._hand.work is None and queued[0]["id"] in self._hand.prepared:
             self._begin(turn, actor, queued[0])
 
-    def _spawn(self, turn: Turn) -> Fields:
+    def _spawn(self, turn: Turn) -> ActorRow:
         """A fresh incarnation; what ended stays in the session's history."""
         epoch = max((row["epoch"] for row in self._known.rows["actor"].values()), default=0) + 1
-        row = {
+        row: ActorRow = {
             "id": turn.take(), "session_id": self._session.stream, "epoch": epoch, "state": ACTOR.initial, "reason": "",
             "pausing": False, "held_from": 0, "created_at": turn.at, "entered_at": turn.at, "active_at": turn.at,
         }  # fmt: skip
@@ -127,7 +128,7 @@ class ActorPart:
         self._move(turn, row, "Spawned")
         return row
 
-    def _begin(self, turn: Turn, actor: Fields, item: Fields) -> None:
+    def _begin(self, turn: Turn, actor: ActorRow, item: InboxRow) -> None:
         self._move(turn, actor, "ProcessInteraction")
         self._set_inbox(turn, "interaction_started", item, state="running", started_at=turn.at)
         self._hand.work = registered_handler().open(self._session, item)
@@ -147,7 +148,7 @@ class ActorPart:
             self._finish(turn, actor)
         return more
 
-    def _finish(self, turn: Turn, actor: Fields) -> None:
+    def _finish(self, turn: Turn, actor: ActorRow) -> None:
         work = self._hand.work
         assert work is not None
         outcome, result = work.answer()
@@ -167,14 +168,14 @@ class ActorPart:
 
     # --- commands
 
-    def _commanded(self, turn: Turn, item: Fields) -> Fields | None:
+    def _commanded(self, turn: Turn, item: InboxRow) -> ActorRow | None:
         """The actor that a command is for: the live one, else the one that an earlier request waits for."""
         actor = self.row()
         if actor is None and any(asked["id"] < item["id"] for asked in self._queued()):
             return self._spawn(turn)
         return actor
 
-    def pause(self, turn: Turn, item: Fields) -> None:
+    def pause(self, turn: Turn, item: InboxRow) -> None:
         actor = self._commanded(turn, item)
         if actor is None:
             self._done(turn, item, changed=False)
@@ -198,7 +199,7 @@ class ActorPart:
                 for key in self._hand.work.running():
                     self._session.interrupt(key)
 
-    def _pausing(self, turn: Turn, actor: Fields) -> bool:
+    def _pausing(self, turn: Turn, actor: ActorRow) -> bool:
         """A cooperative pause: what runs ends, nothing new starts, then the actor is paused."""
         assert self._hand.work is not None
         if not self._hand.work.pause(turn):
@@ -211,7 +212,7 @@ class ActorPart:
             self._done(turn, item, changed=item is first)
         return False
 
-    def resume(self, turn: Turn, item: Fields) -> None:
+    def resume(self, turn: Turn, item: InboxRow) -> None:
         actor = self.row()
         if actor is not None and actor["state"] == "paused":
             self._move(turn, actor, "Resume", reason=_reason(item), by=item["by"], held_from=0)
@@ -229,7 +230,7 @@ class ActorPart:
         else:
             self._done(turn, item, changed=False)
 
-    def cancel(self, turn: Turn, item: Fields) -> None:
+    def cancel(self, turn: Turn, item: InboxRow) -> None:
         """End the actor and everything it works on; what is queued behind it is cancelled with it."""
         actor, reason = self._commanded(turn, item), _reason(item) or "user_cancelled"
         if actor is None:
@@ -246,7 +247,7 @@ class ActorPart:
         turn.record("stopped", by=item["by"], reason=reason, partial_response=partial, terminal=True)
         self._done(turn, item)
 
-    def ping(self, turn: Turn, item: Fields) -> None:
+    def ping(self, turn: Turn, item: InboxRow) -> None:
         """Changes no state; inactivity is counted anew."""
         actor = self.row()
         if actor is not None:
@@ -254,12 +255,12 @@ class ActorPart:
             actor["active_at"] = turn.at
         self._done(turn, item, changed=False)
 
-    def go_on(self, turn: Turn, item: Fields) -> None:
+    def go_on(self, turn: Turn, item: InboxRow) -> None:
         """A person's word that what looks like a loop is none."""
         work = self._hand.work
         self._done(turn, item, changed=work is not None and work.go_on(turn, item))
 
-    def stop(self, turn: Turn, item: Fields) -> None:
+    def stop(self, turn: Turn, item: InboxRow) -> None:
         """End what is worked on, and the interaction with it; the actor lives on and takes the next."""
         actor, work = self.row(), self._work_meant(item)
         if actor is None or work is None:
@@ -276,7 +277,7 @@ class ActorPart:
                 self._pausing(turn, actor)
         self._done(turn, item)
 
-    def restart(self, turn: Turn, item: Fields) -> None:
+    def restart(self, turn: Turn, item: InboxRow) -> None:
         """Begin the interaction in hand once more, from its request."""
         work, partial = self._work_meant(item), self._partial()
         begins_anew = work is not None and work.restart(turn, _reason(item))
@@ -289,12 +290,12 @@ class ActorPart:
         work = self._open_work()
         return "" if work is None else work.partial_response()
 
-    def _tell_cut_off(self, turn: Turn, item: Fields, reason: str, partial: str) -> None:
+    def _tell_cut_off(self, turn: Turn, item: InboxRow, reason: str, partial: str) -> None:
         """The actor lives on, and what it was saying does not."""
         if partial:
             turn.record("stopped", by=item["by"], reason=reason, partial_response=partial, terminal=False)
 
-    def cancel_task(self, turn: Turn, item: Fields) -> None:
+    def cancel_task(self, turn: Turn, item: InboxRow) -> None:
         """End one task of what is worked on; everything else goes on."""
         work = self._work_meant(item)
         self._done(turn, item, changed=work is not None and work.cancel_task(turn, item))
@@ -304,21 +305,21 @@ class ActorPart:
         work = self._hand.work
         return None if work is None or work.finished else work
 
-    def _work_meant(self, item: Fields) -> Work | None:
+    def _work_meant(self, item: InboxRow) -> Work | None:
         """The work in hand, if it is what the command is about."""
         work = self._open_work()
         return work if work is not None and work.subject == item["payload"].get("subject") else None
 
-    def _unknown(self, turn: Turn, item: Fields) -> None:
+    def _unknown(self, turn: Turn, item: InboxRow) -> None:
         """A command of an older version."""
         self._set_inbox(turn, "command_done", item, state="refused", outcome="failed", ended_at=turn.at)
 
-    def shutdown(self, turn: Turn, item: Fields) -> None:
+    def shutdown(self, turn: Turn, item: InboxRow) -> None:
         """Changes no state: the lease goes back at the next step boundary and another runner goes on."""
         self._done(turn, item, changed=False)
         self._session.draining = True
 
-    def _done(self, turn: Turn, item: Fields, changed: bool = True) -> None:
+    def _done(self, turn: Turn, item: InboxRow, changed: bool = True) -> None:
         self._set_inbox(turn, "command_done", item, state="done", result={"changed": changed}, ended_at=turn.at)
 
     # --- time
@@ -335,7 +336,7 @@ class ActorPart:
             self._move(turn, actor, "InactivityTimeout", reason="inactivity")
             turn.record("stopped", reason="inactivity", partial_response="", terminal=True)
 
-    def _limit(self, actor: Fields) -> float | None:
+    def _limit(self, actor: ActorRow) -> float | None:
         after = {"idle": settings.IDLE_S, "paused": settings.PAUSED_S}.get(actor["state"])
         if after is None or (actor["state"] == "idle" and self._known.inbox("queued")):
             return None
@@ -353,16 +354,17 @@ class ActorPart:
     # --- records
 
     def _move(
-        self, turn: Turn, actor: Fields, event: str, facts: Fields | None = None, reason: str = "", by: str = "", **fields: Any
-    ) -> None:
+        self, turn: Turn, actor: ActorRow, event: str, facts: Fields | None = None, reason: str = "", by: str = "",
+        **fields: Any,
+    ) -> None:  # fmt: skip
         turn.transition(ACTOR, "actor", actor, event, facts, reason, by=by, active_at=turn.at, **fields)
 
-    def _set_inbox(self, turn: Turn, event: str, item: Fields, **fields: Any) -> None:
+    def _set_inbox(self, turn: Turn, event: str, item: InboxRow, **fields: Any) -> None:
         turn.record(event, by=item["by"] if event != "interaction_ended" else "", set={"inbox": {str(item["id"]): fields}})
-        item.update(fields)
+        item.update(fields)  # type: ignore[typeddict-item]
 
 
-COMMANDS: dict[str, Callable[[ActorPart, Turn, Fields], None]] = {
+COMMANDS: dict[str, Callable[[ActorPart, Turn, InboxRow], None]] = {
     "pause": ActorPart.pause,
     "resume": ActorPart.resume,
     "cancel": ActorPart.cancel,
@@ -375,5 +377,5 @@ COMMANDS: dict[str, Callable[[ActorPart, Turn, Fields], None]] = {
 }
 
 
-def _reason(item: Fields) -> str:
+def _reason(item: InboxRow) -> str:
     return str(item["payload"].get("reason", ""))[:500]

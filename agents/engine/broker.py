@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import Any
 
 from django.db import Error as DatabaseError
 from django.db import connections
@@ -20,12 +21,12 @@ RETRY_S = 0.2
 log = logging.getLogger(__name__)
 
 
-class PatientBroker(ORM):
+class PatientBroker(ORM):  # type: ignore[misc]  # the library has no types
     """Jobs are rows, as django-q2 has them; without the database there are none for now."""
 
     _is_away = False
 
-    def dequeue(self):
+    def dequeue(self) -> Any:
         try:
             jobs = super().dequeue()
         except DatabaseError as error:

@@ -19,6 +19,7 @@ from agents.engine.numbers import RowNumbers
 from agents.engine.pending import Pending, Precedence
 from agents.engine.work import InHand, registered_handler
 from agents.streams.fold import consistent_read, events_since
+from agents.streams.row_types import LiveDevice
 from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import Fields
 from agents.streams.turn import Batch, Turn
@@ -50,7 +51,7 @@ class Drive:
     """
 
     def __init__(
-        self, leased: LeasedSession, devices: Mapping[int, Fields], policies: Sequence[Rule], printed: Callable[[int], str]
+        self, leased: LeasedSession, devices: Mapping[int, LiveDevice], policies: Sequence[Rule], printed: Callable[[int], str]
     ):
         self.stream, self.token = leased.stream, leased.token
         self.devices, self.policies, self.printed = devices, policies, printed
@@ -91,8 +92,8 @@ class Drive:
         self.precedence.of_all = False
         known.stale = False
 
-    def read(self, table: str, where: str, *parameters: Any) -> list[Fields]:
-        """Rows of the fold, which are known from now on."""
+    def read(self, table: str, where: str, *parameters: Any) -> list[Any]:
+        """Rows of the fold, which are known from now on. Whoever reads them says which type of row they are."""
         return self.known.read(table, where, *parameters)
 
     # --- deciding

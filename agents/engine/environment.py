@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from agents.devices.names import name_fault
 from agents.devices.readings import Pressure, Reading, take_reading
 from agents.gates.policies import Rule
+from agents.streams.row_types import LiveDevice, PolicyRow
 from agents.streams.statements import current_store, raw_cursor
-from agents.streams.tables import TABLES, Fields, fold_rows
+from agents.streams.tables import TABLES, fold_rows
 from agents.tools.command import device_workspace
 
 READ_S = 5.0
@@ -17,7 +20,7 @@ class Surroundings:
     """`devices` are live rows by id, with `low`: why work on them pauses, if it does. `policies` come in their order."""
 
     def __init__(self) -> None:
-        self.devices: dict[int, Fields] = {}
+        self.devices: dict[int, LiveDevice] = {}
         self.policies: list[Rule] = []
         self._pressures: dict[int, Pressure] = {}
         self._readings: dict[int, Reading] = {}
@@ -43,13 +46,14 @@ class Surroundings:
         columns = (*table.columns, ("used", "int"), ("queued", "int"))
         names = [name for name, _ in columns]
         for values in current_store().select(raw_cursor(), table.db_table, columns, "id > %s", (0,)):
-            row, known = dict(zip(names, values, strict=True)), self.devices.setdefault(values[0], {"low": ""})
+            row: Any = dict(zip(names, values, strict=True))
+            known: Any = self.devices.setdefault(values[0], {"low": ""})  # type: ignore[typeddict-item]  # filled here
             changed |= any(known.get(name) != row[name] for name, _ in table.columns)
             known.update(row)
         return changed
 
     def _policies(self) -> bool:
-        found = sorted(fold_rows("policy", "id > %s", 0), key=lambda row: (row["order"], row["id"]))
+        found: list[PolicyRow] = sorted(fold_rows("policy", "id > %s", 0), key=lambda row: (row["order"], row["id"]))
         rules = [rule_of(row) for row in found]
         changed = rules != self.policies
         self.policies[:] = rules
@@ -67,7 +71,7 @@ class Surroundings:
             device["low"] = low
         return changed
 
-    def _pressure(self, key: int, device: Fields) -> Pressure:
+    def _pressure(self, key: int, device: LiveDevice) -> Pressure:
         """Kept from reading to reading, until the device's limits change."""
         try:
             wanted = Pressure.of(device["limits"])
@@ -79,6 +83,6 @@ class Surroundings:
         return known
 
 
-def rule_of(row: Fields) -> Rule:
+def rule_of(row: PolicyRow) -> Rule:
     """A policy's row as it is judged by."""
     return Rule(row["tool"], row["pattern"], row["device"], row["decision"], row["critical"], row["note"], row["label"])

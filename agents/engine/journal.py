@@ -20,7 +20,7 @@ from agents.clock import now_iso
 from agents.streams import nudges
 from agents.streams.door import WAKE, one_trip, write_batches
 from agents.streams.garbage import nothing_collected
-from agents.streams.statements import current_store, own_connection, raw_cursor
+from agents.streams.statements import RawCursor, current_store, own_connection, raw_cursor
 from agents.streams.turn import Batch
 
 RETRY_S = 0.0005
@@ -135,7 +135,7 @@ class Journal:
             time.sleep(RETRY_S)  # noqa: ASYNC251
             await asyncio.sleep(0)
 
-    def cursor(self) -> Any:
+    def cursor(self) -> RawCursor:
         return raw_cursor()
 
     def close(self) -> None:

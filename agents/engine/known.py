@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+from agents.streams.row_types import InboxRow
 from agents.streams.tables import TABLES, Fields, fold_rows
 
-Rows = dict[str, dict[str, Fields]]
+Rows = dict[str, dict[str, Any]]
+"""By table and id; the type of a row is that of its table."""
 
 
 class Known:
@@ -29,17 +32,18 @@ class Known:
                   self.stream, self.stream)  # fmt: skip
         self.read("inbox", "session_id = %s AND state IN ('queued', 'running')", self.stream)
 
-    def read(self, table: str, where: str, *parameters: Any) -> list[Fields]:
-        """Read rows of the fold into `rows`; returns them."""
+    def read(self, table: str, where: str, *parameters: Any) -> list[Any]:
+        """Read rows of the fold into `rows`; returns them. Whoever reads says which type of row they are."""
         fresh = fold_rows(table, where, *parameters)
         self.rows[table].update((str(row["id"]), row) for row in fresh)
         return fresh
 
-    def inbox(self, state: str) -> list[Fields]:
+    def inbox(self, state: str) -> list[InboxRow]:
         """The requests in `state`, oldest first."""
-        return [row for row in self.rows["inbox"].values() if row["state"] == state]
+        rows: Iterable[InboxRow] = self.rows["inbox"].values()
+        return [row for row in rows if row["state"] == state]
 
-    def interaction(self) -> Fields | None:
+    def interaction(self) -> InboxRow | None:
         """The interaction being worked on."""
         return next((row for row in self.inbox("running") if row["kind"] == "interaction"), None)
 

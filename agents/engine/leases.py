@@ -24,7 +24,7 @@ from django.db import connection
 from agents.clock import to_iso
 from agents.devices import host as runtime
 from agents.engine.journal import Journal, LockHeld
-from agents.streams.statements import current_store, raw_cursor
+from agents.streams.statements import RawCursor, current_store, raw_cursor
 
 RENEW_S = 3.0
 """Between two renewals of a runner's row, from the loop that works."""
@@ -97,7 +97,7 @@ def is_dead(runner: int, host: str, folder: str, renewed_ago_s: float) -> bool:
 
 def session_is_gone(runner: int) -> bool:
     """Whether the database session that held the runner's advisory lock has ended."""
-    gone = raw_cursor().execute("SELECT pg_try_advisory_lock(%s, %s)", (ADVISORY, runner)).fetchone()[0]
+    gone: bool = raw_cursor().execute("SELECT pg_try_advisory_lock(%s, %s)", (ADVISORY, runner)).fetchone()[0]
     if gone:
         raw_cursor().execute("SELECT pg_advisory_unlock(%s, %s)", (ADVISORY, runner))
     return gone
@@ -189,7 +189,7 @@ class Leases:
             return []
         return [leased for leased in taken if leased is not None]
 
-    def _take(self, cursor, stream: int) -> LeasedSession | None:
+    def _take(self, cursor: RawCursor, stream: int) -> LeasedSession | None:
         self._store.execute(
             cursor,
             "UPDATE agents_lease SET runner_id = %s, wake_at = NULL WHERE stream_id = %s AND runner_id IS NULL",
@@ -221,7 +221,7 @@ class Leases:
             return set()
         return given
 
-    def _return(self, cursor, session: ReturnedLease) -> None:
+    def _return(self, cursor: RawCursor, session: ReturnedLease) -> None:
         first, beyond = session.unused
         self._store.execute(
             cursor, "UPDATE agents_stream SET rows = %s WHERE id = %s AND rows = %s", (first, session.stream, beyond)

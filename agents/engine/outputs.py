@@ -7,10 +7,9 @@ file with all that was not yet durable, so that a killed runner's successor writ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from agents.engine.journal import Journal
-from agents.streams.statements import current_store, raw_cursor
+from agents.streams.statements import RawCursor, current_store, raw_cursor
 from agents.tools.calls import Outcome
 
 FLUSH_S = 0.1
@@ -97,7 +96,7 @@ class Outputs:
             self.write(own_cursor, self._pieces.keys() - but())  # asked again: somebody else may have been writing
         self.wrote()
 
-    def write(self, own_cursor: Any, attempts: Iterable[int]) -> None:
+    def write(self, own_cursor: RawCursor, attempts: Iterable[int]) -> None:
         """In the caller's transaction: what these attempts have printed. `wrote` is to be called once that is durable."""
         rows: list[tuple[int, int, str]] = []
         self._writing = {}

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connections
+
+T = TypeVar("T")
 
 LARGE = 100_000
 """Characters. One of the threads reads no plan that is longer: there is always one that is soon free."""
@@ -43,7 +45,7 @@ class PlanReaders:
         self._waiting: list[WaitingPlan] = []
         self._numbers = count()
 
-    async def read(self, size: int, function: Callable[..., Any], *arguments: Any) -> Any:
+    async def read(self, size: int, function: Callable[..., T], *arguments: Any) -> T:
         """What `function` says, for a plan of `size` characters."""
         loop = asyncio.get_running_loop()
         due = loop.time() + min(size / PASSED_BY, PASSED_S)

@@ -12,7 +12,7 @@ from agents.engine.work import registered_handler
 from agents.errors import AgentsError
 from agents.faults import is_transient, pause_seconds
 from agents.streams.outages import outage_refusal, with_fresh_connection
-from agents.streams.tables import Fields
+from agents.streams.row_types import InboxRow
 
 RETRIES = 5
 """Transient faults of a session, and of the preparation of a request, that are tried again..."""
@@ -24,7 +24,7 @@ OUTAGE_RETRY_S = 0.2
 log = logging.getLogger(__name__)
 
 
-async def prepare_item(item: Fields, stream: int, readers: PlanReaders) -> tuple[Any, float]:
+async def prepare_item(item: InboxRow, stream: int, readers: PlanReaders) -> tuple[Any, float]:
     """What the handler makes of the interaction `item` of a session, or the error with which its creation fails, and the
     seconds of a processor that it took.
     """

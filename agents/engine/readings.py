@@ -20,7 +20,7 @@ from agents.engine.plan_readers import PlanReaders
 from agents.engine.preparing import OUTAGE_RETRY_S, prepare_item
 from agents.engine.reports import Reports
 from agents.streams.outages import outage_refusal, with_fresh_connection
-from agents.streams.tables import Fields
+from agents.streams.row_types import InboxRow
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class Readings:
         self._drives, self._folder, self._reports = drives, folder, reports
         self._charge, self._on_read, self._on_fault = charge, on_read, on_fault
         self.under_way: set[Drive] = set()
-        self._tasks: set[asyncio.Task] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="reader")
         self._plan_readers = PlanReaders()
 
@@ -65,12 +65,12 @@ class Readings:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._reader, with_fresh_connection, function, *arguments)
 
-    def prepare(self, drive: Drive, item: Fields) -> None:
+    def prepare(self, drive: Drive, item: InboxRow) -> None:
         """Begin to read what the request `item` asks for."""
         self.under_way.add(drive)
         self.spawn(self._prepare(drive, item))
 
-    async def _prepare(self, drive: Drive, item: Fields) -> None:
+    async def _prepare(self, drive: Drive, item: InboxRow) -> None:
         loop = asyncio.get_running_loop()
         since = loop.time()
         found, spent = await prepare_item(item, drive.stream, self._plan_readers)

@@ -10,12 +10,12 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from agents.engine.drive import Drive
 from agents.engine.journal import Journal
 from agents.engine.outcomes import OutcomeFile
 from agents.engine.outputs import FLUSH_S, WAITING_CHARACTERS, Outputs
+from agents.streams.statements import RawCursor
 from agents.streams.turn import Batch
 from agents.tools.calls import Bodies, Call, Outcome
 
@@ -80,7 +80,7 @@ class Reports:
         """When what is printed is to be written, by the loop's clock; infinity when nothing is."""
         return self._flush_at if self.outputs else math.inf
 
-    def last_words(self, own_cursor: Any, written: list[Batch]) -> None:
+    def last_words(self, own_cursor: RawCursor, written: list[Batch]) -> None:
         """What was printed until a call's end is durable with what is recorded of that end."""
         drives = [self._drives[batch.stream] for batch in written]
         ended = {outcome.attempt for drive in drives for outcome in drive.outcomes.values()}

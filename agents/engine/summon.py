@@ -32,4 +32,5 @@ def ask_for_runner() -> None:
 
 def runners_asked_for() -> int:
     """Runners that are enqueued and that no worker has taken up yet."""
-    return OrmQ.objects.filter(key=RUNNERS).count()
+    count: int = OrmQ.objects.filter(key=RUNNERS).count()
+    return count

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from agents.engine.ended import Ended
     from agents.gates.policies import Rule
     from agents.models import Agent
+    from agents.streams.row_types import InboxRow, LiveDevice
     from agents.streams.tables import Fields
     from agents.streams.turn import Batch, Turn
     from agents.tools.calls import Call
@@ -24,15 +25,15 @@ class OwnedSession(Protocol):
 
     stream: int
     token: int
-    devices: Mapping[int, Fields]
+    devices: Mapping[int, LiveDevice]
     policies: Sequence[Rule]
     printed: Callable[[int], str]
     outcomes: Ended
     draining: bool
     woken: bool
 
-    def read(self, table: str, where: str, *parameters: Any) -> list[Fields]:
-        """Rows of the fold, which are known from now on."""
+    def read(self, table: str, where: str, *parameters: Any) -> list[Any]:
+        """Rows of the fold, which are known from now on. Whoever reads them says which type of row they are."""
         ...
 
     def interrupt(self, key: int) -> None:
@@ -52,7 +53,7 @@ class Work(Protocol):
     Decisions go into the turn they are handed; nothing else outlives the process.
     """
 
-    interaction: Fields
+    interaction: InboxRow
     finished: bool
 
     @property
@@ -94,11 +95,11 @@ class Work(Protocol):
     def resume(self, turn: Turn) -> None:
         """Go on after a pause."""
 
-    def go_on(self, turn: Turn, item: Fields) -> bool:
+    def go_on(self, turn: Turn, item: InboxRow) -> bool:
         """A person says "go on anyway" to an agent that seems to be stuck; False when there is no such agent."""
         ...
 
-    def cancel_task(self, turn: Turn, item: Fields) -> bool:
+    def cancel_task(self, turn: Turn, item: InboxRow) -> bool:
         """End the one task that the request names; False when it has ended already."""
         ...
 
@@ -143,10 +144,10 @@ class Handler(Protocol):
     def prepare(self, payload: Fields, by: str) -> Any:
         """Read and validate the payload that `by` has sent; runs in a thread because it may be large."""
 
-    def open(self, session: OwnedSession, interaction: Fields) -> Work:
+    def open(self, session: OwnedSession, interaction: InboxRow) -> Work:
         """Work on an interaction that is about to begin."""
 
-    def load(self, session: OwnedSession, interaction: Fields) -> Work:
+    def load(self, session: OwnedSession, interaction: InboxRow) -> Work:
         """Work on an interaction that had begun, from its rows; runs in a thread."""
 
     def subjects(self, agent: Agent) -> list[tuple[datetime, int]]:

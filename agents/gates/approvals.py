@@ -7,6 +7,7 @@ from typing import Any
 
 from agents.clock import from_iso, to_iso
 from agents.gates.policies import action_digest
+from agents.streams.row_types import ApprovalRow
 from agents.streams.tables import TABLES, Fields
 from agents.streams.turn import Turn
 
@@ -21,11 +22,11 @@ WAIT_S = 60.0
 def open_approval(
     turn: Turn, session: int, subject: int, kind: str, title: str, seconds: float | None, *,
     agent: int | None = None, action: Mapping[str, Any] | None = None, observed: Any = None, options: Sequence[str] = (),
-) -> Fields:  # fmt: skip
+) -> ApprovalRow:  # fmt: skip
     """A row that waits for a decision, recorded. A question that is longer than a title is whole in the action."""
     if kind == "question" and len(title) > TITLE and action is None:
         action = {"tool": "ask", "arguments": {"question": title}}
-    row = TABLES["approval"].whole(
+    row: ApprovalRow = TABLES["approval"].whole(
         {
             "id": turn.take(), "session_id": session, "agent_id": agent, "kind": kind, "subject_id": subject,
             "title": title if len(title) <= TITLE else f"{title[: TITLE - 1]}…", "action": dict(action or {}),
@@ -37,31 +38,31 @@ def open_approval(
     return row
 
 
-def has_expired(approval: Fields, now: float) -> bool:
+def has_expired(approval: ApprovalRow, now: float) -> bool:
     at = approval["expires_at"]
     return approval["state"] == "waiting" and at is not None and from_iso(at) <= now
 
 
-def use_approval(turn: Turn, approval: Fields) -> None:
+def use_approval(turn: Turn, approval: ApprovalRow) -> None:
     """The agent acts on it: it is good for nothing more."""
     _set(turn, "approval_used", approval, used_at=turn.at)
 
 
-def expire_approval(turn: Turn, approval: Fields) -> None:
+def expire_approval(turn: Turn, approval: ApprovalRow) -> None:
     _set(turn, "approval_expired", approval, state="expired", decided_at=turn.at)
 
 
-def withdraw_approval(turn: Turn, approval: Fields, reason: str) -> None:
+def withdraw_approval(turn: Turn, approval: ApprovalRow, reason: str) -> None:
     """Whoever asked has ended."""
     _set(turn, "approval_withdrawn", approval, state="withdrawn", decided_at=turn.at, reason=reason[:TITLE])
 
 
-def _set(turn: Turn, event: str, approval: Fields, **fields: Any) -> None:
-    about = {"approval_id": approval["id"], "kind": approval["kind"], "title": approval["title"]}
+def _set(turn: Turn, event: str, approval: ApprovalRow, **fields: Any) -> None:
+    about: Fields = {"approval_id": approval["id"], "kind": approval["kind"], "title": approval["title"]}
     turn.record(event, set={"approval": {str(approval["id"]): fields}}, **about)
-    approval.update(fields)
+    approval.update(fields)  # type: ignore[typeddict-item]
 
 
-def is_intact(approval: Fields) -> bool:
+def is_intact(approval: ApprovalRow) -> bool:
     """Whether what was approved is what would be done."""
     return approval["digest"] == action_digest(approval["action"])

@@ -64,7 +64,8 @@ def item_of(action: Mapping[str, Any], settings: Settings) -> Item:
 def _kind_of_error(action: Mapping[str, Any], error: str) -> str:
     """A recorded run knows the kind; of any other trace it has to be guessed."""
     if "error_kind" in action:
-        return action["error_kind"]
+        kind: str = action["error_kind"]
+        return kind
     return "server_error" if _INFRASTRUCTURE.search(error) else ""
 
 

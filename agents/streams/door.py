@@ -18,14 +18,20 @@ from agents.clock import now_iso
 from agents.errors import NoSuchSession
 from agents.streams import nudges, slots
 from agents.streams import statements as storage
-from agents.streams.statements import Store, current_store
+from agents.streams.statements import Columns, RawCursor, Store, current_store
 from agents.streams.tables import EVENT_COLUMNS, TABLES, TRANSITION_COLUMNS, Fields, Table
 from agents.streams.turn import Batch, PendingEvent, Turn
 
 EVENT_VERSION = 1
+Record = tuple[Any, ...]
+"""A row's values, in the order of its table's columns."""
+ByTable = dict[str, dict[int, Fields]]
+Removed = dict[str, list[int]]
 
 
-def write_batches(store: Store, cursor, batches: list[Batch], *, wait: bool = True) -> tuple[list[Batch], list[Batch]]:
+def write_batches(
+    store: Store, cursor: RawCursor, batches: list[Batch], *, wait: bool = True
+) -> tuple[list[Batch], list[Batch]]:  # fmt: skip
     """Write those of `batches` whose streams stand where they expect: (written, refused). The caller commits.
 
     Locks are taken in order: streams by id, then devices by id. Without `wait` a stream that somebody else has locked
@@ -44,7 +50,7 @@ def write_batches(store: Store, cursor, batches: list[Batch], *, wait: bool = Tr
     return written, refused
 
 
-def _write(store: Store, cursor, batches: list[Batch]) -> None:
+def _write(store: Store, cursor: RawCursor, batches: list[Batch]) -> None:
     """Write batches that fit, under the locks of their streams."""
     slots.settle_slots(store, cursor, batches)
     _write_records(store, cursor, batches)
@@ -55,13 +61,13 @@ def one_trip(raw: Any) -> AbstractContextManager[Any]:
     return nullcontext() if connection.vendor == "sqlite" else raw.pipeline()
 
 
-def _write_records(store: Store, cursor, batches: list[Batch]) -> None:
-    events: list[tuple] = []
-    history: list[tuple] = []
+def _write_records(store: Store, cursor: RawCursor, batches: list[Batch]) -> None:
+    events: list[Record] = []
+    history: list[Record] = []
     heads: list[tuple[int, int, int]] = []
-    added: dict[str, dict[int, Fields]] = {}
-    changed: dict[str, dict[int, Fields]] = {}
-    removed: dict[str, list[int]] = {}
+    added: ByTable = {}
+    changed: ByTable = {}
+    removed: Removed = {}
     for batch in batches:
         stream, seq = batch.stream, batch.head
         for draft in batch.written():
@@ -82,14 +88,14 @@ def _write_records(store: Store, cursor, batches: list[Batch]) -> None:
     _write_rows(store, cursor, added, changed, removed)
 
 
-def _history(key: int, stream: int, seq: int, draft: PendingEvent, told: Fields, part: int) -> tuple:
+def _history(key: int, stream: int, seq: int, draft: PendingEvent, told: Fields, part: int) -> Record:
     return (
         ids.transition_id(key, part), stream, seq, draft.at, draft.by, told["machine"], told["id"],
         told["from_state"], told["to_state"], told["event"], told["reason"], told["spent"],
     )  # fmt: skip
 
 
-def _merge(data: Fields, added: dict, changed: dict, removed: dict) -> None:
+def _merge(data: Fields, added: ByTable, changed: ByTable, removed: Removed) -> None:
     """Take up what one event does to the rows, so that each row is written once a commit."""
     for table, rows in data.get("add", {}).items():
         into = added.setdefault(table, {})
@@ -112,7 +118,7 @@ def _merge(data: Fields, added: dict, changed: dict, removed: dict) -> None:
                 removed.setdefault(table, []).append(row)
 
 
-def _write_rows(store: Store, cursor, added: dict, changed: dict, removed: dict) -> None:
+def _write_rows(store: Store, cursor: RawCursor, added: ByTable, changed: ByTable, removed: Removed) -> None:
     for name in reversed(TABLES):
         if name in removed:
             store.delete(cursor, TABLES[name].db_table, removed[name])
@@ -124,7 +130,7 @@ def _write_rows(store: Store, cursor, added: dict, changed: dict, removed: dict)
             store.insert(cursor, table.db_table, columns, rows)
 
 
-def _by_columns(table: Table, rows: dict[int, Fields], keyed: bool = False) -> Iterator[tuple[tuple, list[list[Any]]]]:
+def _by_columns(table: Table, rows: dict[int, Fields], keyed: bool = False) -> Iterator[tuple[Columns, list[list[Any]]]]:
     """Rows grouped by the columns they write; new rows are whole, changed ones end with their id."""
     if not rows:
         return

@@ -14,11 +14,15 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from django.db import connection
 
 from agents.devices.host import process_start, runtime_dir
+
+if TYPE_CHECKING:
+    from agents.streams.statements import RawCursor
 
 LOOK_S = 0.05
 """Seconds after which a consumer looks at the database although nothing nudged it."""
@@ -39,7 +43,7 @@ def decode_nudge(text: str) -> list[tuple[int, int]]:
     return [(int(stream), int(head)) for stream, _, head in pairs if stream.isdecimal() and head.isdecimal()]
 
 
-def announce_heads(cursor, heads: Mapping[int, int]) -> None:
+def announce_heads(cursor: RawCursor, heads: Mapping[int, int]) -> None:
     """Inside the transaction, on PostgreSQL: tell everybody that these streams have moved, once it is committed."""
     if connection.vendor == "postgresql":
         for text in encode_nudge(heads):
@@ -107,7 +111,7 @@ class NudgeListener:
         self._on_nudge = on_nudge
         self._socket: socket.socket | None = None
         self._address: Path | None = None
-        self._task: asyncio.Task | None = None
+        self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def start(self) -> None:
@@ -145,7 +149,7 @@ class NudgeListener:
                 for stream, head in decode_nudge(self._socket.recv(65536).decode(errors="replace")):
                     self._on_nudge(stream, head)
 
-    async def _follow_notifications(self, parameters: dict) -> None:
+    async def _follow_notifications(self, parameters: dict[str, Any]) -> None:
         """Listen on a connection of its own; after a lost one, again: until then the look every LOOK_S serves."""
         for key in ("cursor_factory", "context", "prepare_threshold"):
             parameters.pop(key, None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from agents.clock import now_iso
 
 if TYPE_CHECKING:
-    from agents.streams.statements import Store
+    from agents.streams.statements import RawCursor, Store
     from agents.streams.turn import Batch
 
 QUICK = (
@@ -41,7 +41,7 @@ class QueuePlace:
         return -self.priority, self.held
 
 
-def settle_slots(store: Store, cursor, batches: list[Batch]) -> None:
+def settle_slots(store: Store, cursor: RawCursor, batches: list[Batch]) -> None:
     """Give back and take the slots of `batches`, device by device in the order of their ids; fills `Batch.admitted`."""
     concerned: dict[int, list[Batch]] = {}
     for batch in batches:
@@ -52,7 +52,7 @@ def settle_slots(store: Store, cursor, batches: list[Batch]) -> None:
             _settle_one(store, cursor, device, batch)
 
 
-def _settle_one(store: Store, cursor, device: int, batch: Batch) -> None:
+def _settle_one(store: Store, cursor: RawCursor, device: int, batch: Batch) -> None:
     starts, frees = len(batch.starts.get(device, ())), batch.frees.get(device, 0)
     want = batch.wants.get(device)
     if want is None or not want.waiting:
@@ -64,7 +64,7 @@ def _settle_one(store: Store, cursor, device: int, batch: Batch) -> None:
     _queue(store, cursor, device, batch, starts, frees)
 
 
-def _queue(store: Store, cursor, device: int, batch: Batch, starts: int, frees: int) -> None:
+def _queue(store: Store, cursor: RawCursor, device: int, batch: Batch, starts: int, frees: int) -> None:
     """The way through the queue: everybody's turn is computed anew from the slots that are free now."""
     store.execute(cursor, DEVICE + store.for_update, (device,))
     used, most, state = cursor.fetchone()
@@ -105,7 +105,7 @@ def share_slots(places: list[QueuePlace], free: int) -> int:
     return granted
 
 
-def _keep(store: Store, cursor, device: int, places: list[QueuePlace], mine: QueuePlace, used: int) -> None:
+def _keep(store: Store, cursor: RawCursor, device: int, places: list[QueuePlace], mine: QueuePlace, used: int) -> None:
     now = store.time(now_iso())
     for place in places:
         if place is mine and not place.wanted:

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 import psycopg
@@ -42,6 +42,26 @@ def sqlite_time(text: str) -> str:
     return f"{text[:10]} {text[11:26]}"
 
 
+class RawCursor(Protocol):
+    """What we use of a cursor of either driver; they have no type in common."""
+
+    @property
+    def connection(self) -> Any: ...
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def execute(self, statement: Any, parameters: Any = ..., /) -> RawCursor: ...
+
+    def executemany(self, statement: Any, parameters: Any, /) -> object: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
 class SqliteStore:
     """SQLite: one `executemany` a statement on the raw connection."""
 
@@ -52,7 +72,7 @@ class SqliteStore:
         """An expression: seconds from a time in `column` until now by the database's clock."""
         return f"(julianday('now') - julianday({column})) * 86400"
 
-    def lock(self, cursor, streams: Sequence[int], *, wait: bool) -> dict[int, tuple[int, int, int]]:
+    def lock(self, cursor: RawCursor, streams: Sequence[int], *, wait: bool) -> dict[int, tuple[int, int, int]]:
         """(head, rows, token) of those of `streams` that are there. BEGIN IMMEDIATE has the only lock there is."""
         return {
             stream: row
@@ -60,25 +80,27 @@ class SqliteStore:
             if (row := cursor.execute("SELECT head, rows, token FROM agents_stream WHERE id = ?", (stream,)).fetchone())
         }
 
-    def move(self, cursor, heads: Sequence[tuple[int, int, int]]) -> None:
+    def move(self, cursor: RawCursor, heads: Sequence[tuple[int, int, int]]) -> None:
         """Set (head, rows) of streams: triples end with the stream's id."""
         cursor.executemany("UPDATE agents_stream SET head = ?, rows = ? WHERE id = ?", heads)
 
-    def execute(self, cursor, statement: str, parameters: Sequence[Any] = ()) -> Any:
+    def execute(self, cursor: RawCursor, statement: str, parameters: Sequence[Any] = ()) -> RawCursor:
         """A statement of ours, written with %s, on a raw cursor."""
         return cursor.execute(statement.replace("%s", "?"), parameters)
 
-    def insert(self, cursor, table: str, columns: Columns, rows: Iterable[Row]) -> None:
+    def insert(self, cursor: RawCursor, table: str, columns: Columns, rows: Iterable[Row]) -> None:
         cursor.executemany(_sqlite_insert(table, columns), self._encoded(columns, rows))
 
-    def update(self, cursor, table: str, columns: Columns, rows: Sequence[Row]) -> None:
+    def update(self, cursor: RawCursor, table: str, columns: Columns, rows: Sequence[Row]) -> None:
         """Rows hold the columns' values and, last, the id."""
         cursor.executemany(_sqlite_update(table, columns), self._encoded((*columns, ("id", "int")), rows))
 
-    def delete(self, cursor, table: str, ids: Iterable[int]) -> None:
+    def delete(self, cursor: RawCursor, table: str, ids: Iterable[int]) -> None:
         cursor.executemany(f"DELETE FROM {table} WHERE id = ?", [(row,) for row in ids])
 
-    def select(self, cursor, table: str, columns: Columns, where: str, parameters: Row, limit: int = ALL) -> list[list[Any]]:
+    def select(
+        self, cursor: RawCursor, table: str, columns: Columns, where: str, parameters: Row, limit: int = ALL
+    ) -> list[list[Any]]:
         """Rows in the order of their ids, values as records hold them; `where` is written with %s."""
         # An expression has no declared type, so that the driver leaves times and truth values to us.
         names = ", ".join(f'+"{name}"' if kind in ("time", "bool") else f'"{name}"' for name, kind in columns)
@@ -135,7 +157,7 @@ class PostgresStore:
     def seconds_since(self, column: str) -> str:
         return f"extract(epoch FROM clock_timestamp() - {column})"
 
-    def lock(self, cursor, streams: Sequence[int], *, wait: bool) -> dict[int, tuple[int, int, int]]:
+    def lock(self, cursor: RawCursor, streams: Sequence[int], *, wait: bool) -> dict[int, tuple[int, int, int]]:
         """(head, rows, token) of streams, locked in order; without `wait` only of those that nobody else holds."""
         cursor.execute(
             "SELECT id, head, rows, token FROM agents_stream WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
@@ -144,28 +166,30 @@ class PostgresStore:
         )
         return {row[0]: row[1:] for row in cursor.fetchall()}
 
-    def move(self, cursor, heads: Sequence[tuple[int, int, int]]) -> None:
+    def move(self, cursor: RawCursor, heads: Sequence[tuple[int, int, int]]) -> None:
         cursor.execute(
             "UPDATE agents_stream AS s SET head = r.head, rows = r.rows"
             " FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[]) AS r(head, rows, id) WHERE s.id = r.id",
             [list(column) for column in zip(*heads, strict=True)],
         )
 
-    def execute(self, cursor, statement: str, parameters: Sequence[Any] = ()) -> Any:
+    def execute(self, cursor: RawCursor, statement: str, parameters: Sequence[Any] = ()) -> RawCursor:
         return cursor.execute(statement, parameters)
 
-    def insert(self, cursor, table: str, columns: Columns, rows: Iterable[Row]) -> None:
+    def insert(self, cursor: RawCursor, table: str, columns: Columns, rows: Iterable[Row]) -> None:
         cursor.execute(_postgres_insert(table, columns), (self._records(columns, rows),))
 
-    def update(self, cursor, table: str, columns: Columns, rows: Sequence[Row]) -> None:
+    def update(self, cursor: RawCursor, table: str, columns: Columns, rows: Sequence[Row]) -> None:
         # The ids a second time: a join with JSON alone is planned as a scan of the whole table.
         records = self._records((*columns, ("id", "int")), rows)
         cursor.execute(_postgres_update(table, columns), (records, [row[-1] for row in rows]))
 
-    def delete(self, cursor, table: str, ids: Iterable[int]) -> None:
+    def delete(self, cursor: RawCursor, table: str, ids: Iterable[int]) -> None:
         cursor.execute(f"DELETE FROM {table} WHERE id = ANY(%s)", (list(ids),))
 
-    def select(self, cursor, table: str, columns: Columns, where: str, parameters: Row, limit: int = ALL) -> list[list[Any]]:
+    def select(
+        self, cursor: RawCursor, table: str, columns: Columns, where: str, parameters: Row, limit: int = ALL
+    ) -> list[list[Any]]:
         names = ", ".join(_postgres_out(name, kind) for name, kind in columns)
         cursor.execute(f"SELECT {names} FROM {table} WHERE {where} ORDER BY id LIMIT {limit}", parameters)
         rows = [list(row) for row in cursor.fetchall()]
@@ -220,7 +244,7 @@ def own_connection(raw: Any) -> None:
     _OWN.raw = raw
 
 
-def raw_cursor() -> Any:
+def raw_cursor() -> RawCursor:
     """A raw cursor of this thread's connection; on PostgreSQL one that binds parameters on the server."""
     raw = getattr(_OWN, "raw", None)
     if raw is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -38,14 +39,14 @@ class Table:
     def kinds(self) -> dict[str, str]:
         return dict(self.columns)
 
-    def whole(self, fields: Fields) -> Fields:
-        """A row as the database has it: `fields` and the defaults of the others.
+    def whole(self, fields: Mapping[str, Any]) -> Any:
+        """A row as the database has it: `fields` and the defaults of the others. Whoever asks says which type of row it is.
 
         Values of rows are replaced, never changed in place: defaults are shared by all rows.
         """
         return {**self.defaults, **fields}
 
-    def told(self, row: Fields) -> Fields:
+    def told(self, row: Mapping[str, Any]) -> Fields:
         """What an event that adds `row` says: the fields that differ from the defaults."""
         defaults, columns = self.defaults, self.kinds
         return {n: v for n, v in row.items() if n in columns and (n not in defaults or v != defaults[n])}
@@ -86,8 +87,8 @@ TRANSITION_COLUMNS = (
 )  # fmt: skip
 
 
-def fold_rows(table: str, where: str, *parameters: Any) -> list[Fields]:
-    """Rows of a table that takes part in the fold, oldest first."""
+def fold_rows(table: str, where: str, *parameters: Any) -> list[Any]:
+    """Rows of a table that takes part in the fold, oldest first. Whoever reads them says which type of row they are."""
     known = TABLES[table]
     names = [name for name, _ in known.columns]
     found = current_store().select(raw_cursor(), known.db_table, known.columns, where, parameters)

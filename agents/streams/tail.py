@@ -137,7 +137,7 @@ class StreamTail:
         self._streams: dict[int, StreamMemory] = {}
         self._wanted: dict[int, int] = {}
         self._woken = asyncio.Event()
-        self._task: asyncio.Task | None = None
+        self._task: asyncio.Task[None] | None = None
         self._thread: ThreadPoolExecutor | None = None
 
     @contextmanager

@@ -5,12 +5,13 @@ An event's `data` carries `add` (whole rows), `set` (fields of rows) and `del` (
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from agents.clock import from_iso
 from agents.machines import Machine, step
+from agents.streams.row_types import StatefulRow
 from agents.streams.tables import Fields
 
 PIECE = 1000
@@ -89,14 +90,14 @@ class Turn:
         self.drafts.append(PendingEvent(event_type, data, by or self.by, self.at))
 
     def step(
-        self, machine: Machine, row: Fields, event: str, facts: Fields | None = None, reason: str = "", **fields: Any
+        self, machine: Machine, row: StatefulRow, event: str, facts: Fields | None = None, reason: str = "", **fields: Any
     ) -> tuple[Fields, Fields]:
         """One transition, not yet recorded: what the reader is told, and the fields that change."""
         told, changes, _ = self._step(machine, row, event, facts, reason, fields)
         return told, changes
 
     def _step(
-        self, machine: Machine, row: Fields, event: str, facts: Fields | None, reason: str, fields: Fields
+        self, machine: Machine, row: StatefulRow, event: str, facts: Fields | None, reason: str, fields: Fields
     ) -> tuple[Fields, Fields, tuple[str, ...]]:
         """As `step`, and the effects of the machine's row."""
         source = row["state"]
@@ -110,19 +111,19 @@ class Turn:
             "machine": machine.name, "id": row["id"], "from_state": source, "to_state": target, "event": event,
             "reason": reason, "spent": round(self.ts - from_iso(row["entered_at"]), 6),
         }  # fmt: skip
-        row.update(changes)
+        row.update(changes)  # type: ignore[typeddict-item]  # of each table those of its machine
         return told, changes, effects
 
     def transition(
         self,
         machine: Machine,
         table: str,
-        row: Fields,
+        row: StatefulRow,
         event: str,
         facts: Fields | None = None,
         reason: str = "",
         *,
-        add: dict[str, list[Fields]] | None = None,
+        add: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
         also: dict[str, Fields] | None = None,
         by: str = "",
         **fields: Any,

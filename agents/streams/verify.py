@@ -14,8 +14,17 @@ from django.db.models import Count, F, Q
 from agents import ids
 from agents.machines import MACHINES
 from agents.models import Event, Lease, Stream, Transition
-from agents.streams.fold import EVENTS_READ, FoldError, apply_event, canonical_bytes, consistent_read, events_since, read_rows
-from agents.streams.tables import TABLES
+from agents.streams.fold import (
+    EVENTS_READ,
+    FoldError,
+    Rows,
+    apply_event,
+    canonical_bytes,
+    consistent_read,
+    events_since,
+    read_rows,
+)
+from agents.streams.tables import TABLES, Fields
 
 Finding = str
 INVARIANTS: list[Callable[[], Iterator[Finding]]] = []
@@ -39,7 +48,7 @@ def verify_database() -> Iterator[Finding]:
 def verify_stream(stream: int) -> Iterator[Finding]:
     """One stream: gapless, its fold equal to its rows."""
     head = Stream.objects.values_list("head", flat=True).get(pk=stream)
-    rows: dict = {}
+    rows: Rows = {}
     seq = 0
     while events := events_since(stream, seq, EVENTS_READ):
         for event in events:
@@ -56,7 +65,7 @@ def verify_stream(stream: int) -> Iterator[Finding]:
     yield from compare_rows(stream, rows, read_rows(stream))
 
 
-def compare_rows(stream: int, folded: dict, stored: dict) -> Iterator[Finding]:
+def compare_rows(stream: int, folded: Rows, stored: Rows) -> Iterator[Finding]:
     """Differences between what the events say and what the tables hold."""
     for name in TABLES:
         said, held = folded.get(name, {}), stored.get(name, {})
@@ -69,7 +78,7 @@ def compare_rows(stream: int, folded: dict, stored: dict) -> Iterator[Finding]:
                 yield from _fields(f"stream {stream}: {name} {key}", TABLES[name].kinds, said[key], held[key])
 
 
-def _fields(place: str, kinds: dict[str, str], said: dict, held: dict) -> Iterator[Finding]:
+def _fields(place: str, kinds: dict[str, str], said: Fields, held: Fields) -> Iterator[Finding]:
     for field, value in held.items():
         told = said.get(field)
         same = told == value if kinds[field] == "float" else canonical_bytes(told) == canonical_bytes(value)

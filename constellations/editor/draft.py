@@ -39,8 +39,8 @@ class Snapshot:
 
     version: int
     state: str
-    tasks: Mapping[str, Row]
-    dependencies: Mapping[str, Row]
+    tasks: Mapping[str, Mapping[str, Any]]
+    dependencies: Mapping[str, Mapping[str, Any]]
     graph: Graph
     was_there: WasThere = was_never
 
@@ -63,7 +63,8 @@ def may_change(task: Mapping[str, Any]) -> bool:
 
 
 def is_skipped(task: Mapping[str, Any]) -> bool:
-    return task["state"] == "CANCELLED" and task.get("reason", "").startswith(SKIPPED)
+    skipped: bool = task["state"] == "CANCELLED" and task.get("reason", "").startswith(SKIPPED)
+    return skipped
 
 
 def why_not(task: Mapping[str, Any]) -> str:
@@ -151,7 +152,7 @@ class EditDraft:
 
     def task(self, task_id: str, field: str) -> Row:
         """The task, or a Refusal that says what there is instead."""
-        row = self.tasks.get(task_id)
+        row: Row | None = self.tasks.get(task_id)
         if row is None:
             if task_id in self.refused:
                 raise RefusalEchoed
@@ -199,7 +200,7 @@ class EditDraft:
 
     def find(self, which: Row) -> str | None:
         """The id of a dependency that is named by its id or by its ends; None when there is none."""
-        named = which.get("dependency_id")
+        named: str | None = which.get("dependency_id")
         if named is None:
             return self.edge(which["from"], which["to"])
         row = self.dependencies.get(named)
@@ -290,5 +291,5 @@ class EditDraft:
         self._named.pop(ends, None)
 
 
-def _joins(row: Row | None, upstream: str, downstream: str) -> bool:
+def _joins(row: Mapping[str, Any] | None, upstream: str, downstream: str) -> bool:
     return row is not None and row["from"] == upstream and row["to"] == downstream

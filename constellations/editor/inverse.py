@@ -39,7 +39,9 @@ def inverse_operations(before: Mapping[str, Row], after: Mapping[str, Row], snap
     return operations + [_dependency(old, new) for _, old, new in dependencies if old is not None]
 
 
-def _undone(before: Row, after: Row, rows: Mapping[str, Row], defaults: Row) -> Iterator[tuple[str, Row | None, Row | None]]:
+def _undone(
+    before: Row, after: Row, rows: Mapping[str, Mapping[str, Any]], defaults: Row
+) -> Iterator[tuple[str, Row | None, Row | None]]:
     """What is to be taken back: (name, row before the edit, row there now). What is so already is left out."""
     for name, was in before.items():
         old, new, there = _whole(was, defaults), _whole(after[name], defaults), rows.get(name)

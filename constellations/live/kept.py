@@ -18,6 +18,7 @@ from agents.streams.garbage import count_rows_made, nothing_collected
 from agents.streams.tables import fold_rows
 from constellations.errors import ConstellationsError, NoSuchConstellation
 from constellations.live.live import LiveGraph
+from constellations.live.row_types import ConstellationRow
 
 EVENTS_BEHIND = 1_000
 EVENTS_A_TASK = 2
@@ -140,7 +141,7 @@ def _keep(live: LiveGraph, seen: int) -> None:
 
 def _is_of(kept: GraphReadAhead, constellation_id: int, seen: int) -> bool:
     """Whether a kept graph is of the constellation that has this id now: a database may have been put back."""
-    found = fold_rows("constellation", "id = %s", constellation_id)
+    found: list[ConstellationRow] = fold_rows("constellation", "id = %s", constellation_id)
     same = bool(found) and found[0]["created_at"] == kept.live.constellation["created_at"]
     return same and kept.head is not None and kept.head <= seen
 
@@ -184,7 +185,7 @@ def read_graph(constellation_id: int) -> LiveGraph:
 
     Read it inside a door to change it, inside `consistent_read` to look at it.
     """
-    found = fold_rows("constellation", "id = %s", constellation_id)
+    found: list[ConstellationRow] = fold_rows("constellation", "id = %s", constellation_id)
     if not found:
         raise NoSuchConstellation(f"there is no constellation {constellation_id}")
     live = LiveGraph(found[0], lambda node: None)  # the session's owner notices by itself that the head has moved

@@ -16,6 +16,7 @@ from constellations.editor.editor import Changes
 from constellations.errors import LimitReached
 from constellations.graph import Sweep
 from constellations.limits import ADDED
+from constellations.live.row_types import ConstellationRow, LinkedDependency
 from constellations.live.rows import Edge, GraphRows, Node
 from constellations.machines import TASK
 
@@ -26,13 +27,13 @@ REASON_LENGTH = 500
 class LiveGraph(GraphRows):
     """`on_ready` is called for each node that may start."""
 
-    def __init__(self, constellation: Fields, on_ready: Callable[[Node], None]):
+    def __init__(self, constellation: ConstellationRow, on_ready: Callable[[Node], None]):
         super().__init__(constellation)
         self.on_ready = on_ready
 
     def copy(self) -> LiveGraph:
         """Another graph like this one."""
-        twin = LiveGraph(dict(self.constellation), self.on_ready)
+        twin = LiveGraph(self.constellation.copy(), self.on_ready)
         twin.copy_from(self)
         return twin
 
@@ -194,18 +195,18 @@ class LiveGraph(GraphRows):
             counts["gates"] = changes.gates
         if tasks and not edit["undoes_id"]:  # what is brought back was counted when it was new
             counts["added"] = self.constellation["added"] + len(tasks)
-        self.constellation.update(counts)
+        self.constellation.update(counts)  # type: ignore[typeddict-item]
         changed: dict[str, Fields] = {"constellation": {str(self.constellation["id"]): counts}, "task": {}, "dependency": {}}
         for key in dict.fromkeys([*changes.updated_tasks, *changes.touched]):
             node = self.nodes.get(key)
             if node is not None:
                 # every task that was touched has a new version, so that no start overlooks the edit
                 fields = {**changes.updated_tasks.get(key, {}), "version": node.row["version"] + 1}
-                node.row.update(fields)
+                node.row.update(fields)  # type: ignore[typeddict-item]
                 changed["task"][str(node.row["id"])] = fields
         for key, fields in changes.updated_dependencies.items():
             edge = self.edges[key]
-            edge.row.update(fields)
+            edge.row.update(fields)  # type: ignore[typeddict-item]
             changed["dependency"][str(edge.row["id"])] = dict(fields)
         turn.record(
             "edited", author=edit["author"], reason=edit["reason"], diff=edit["diff"],
@@ -233,7 +234,7 @@ class LiveGraph(GraphRows):
             fresh.append(node)
         dependencies = []
         for spec in changes.added_dependencies:
-            row = {
+            row: LinkedDependency = {  # type: ignore[typeddict-item]  # the graph adds its ends
                 "id": turn.take(), "constellation_id": constellation, "dependency_id": spec["dependency_id"],
                 "upstream_id": self.nodes[spec["from"]].row["id"], "downstream_id": self.nodes[spec["to"]].row["id"],
                 "type": spec["type"], "condition": spec["condition"], "description": spec["description"],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from agents.streams.tables import TABLES, Fields
 from constellations import conditions
@@ -16,6 +16,7 @@ from constellations.editor.draft import Snapshot, is_skipped
 from constellations.errors import ConditionUnknown
 from constellations.graph import Graph
 from constellations.live.removed import was_there
+from constellations.live.row_types import ConstellationRow, LinkedDependency, TaskRow
 from constellations.machines.task import ENDED
 
 UNKNOWN = "condition unknown"
@@ -27,7 +28,7 @@ class Edge:
 
     __slots__ = ("down", "holds", "row", "up", "why")
 
-    def __init__(self, row: Fields, up: Node, down: Node):
+    def __init__(self, row: LinkedDependency, up: Node, down: Node):
         self.row, self.up, self.down = row, up, down
         self.holds: bool | None = None
         self.why = ""
@@ -43,7 +44,7 @@ class Node:
 
     __slots__ = ("incoming", "key", "outgoing", "rank", "row", "unmet")
 
-    def __init__(self, row: Fields):
+    def __init__(self, row: TaskRow):
         self.row, self.key = row, row["task_id"]
         self.incoming: list[Edge] = []
         self.outgoing: list[Edge] = []
@@ -59,15 +60,26 @@ class Node:
         return is_skipped(self.row)
 
 
-class RowsOf(Mapping[str, Fields]):
+R = TypeVar("R", bound=Mapping[str, Any])
+R_co = TypeVar("R_co", bound=Mapping[str, Any], covariant=True)
+
+
+class HasRow(Protocol[R_co]):
+    """A node or an edge."""
+
+    @property
+    def row(self) -> R_co: ...
+
+
+class RowsOf(Mapping[str, R]):
     """The rows of nodes or edges, by their names: a look at them costs nothing, however many there are."""
 
     __slots__ = ("_of",)
 
-    def __init__(self, of: Mapping[str, Node] | Mapping[str, Edge]):
+    def __init__(self, of: Mapping[str, HasRow[R]]):
         self._of = of
 
-    def __getitem__(self, key: str) -> Fields:
+    def __getitem__(self, key: str) -> R:
         return self._of[key].row
 
     def __iter__(self) -> Iterator[str]:
@@ -85,7 +97,7 @@ class GraphRows:
     were touched by others and must be evaluated again.
     """
 
-    def __init__(self, constellation: Fields):
+    def __init__(self, constellation: ConstellationRow):
         self.constellation = constellation
         self.nodes: dict[str, Node] = {}
         self.edges: dict[str, Edge] = {}
@@ -96,14 +108,14 @@ class GraphRows:
         self.open = 0
         self.dirty: dict[str, None] = {}
 
-    def load(self, tasks: Iterable[Fields], dependencies: Iterable[Fields]) -> None:
+    def load(self, tasks: Iterable[TaskRow], dependencies: Iterable[LinkedDependency]) -> None:
         """Fill the graph from rows; evaluates every edge, changes no row."""
         for row in tasks:
             self.add_node(row)
         ended = sorted(self.news.values(), key=lambda node: (node.row["ended_at"] or "", node.row["id"]))
         self.news = {node.row["id"]: node for node in ended}
-        for row in dependencies:
-            self.link(row)
+        for line in dependencies:
+            self.link(line)
         self.graph = Graph.build(self.nodes, [(e.up.key, e.down.key) for e in self.edges.values()])
         for edge in self.edges.values():
             self.evaluate_edge(edge)
@@ -119,10 +131,10 @@ class GraphRows:
     def copy_from(self, other: GraphRows) -> None:
         """Become as `other` is, with rows of one's own; `other` stays as it is."""
         for key, node in other.nodes.items():
-            mine = self.nodes[key] = self.ids[node.row["id"]] = Node(dict(node.row))
+            mine = self.nodes[key] = self.ids[node.row["id"]] = Node(node.row.copy())
             mine.unmet, mine.rank = node.unmet, node.rank
         for key, edge in other.edges.items():
-            self.edges[key] = line = Edge(dict(edge.row), self.nodes[edge.up.key], self.nodes[edge.down.key])
+            self.edges[key] = line = Edge(edge.row.copy(), self.nodes[edge.up.key], self.nodes[edge.down.key])
             line.holds, line.why = edge.holds, edge.why
             line.up.outgoing.append(line)
             line.down.incoming.append(line)
@@ -148,7 +160,7 @@ class GraphRows:
 
     # --- structure
 
-    def add_node(self, row: Fields) -> Node:
+    def add_node(self, row: TaskRow) -> Node:
         node = Node(row)
         self.nodes[node.key] = self.ids[row["id"]] = node
         if not node.ended:
@@ -165,7 +177,7 @@ class GraphRows:
         elif node.row["id"] not in self.news:
             self.news[node.row["id"]] = node
 
-    def link(self, row: Fields) -> Edge:
+    def link(self, row: LinkedDependency) -> Edge:
         up, down = self.ids[row["upstream_id"]], self.ids[row["downstream_id"]]
         row["from"], row["to"] = up.key, down.key
         edge = self.edges[row["dependency_id"]] = Edge(row, up, down)
@@ -260,8 +272,8 @@ class GraphRows:
             self.count(node)
         self.dirty.clear()
 
-    def _own(self, data: Fields, table: str) -> Iterator[Fields]:
-        """Rows that an event adds to this constellation; a session has others."""
+    def _own(self, data: Fields, table: str) -> Iterator[Any]:
+        """Rows of a table that an event adds to this constellation; a session has others."""
         rows = data.get("add", {}).get(table, ())
         return (TABLES[table].whole(row) for row in rows if row["constellation_id"] == self.constellation["id"])
 

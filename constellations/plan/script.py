@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from agents.crews.script import JUDGED, plain_script
 from agents.gates.policies import Rule
 from constellations.plan.tasks import STEPS
 from constellations.plan.values import Row
 
 
-def script_of(task: Row) -> list[Row]:
+def script_of(task: Mapping[str, Any]) -> list[Row]:
     """A task's steps; of a plain task its one call."""
     return task["phases"] if task["tool"] == STEPS else plain_script(task["tool"], task["arguments"], task["timeout"])
 

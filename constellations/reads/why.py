@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from django.utils import timezone
 
@@ -16,6 +16,7 @@ from agents.streams.tables import Fields
 from constellations import conditions
 from constellations.editor.draft import is_skipped
 from constellations.limits import SESSION_LIMIT
+from constellations.live.row_types import LinkedDependency, TaskRow
 from constellations.live.rows import Edge, Node, edge_holds
 from constellations.machines.task import ENDED
 from constellations.models import Attempt, Dependency, Task
@@ -114,7 +115,8 @@ def _edge(row: Dependency, task: Task) -> Edge:
     up = row.upstream
     upstream = {"task_id": up.task_id, "state": up.state, "reason": up.reason, "result": up.result}
     fields = {"dependency_id": row.dependency_id, "type": row.type, "condition": row.condition}
-    return Edge(fields, Node(upstream), Node({"task_id": task.task_id}))
+    up_node, down = Node(cast(TaskRow, upstream)), Node(cast(TaskRow, {"task_id": task.task_id}))
+    return Edge(cast(LinkedDependency, fields), up_node, down)
 
 
 def _never(edge: Edge, reason: str) -> Fields:

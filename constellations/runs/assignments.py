@@ -16,15 +16,16 @@ from agents.crews.script import call_of
 from agents.gates.judging import act_on
 from agents.gates.policies import Judgement, Site, concerns_call, judge_act
 from agents.progress.settings import Settings
-from agents.streams.tables import Fields
+from agents.streams.row_types import LiveDevice
 from agents.tools.catalogue import PATHS
 from constellations import conditions
+from constellations.live.row_types import TaskRow
 from constellations.plan.script import calls_of, rule_of, script_of
 from constellations.plan.tasks import STEPS
 from constellations.runs.context import Context, Start
 
 
-def needs_crew(context: Context, task: Fields, device: Fields) -> bool:
+def needs_crew(context: Context, task: TaskRow, device: LiveDevice) -> bool:
     """Whether a task is more than one plain call."""
     if task["tool"] == STEPS or task["confirm"]:
         return True
@@ -52,7 +53,7 @@ def make_assignment(context: Context, start: Start) -> Assignment:
     )  # fmt: skip
 
 
-def _is_gated(context: Context, task: Fields, device: Fields) -> bool:
+def _is_gated(context: Context, task: TaskRow, device: LiveDevice) -> bool:
     """Whether a person is asked before anything is done: the plan says so, or a policy calls one of its calls critical."""
     if task["confirm"]:
         return True
@@ -62,7 +63,7 @@ def _is_gated(context: Context, task: Fields, device: Fields) -> bool:
 
 
 def _judge_call(
-    context: Context, task: Fields, tool: str, arguments: Mapping[str, Any], device: Fields, writes: str = ""
+    context: Context, task: TaskRow, tool: str, arguments: Mapping[str, Any], device: LiveDevice, writes: str = ""
 ) -> Judgement:  # fmt: skip
     own = [rule_of(row) for row in task["policies"]]
     return judge_act(context.policies, own, act_on(device, tool, arguments, writes), Site.of(device))

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents.gates.policies import Rule
-from agents.streams.tables import Fields
+from agents.streams.row_types import AgentRow, InboxRow, LiveDevice, LoopRow
 from constellations.live.live import LiveGraph
+from constellations.live.row_types import AttemptRow, ConstellationRow
 from constellations.live.rows import Node
 
 
@@ -19,9 +20,9 @@ class Start:
     """An attempt: the task, its device agent's row, the attempt's row; the agent's tool loop, if a crew works on it."""
 
     node: Node
-    agent: Fields
-    attempt: Fields
-    loop: Fields | None = None
+    agent: AgentRow
+    attempt: AttemptRow
+    loop: LoopRow | None = None
 
 
 @dataclass(slots=True)
@@ -35,13 +36,13 @@ class Context:
 
     stream: int
     token: int
-    interaction: Fields
-    devices: Mapping[int, Fields]
+    interaction: InboxRow
+    devices: Mapping[int, LiveDevice]
     policies: Sequence[Rule]
     interrupt: Callable[[int], None]
     on_ready: Callable[[Node], None]
-    agent: Fields = field(default_factory=dict)
-    constellation: Fields = field(default_factory=dict)
+    agent: AgentRow = field(default_factory=dict)  # type: ignore[assignment]  # empty: there is none
+    constellation: ConstellationRow = field(default_factory=dict)  # type: ignore[assignment]
     live: LiveGraph | None = None
     attempts: dict[int, Start] = field(default_factory=dict)
 

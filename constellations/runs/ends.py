@@ -12,6 +12,7 @@ from agents.streams.tables import Fields
 from agents.streams.turn import Turn
 from agents.tools.calls import Outcome
 from constellations.live.live import LiveGraph, reason_that_fits
+from constellations.live.row_types import TaskRow
 from constellations.live.rows import Node
 from constellations.machines import TASK
 from constellations.machines.task import OPEN, WITH_THE_RUN
@@ -74,7 +75,7 @@ def end_attempt(context: Context, turn: Turn, now: float, start: Start, outcome:
     return ended
 
 
-def _decide_end(graph: LiveGraph, turn: Turn, now: float, row: Fields, outcome: Outcome) -> tuple[str, Fields, str, Fields]:
+def _decide_end(graph: LiveGraph, turn: Turn, now: float, row: TaskRow, outcome: Outcome) -> tuple[str, Fields, str, Fields]:
     """What the end of an attempt means for its task: event and facts for the task's table, the reason, the fields."""
     if outcome.outcome == "completed":
         fields = graph.end_fields(turn)

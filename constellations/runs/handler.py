@@ -9,6 +9,7 @@ from typing import Any
 from agents.engine.work import OwnedSession, register_handler
 from agents.errors import AgentsError
 from agents.models import Agent
+from agents.streams.row_types import InboxRow
 from agents.streams.tables import Fields
 from constellations.plan.calls import COMMAND
 from constellations.reads.subjects import subjects_of
@@ -16,6 +17,8 @@ from constellations.runs import planner
 from constellations.runs.run import ConstellationWork
 from constellations.services import adopt
 from constellations.services.adopt import hand_down_files
+
+Prepared = planner.PreparedPlan | adopt.ForkedGraph | adopt.ReopenedGraph
 
 
 class ConstellationHandler:
@@ -31,8 +34,8 @@ class ConstellationHandler:
             return True
         return any(COMMAND in tools_of(part) for part in (prepared.plan.tasks, prepared.plan.rules))
 
-    def prepare(self, payload: Fields, by: str) -> Any:
-        """What `beginnings.begin` takes, or the error that the constellation agent fails with."""
+    def prepare(self, payload: Fields, by: str) -> Prepared | AgentsError:
+        """What `begin_run` takes, or the error that the constellation agent fails with."""
         try:
             prepared = _prepare(payload, by)
             if isinstance(prepared, adopt.ForkedGraph):
@@ -41,10 +44,10 @@ class ConstellationHandler:
         except AgentsError as error:
             return error
 
-    def open(self, drive: OwnedSession, interaction: Fields) -> ConstellationWork:
+    def open(self, drive: OwnedSession, interaction: InboxRow) -> ConstellationWork:
         return ConstellationWork(drive, interaction)
 
-    def load(self, drive: OwnedSession, interaction: Fields) -> ConstellationWork:
+    def load(self, drive: OwnedSession, interaction: InboxRow) -> ConstellationWork:
         work = ConstellationWork(drive, interaction)
         work.load()
         return work
@@ -65,7 +68,7 @@ def tools_of(written: Any) -> Iterator[str]:
             yield from tools_of(part)
 
 
-def _prepare(payload: Fields, by: str) -> Any:
+def _prepare(payload: Fields, by: str) -> Prepared:
     return adopt.prepare_follow_up(payload, by) if adopt.is_about(payload) else planner.prepare_plan(payload)
 
 

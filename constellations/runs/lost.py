@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from agents.clock import from_iso
 from agents.gates import approvals
+from agents.streams.row_types import ApprovalRow
 from agents.streams.tables import Fields, fold_rows
 from agents.streams.turn import Turn
+from constellations.live.row_types import AttemptRow, TaskRow
 from constellations.live.rows import Node
 from constellations.machines import TASK
 from constellations.runs.context import Context
@@ -24,7 +26,7 @@ class LostTasks:
 
     def __init__(self, context: Context):
         self._context = context
-        self._approvals: dict[int, Fields] = {}
+        self._approvals: dict[int, ApprovalRow] = {}
 
     def load(self) -> None:
         self._approvals = {row["id"]: row for row in fold_rows("approval", UNDECIDED, self._context.stream)}
@@ -46,8 +48,8 @@ class LostTasks:
 
     def wake_at(self) -> float | None:
         """When the first of them expires, in seconds since 1970."""
-        waiting = [row for row in self._approvals.values() if row["state"] == "waiting" and row["expires_at"] is not None]
-        return min((from_iso(row["expires_at"]) for row in waiting), default=None)
+        ends = [row["expires_at"] for row in self._approvals.values() if row["state"] == "waiting"]
+        return min((from_iso(at) for at in ends if at is not None), default=None)
 
     def decide(self, turn: Turn) -> list[Node]:
         """What follows from the decisions that have come, or not in time; what nobody waits for any more is withdrawn.
@@ -75,7 +77,7 @@ class LostTasks:
             approvals.withdraw_approval(turn, approval, "the task does not wait any more")
         self._approvals.clear()
 
-    def _follow(self, turn: Turn, node: Node, approval: Fields) -> bool:
+    def _follow(self, turn: Turn, node: Node, approval: ApprovalRow) -> bool:
         """Whether a task may be tried again; any other has FAILED, because nobody knows how it ended."""
         if approval["state"] != "expired":
             approvals.use_approval(turn, approval)
@@ -91,12 +93,14 @@ class LostTasks:
         return False
 
 
-def killed_too_often(row: Fields) -> bool:
+def killed_too_often(row: TaskRow) -> bool:
     """Whether a command that was just ended from outside is not tried again: the attempts before it ended so, too.
 
     Those that were lost with their runner have no exit code; they are as many as runners die.
     """
     first = max(row["attempts_before"], row["attempt"] - KILLED_AT_MOST)
-    before = fold_rows("attempt", "task_id = %s AND number > %s AND number < %s", row["id"], first, row["attempt"])
+    before: list[AttemptRow] = fold_rows(
+        "attempt", "task_id = %s AND number > %s AND number < %s", row["id"], first, row["attempt"]
+    )
     killed = [attempt for attempt in before if attempt["outcome"] == "lost" and attempt["exit_code"] is not None]
     return len(killed) == KILLED_AT_MOST - 1

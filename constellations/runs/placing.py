@@ -8,9 +8,11 @@ from math import inf
 
 from agents.crews.member import new_loop
 from agents.machines import DEVICE_AGENT
+from agents.streams.row_types import AgentRow, LiveDevice
 from agents.streams.tables import Fields
 from agents.streams.turn import Batch, PendingEvent, SlotDemand, Turn
 from constellations.limits import SESSION_LIMIT
+from constellations.live.row_types import AttemptRow, TaskRow
 from constellations.live.rows import Node
 from constellations.machines import TASK
 from constellations.plan.fitting import device_fits
@@ -18,12 +20,15 @@ from constellations.plan.tasks import IN_WORDS
 from constellations.runs.assignments import needs_crew
 from constellations.runs.context import Context, Start
 
+Place = tuple[int, float, int, Node]
+"""In a heap: priority, length of the way to an end, age, the task."""
+
 
 @dataclass(slots=True)
 class SlotOffer:
     """A start, or the return of an attempt that waited, until it has its slot and its commit; only then memory changes."""
 
-    place: tuple
+    place: Place
     start: Start
     type: str
     changes: Fields
@@ -34,7 +39,7 @@ class Dispatch:
 
     def __init__(self, context: Context):
         self._context = context
-        self._ready: dict[int, list[tuple]] = {}
+        self._ready: dict[int, list[Place]] = {}
         self._homeless: dict[int, Node] = {}
         self._returning: dict[int, Start] = {}
         self._places: dict[int, int] = {}
@@ -67,17 +72,18 @@ class Dispatch:
         if row["id"] not in self._returning:
             self._age += 1
             self._returning[row["id"]], self._places[row["id"]] = start, self._age
-            heappush(self._ready.setdefault(row["device_id"], []), (-row["priority"], -inf, self._age, start.node))
+            heap = self._ready.setdefault(row["device_id"], [])  # type: ignore[arg-type]  # it runs there
+            heappush(heap, (-row["priority"], -inf, self._age, start.node))
 
     def forget(self, node: Node) -> None:
         """The attempt has ended, perhaps while it wanted its slot back."""
         self._returning.pop(node.row["id"], None)
         self._places.pop(node.row["id"], None)
 
-    def _device_for(self, task: Fields) -> int | None:
+    def _device_for(self, task: TaskRow) -> int | None:
         """The named device if it takes work; else of those that fit the least loaded."""
 
-        def load(device: Fields) -> tuple[float, str]:
+        def load(device: LiveDevice) -> tuple[float, str]:
             waiting = len(self._ready.get(device["id"], ()))
             return (device["used"] + waiting) / device["max_concurrent"], device["name"]
 
@@ -101,7 +107,7 @@ class Dispatch:
         gone = [device for device, heap in self._ready.items() if heap and devices[device]["state"] != "ONLINE"]
         return [device for device in gone if any(self._may_move(place) for place in self._ready[device])]
 
-    def _may_move(self, place: tuple) -> bool:
+    def _may_move(self, place: Place) -> bool:
         """Whether what is ready could be so on another device: what has begun stays where it is."""
         return self._startable(place) and place[-1].row["id"] not in self._returning
 
@@ -142,7 +148,7 @@ class Dispatch:
                     heappush(self._ready[device], place)
         return more
 
-    def _startable(self, place: tuple) -> bool:
+    def _startable(self, place: Place) -> bool:
         return self._places.get(place[-1].row["id"]) == place[2] and self._is_ready(place[-1])
 
     def _is_ready(self, node: Node) -> bool:
@@ -151,7 +157,7 @@ class Dispatch:
         begins = waits or node.row["id"] in self._returning
         return begins and live is not None and live.nodes.get(node.key) is node
 
-    def _offer_on(self, turn: Turn, device: int, heap: list[tuple], budget: int, woken: bool) -> bool:
+    def _offer_on(self, turn: Turn, device: int, heap: list[Place], budget: int, woken: bool) -> bool:
         """Starts for the slots that seem free; where others hold the rest, a place in the queue.
 
         With nothing free one start is tried when the session is new to the queue or was woken: slots may be granted.
@@ -174,7 +180,7 @@ class Dispatch:
             turn.wants[device] = SlotDemand(waiting, -heap[0][0] if heap else 0, held)
         return bool(heap) and count < free
 
-    def _offer_place(self, turn: Turn, device: int, place: tuple) -> SlotOffer:
+    def _offer_place(self, turn: Turn, device: int, place: Place) -> SlotOffer:
         """The record of a start: the task's transition, the new attempt, the new device agent, in one event."""
         node: Node = place[-1]
         context, row = self._context, node.row
@@ -183,24 +189,25 @@ class Dispatch:
             told = {"attempt_id": key, "task_id": node.key, "set": {"attempt": {str(key): {"holds_slot": True}}}}
             return SlotOffer(place, returning, "attempt_resumed", told)
         profile = context.devices[device]
-        agent = {
+        agent: AgentRow = {  # type: ignore[typeddict-item]  # no more than its event says
             "id": turn.take(), "session_id": context.stream, "interaction_id": context.interaction["id"],
             "parent_id": context.agent["id"], "machine": DEVICE_AGENT.name,
             "name": f"{row['task_id']} on {profile['name']}"[:200],
             "platform": profile["platform"], "device_id": device, "state": DEVICE_AGENT.initial,
             "created_at": turn.at, "entered_at": turn.at,
         }  # fmt: skip
-        attempt = {
+        attempt: AttemptRow = {  # type: ignore[typeddict-item]  # the same
             "id": turn.take(), "task_id": row["id"], "number": row["attempt"] + 1, "agent_id": agent["id"],
             "device_id": device, "fence": context.token, "started_at": turn.at,
         }  # fmt: skip
-        before = dict(row)
+        before = row.copy()
         told, changes = turn.step(TASK, before, "start", attempt=attempt["number"], device_id=device, started_at=turn.at)
         told["set"] = {"task": {str(row["id"]): changes}}
-        told["add"] = {"agent": [agent], "attempt": [attempt]}
+        add: Fields = {"agent": [agent], "attempt": [attempt]}
+        told["add"] = add
         loop = new_loop(turn, agent["id"]) if needs_crew(context, row, profile) else None
         if loop is not None:
-            told["add"]["loop"] = [loop]
+            add["loop"] = [loop]
         return SlotOffer(place, Start(node, agent, attempt, loop), "state_changed", told)
 
     # --- after the commit

@@ -13,6 +13,7 @@ from typing import Any
 from agents.errors import PayloadRejected
 from agents.models import Device
 from agents.streams.garbage import nothing_collected
+from agents.streams.row_types import LiveDevice
 from agents.streams.tables import Fields
 from constellations.editor import editor
 from constellations.editor.draft import SKIPPED
@@ -68,7 +69,7 @@ class RuleProposal:
     does: str
 
 
-def propose_firings(live: LiveGraph, devices: Mapping[int, Fields]) -> tuple[list[RuleProposal], list[str]]:
+def propose_firings(live: LiveGraph, devices: Mapping[int, LiveDevice]) -> tuple[list[RuleProposal], list[str]]:
     """Editing mode: proposals for the tasks whose ends it has not been told yet, and notes on broken conditions."""
     if not live.constellation["rules"]:
         return [], []
@@ -80,10 +81,10 @@ def propose_firings(live: LiveGraph, devices: Mapping[int, Fields]) -> tuple[lis
     return [RuleProposal(firing.rule, firing.operations, firing.reason, firing.does) for firing in firings], notes
 
 
-def ended_task(row: Fields, devices: Mapping[int, Fields]) -> Fields:
+def ended_task(row: Mapping[str, Any], devices: Mapping[int, LiveDevice]) -> Fields:
     """A task that has ended, as rules look at it; `devices` are the rows of all by their ids."""
     names = ("task_id", "state", "reason", "condition_failed", "result", "error", "error_kind")
-    device = devices.get(row["device_id"], {}) if row["device_id"] is not None else {}
+    device: Mapping[str, Any] = devices.get(row["device_id"], {}) if row["device_id"] is not None else {}
     return {**{name: row[name] for name in names}, "device": device.get("name", "")}
 
 

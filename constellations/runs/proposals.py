@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from agents.clock import from_iso
 from agents.gates import approvals as asking
+from agents.streams.row_types import ApprovalRow
 from agents.streams.tables import Fields, fold_rows
 from agents.streams.turn import Turn
 from constellations.runs.context import Context
@@ -17,28 +20,28 @@ class Proposals:
 
     def __init__(self, context: Context):
         self._context = context
-        self._waiting: dict[int, Fields] = {}
+        self._waiting: dict[int, ApprovalRow] = {}
 
     def load(self) -> None:
-        found = fold_rows("approval", UNDECIDED, self._context.stream, self._context.constellation["id"])
+        found: list[ApprovalRow] = fold_rows("approval", UNDECIDED, self._context.stream, self._context.constellation["id"])
         self._waiting = {row["id"]: row for row in found}
 
     def apply_foreign(self, data: Fields) -> None:
         """Take up what was proposed and decided meanwhile."""
         for row in data.get("add", {}).get("approval", ()):
             if row["kind"] == KIND and row["subject_id"] == self._context.constellation.get("id"):
-                self._waiting[row["id"]] = dict(row)
+                self._waiting[row["id"]] = cast(ApprovalRow, dict(row))
         for key, fields in data.get("set", {}).get("approval", {}).items():
             if fields.get("state", "waiting") != "waiting":
                 self._waiting.pop(int(key), None)
 
     def wake_at(self) -> float | None:
         """When the first of them expires, in seconds since 1970."""
-        return min((from_iso(row["expires_at"]) for row in self._waiting.values()), default=None)
+        return min((_expiry(row) for row in self._waiting.values()), default=None)
 
     def expire(self, turn: Turn) -> None:
         """Those whose time is over."""
-        for row in [row for row in self._waiting.values() if from_iso(row["expires_at"]) <= turn.ts]:
+        for row in [row for row in self._waiting.values() if _expiry(row) <= turn.ts]:
             asking.expire_approval(turn, row)
             del self._waiting[row["id"]]
 
@@ -47,3 +50,8 @@ class Proposals:
         for row in self._waiting.values():
             asking.withdraw_approval(turn, row, "the constellation has ended")
         self._waiting.clear()
+
+
+def _expiry(proposal: ApprovalRow) -> float:
+    """In seconds since 1970: no proposal waits for ever."""
+    return from_iso(proposal["expires_at"])  # type: ignore[arg-type]

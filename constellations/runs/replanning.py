@@ -103,6 +103,6 @@ class Replanning:
     def _count(self, proposal: planner.RuleProposal) -> int:
         """How often the rule has fired now."""
         constellation = self._context.constellation
-        count = constellation["fired"].get(proposal.rule, 0) + 1
+        count: int = constellation["fired"].get(proposal.rule, 0) + 1
         constellation["fired"] = {**constellation["fired"], proposal.rule: count}
         return count

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from agents.engine.environment import READ_S
 from agents.streams.garbage import count_rows_made, nothing_collected
+from agents.streams.row_types import AgentRow, InboxRow, LoopRow
 from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import Fields, fold_rows
 from agents.streams.turn import Batch, Turn
 from agents.tools.calls import Call
 from constellations.limits import REOPEN, RESTARTS
 from constellations.live.live import LiveGraph
+from constellations.live.row_types import AttemptRow, ConstellationRow
 from constellations.live.rows import Node
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.runs.begin import begin_run
@@ -51,7 +53,7 @@ QUEUES = "SELECT device_id FROM agents_slotrequest WHERE session_id = %s"
 class ConstellationWork:
     """Implements `agents.engine.work.Work` for one constellation."""
 
-    def __init__(self, drive: OwnedSession, interaction: Fields):
+    def __init__(self, drive: OwnedSession, interaction: InboxRow):
         self.drive, self.interaction = drive, interaction
         self.context = context = Context(
             drive.stream, drive.token, interaction, drive.devices, drive.policies, drive.interrupt, self.wait_or_ready
@@ -100,7 +102,7 @@ class ConstellationWork:
     def load(self) -> None:
         """From the rows, after another runner began it."""
         context, read = self.context, self.drive.read
-        constellations = read("constellation", "interaction_id = %s", self.interaction["id"])
+        constellations: list[ConstellationRow] = read("constellation", "interaction_id = %s", self.interaction["id"])
         if not constellations:
             return
         context.constellation, self._restarts = constellations[-1], len(constellations) - 1
@@ -113,9 +115,10 @@ class ConstellationWork:
         with nothing_collected():
             live.load(read("task", "constellation_id = %s", key), read("dependency", "constellation_id = %s", key))
             count_rows_made(len(live.nodes))
-        loops = {row["agent_id"]: row for row in fold_rows("loop", OPEN_LOOPS, key)}
-        for row in read("attempt", OPEN_ATTEMPTS, key):
-            agent = read("agent", "id = %s", row["agent_id"])[0]
+        loops: dict[int, LoopRow] = {row["agent_id"]: row for row in fold_rows("loop", OPEN_LOOPS, key)}
+        attempts: list[AttemptRow] = read("attempt", OPEN_ATTEMPTS, key)
+        for row in attempts:
+            agent: AgentRow = read("agent", "id = %s", row["agent_id"])[0]
             start = Start(live.ids[row["task_id"]], agent, row, loops.get(row["agent_id"]))
             context.attempts[row["id"]] = start
             if row["holds_slot"]:
@@ -313,7 +316,7 @@ class ConstellationWork:
         """What is ready stayed ready; crews go on from where they were frozen."""
         self.crews.wake_all()
 
-    def go_on(self, turn: Turn, item: Fields) -> bool:
+    def go_on(self, turn: Turn, item: InboxRow) -> bool:
         """A person says "go on anyway": the loop identity is none for this task from now on, also in its next attempts."""
         identity = str(item["payload"].get("identity", ""))
         start = self.crews.go_on(turn, int(item["payload"].get("agent", 0)), identity)
@@ -327,7 +330,7 @@ class ConstellationWork:
         row["accepted"] = accepted
         return True
 
-    def cancel_task(self, turn: Turn, item: Fields) -> bool:
+    def cancel_task(self, turn: Turn, item: InboxRow) -> bool:
         """Somebody cancels one task, and what depends on it follows."""
         context, asked = self.context, item["payload"]
         if context.live is None:

@@ -20,7 +20,7 @@ class Timers:
 
     def set_retry(self, node: Node) -> None:
         """`node` begins again at the time in its row."""
-        heappush(self._times, (from_iso(node.row["retry_at"]), node.row["id"], "retry"))
+        heappush(self._times, (from_iso(node.row["retry_at"]), node.row["id"], "retry"))  # type: ignore[arg-type]  # it is set
 
     def set_deadlines(self, keys: Iterable[str]) -> None:
         start, nodes = from_iso(self._context.constellation["created_at"]), self._context.graph.nodes

@@ -6,10 +6,10 @@ See docs/engine.md, "How work begins, and begins again". Reading and checking ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 from agents import ids
 from agents.clock import now_iso
@@ -25,6 +25,7 @@ from constellations.errors import NotForked, NotReopened
 from constellations.limits import FORK, REOPEN
 from constellations.live.kept import read_graph
 from constellations.live.live import LiveGraph
+from constellations.live.row_types import ConstellationRow
 from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
@@ -106,7 +107,7 @@ def _read_follow_up(live: LiveGraph, asked: Fields, by: str) -> FollowUp:
     return FollowUp(operations, retry, asked.get("reason", ""), based_on, changes)
 
 
-def _name(constellation: Fields) -> str:
+def _name(constellation: Mapping[str, Any]) -> str:
     return constellation["name"] or f"constellation {constellation['id']}"
 
 
@@ -129,7 +130,7 @@ def _forked(asked: Fields, by: str) -> ForkedGraph:
     numbers = count(1)
     turn = Turn(now_iso(), FORK, lambda: next(numbers))  # nobody records it: the fork in memory, as it will begin
     begins = {**source, "state": "EXECUTING", "version": 1, "added": 0, "created_at": turn.at}
-    live = LiveGraph(begins, lambda node: None)
+    live = LiveGraph(cast(ConstellationRow, begins), lambda node: None)
     fill_fork(live, turn, built)
     follow_up = _read_follow_up(live, asked, by)
     if not (live.open or live.news or follow_up.changes or follow_up.retry):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -14,6 +15,7 @@ from agents.engine import environment
 from agents.gates.policies import Rule
 from agents.models import Policy
 from agents.services.policies import POLICIES
+from agents.streams.row_types import PolicyRow
 from constellations.editor.editor import MAX_PROBLEMS, Changes
 from constellations.errors import GateKept, LimitReached
 from constellations.live.live import LiveGraph
@@ -35,7 +37,7 @@ DIGITS = 18
 
 def known_rules() -> list[Rule]:
     """The policies, in their order."""
-    return [environment.rule_of(dict(row)) for row in Policy.objects.order_by("order", "id").values()[:POLICIES]]
+    return [environment.rule_of(cast(PolicyRow, row)) for row in Policy.objects.order_by("order", "id").values()[:POLICIES]]
 
 
 def watched_now() -> GateWatch:

@@ -48,8 +48,8 @@ class Findings:
 
 
 def find_gate_changes(
-    rows: Mapping[str, Row], edges: Mapping[str, Row], before: Mapping[str, Any], after: Mapping[str, Any],
-    remembered: Iterable[str], watched: GateWatch,
+    rows: Mapping[str, Mapping[str, Any]], edges: Mapping[str, Mapping[str, Any]],
+    before: Mapping[str, Any], after: Mapping[str, Any], remembered: Iterable[str], watched: GateWatch,
 ) -> Findings:  # fmt: skip
     """What a change set takes away. `rows` and `edges` are the graph as it is, `before` and `after` those of the changes."""
     found, loose = Findings(), dict[Key, list[str]]()
@@ -117,8 +117,8 @@ def _strictness(rule: Mapping[str, Any]) -> int:
 
 
 def _look_for(
-    found: Findings, loose: Mapping[Key, list[str]], known: frozenset[str], rows: Mapping[str, Row], behind: Behind,
-    watched: GateWatch,
+    found: Findings, loose: Mapping[Key, list[str]], known: frozenset[str], rows: Mapping[str, Mapping[str, Any]],
+    behind: Behind, watched: GateWatch,
 ) -> None:  # fmt: skip
     """Actions that nobody would be asked about where they are written now, and somebody is, or was, in another place."""
     tools = {tool for tool, _ in loose}
@@ -156,7 +156,7 @@ class Behind:
     the edit makes; a set of them is a number with a bit for each. As they are `now`, and `later`, after the edit.
     """
 
-    def __init__(self, rows: Mapping[str, Row], edges: Mapping[str, Row], after: Mapping[str, Any]):
+    def __init__(self, rows: Mapping[str, Mapping[str, Any]], edges: Mapping[str, Mapping[str, Any]], after: Mapping[str, Any]):
         self._rows, self._edges, self._after = rows, edges, after
         self._shut = {key for key, row in rows.items() if row["state"] != "COMPLETED" and is_gate(row)}
         self._made = {key for key, row in after["tasks"].items() if row is not None and is_gate(row)} - self._shut
@@ -235,7 +235,7 @@ class Behind:
         return {key: self.gates[key] for key in keys}
 
 
-def _needs(row: Row | None) -> bool:
+def _needs(row: Mapping[str, Any] | None) -> bool:
     return row is not None and row["type"] in NEEDS_SUCCESS
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from agents.api.problems import without_unknown
 from agents.models import Device
 from agents.services import sessions
-from agents.tools.calls import TOOLS
+from agents.tools.catalogue import TOOLS
 from constellations.errors import EditRefused, PlanRejected
 from constellations.limits import IMPORTED_WORDS
 from constellations.models import Edit

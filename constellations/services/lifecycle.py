@@ -32,6 +32,7 @@ from constellations.limits import FORK, REOPEN, RESTARTS
 from constellations.live import retry as retrying
 from constellations.live.kept import graph_opened
 from constellations.live.live import LiveGraph
+from constellations.live.row_types import ConstellationRow
 from constellations.machines import CONSTELLATION
 from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation, Edit
@@ -86,7 +87,7 @@ def _move(
 ) -> tuple[Constellation, bool]:  # fmt: skip
     ancestry.refuse_outside(ids.stream_of(constellation_id), by)
     with _door(constellation_id, by, request_id) as opened:
-        found = fold_rows("constellation", "id = %s", constellation_id)
+        found: list[ConstellationRow] = fold_rows("constellation", "id = %s", constellation_id)
         if not found:
             raise _unknown(constellation_id)
         _refuse_ended(found[0]["name"], constellation_id, found[0]["state"])

@@ -142,7 +142,7 @@ def _moved(live: LiveGraph, were: Mapping[str, tuple[str, bool]]) -> Fields:
     return found
 
 
-def asks_a_person(task: Fields, devices: Mapping[str, Fields], rules: Sequence[Rule]) -> bool:
+def asks_a_person(task: Mapping[str, Any], devices: Mapping[str, Fields], rules: Sequence[Rule]) -> bool:
     """Whether a task waits for a person: by its gate, a step's, or a policy about one of its calls on a device it may get."""
     calls = calls_of(script_of(task))
     if task["confirm"] or any(call.get("confirm") for call in calls):

@@ -1,0 +1,207 @@
+"""The rows of the tables of the fold, key by key, as `fold_rows` gives them.
+
+Times are texts. Columns of JSON are `Any`: what they hold is checked where it comes in, and no type could say it. A row that
+this process has made, and that no commit has been read back from, may lack keys that have a default.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+
+class StatefulRow(TypedDict):
+    """What every row has that a machine moves."""
+
+    id: int
+    state: str
+    entered_at: str
+
+
+class SessionRow(TypedDict):
+    """A session."""
+
+    id: int
+    owner_id: int
+    title: str
+    created_at: str
+    token_key: str
+    parent_id: int | None
+    depth: int
+
+
+class DeviceRow(TypedDict):
+    """A device, as the fold has it."""
+
+    id: int
+    name: str
+    kind: str
+    platform: str
+    type: str
+    capabilities: Any
+    labels: Any
+    recipes: Any
+    limits: Any
+    max_concurrent: int
+    state: str
+    created_at: str
+
+
+class ActorRow(TypedDict):
+    """An incarnation of a session's actor."""
+
+    id: int
+    session_id: int
+    epoch: int
+    state: str
+    reason: str
+    pausing: bool
+    held_from: int
+    created_at: str
+    entered_at: str
+    active_at: str
+
+
+class InboxRow(TypedDict):
+    """A request of a session: an interaction or a command."""
+
+    id: int
+    session_id: int
+    client_id: str
+    kind: str
+    payload: Any
+    by: str
+    state: str
+    outcome: str
+    result: Any
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+
+
+class AgentRow(TypedDict):
+    """An agent."""
+
+    id: int
+    session_id: int
+    interaction_id: int
+    parent_id: int | None
+    machine: str
+    name: str
+    platform: str
+    device_id: int | None
+    state: str
+    reason: str
+    blackboard: Any
+    created_at: str
+    entered_at: str
+
+
+class LoopRow(TypedDict):
+    """An agent's tool loop."""
+
+    id: int
+    agent_id: int
+    state: str
+    reason: str
+    left: str
+    position: Any
+    created_at: str
+    entered_at: str
+
+
+class EvidenceRow(TypedDict):
+    """What a tool loop has done or seen: one call, message or verdict."""
+
+    id: int
+    loop_id: int
+    number: int
+    phase: int
+    kind: str
+    tool: str
+    target: str
+    arguments: Any
+    call: str
+    success: bool | None
+    error: str
+    error_kind: str
+    raw_error: str
+    outcome: str | None
+    before: str | None
+    result: Any
+    exit_code: int | None
+    verdict: Any
+    started_at: str
+    ended_at: str | None
+
+
+class PhaseRow(TypedDict):
+    """The record of an agent's phase."""
+
+    id: int
+    agent_id: int
+    number: int
+    total: int
+    description: str
+    expected_s: float | None
+    started_at: str
+    ended_at: str | None
+    outcome: str
+    files_changed: Any
+    tests: Any
+    blockers: Any
+
+
+class ApprovalRow(TypedDict):
+    """What waits, or waited, for a decision."""
+
+    id: int
+    session_id: int
+    agent_id: int | None
+    kind: str
+    subject_id: int
+    title: str
+    action: Any
+    digest: str
+    observed: Any
+    options: Any
+    state: str
+    asked_at: str
+    expires_at: str | None
+    decided_at: str | None
+    decided_by: str
+    reason: str
+    answer: Any
+    edited: bool
+    used_at: str | None
+
+
+class PolicyRow(TypedDict):
+    """One of the installation's policies."""
+
+    id: int
+    order: int
+    tool: str
+    pattern: str
+    device: str
+    label: str
+    decision: str
+    critical: bool
+    note: str
+    created_at: str
+
+
+class LiveDevice(DeviceRow):
+    """A device as a runner holds it: its slots in use, its queue, and why work on it pauses ("" where it does not)."""
+
+    used: int
+    queued: int
+    low: str
+
+
+class HeldAttempt(TypedDict):
+    """What a crew looks at of the attempt that it works on. The rest of the row belongs to whoever owns the table."""
+
+    id: int
+    device_id: int
+    holds_slot: bool
+    ran_s: float
