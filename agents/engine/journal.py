@@ -100,7 +100,7 @@ class Journal:
 
     @asynccontextmanager
     async def transaction(self, *, pipelined: bool = False) -> AsyncIterator[Any]:
-        """A transaction on a raw cursor: committed at the end, undone by any error. Raises Held.
+        """A transaction on a raw cursor: committed at the end, undone by any error. Raises LockHeld.
 
         `pipelined`: on PostgreSQL statements whose results nobody reads share one round trip with the commit.
         """

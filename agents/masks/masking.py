@@ -148,7 +148,7 @@ def known_forms(value: str) -> set[bytes]:
 
 
 class Masker:
-    """Hides `values` (those that can be: `refusal_of`) and everything of a known form; `shown` are texts that stay."""
+    """Hides `values` (those that can be: `masking_refusal`) and everything of a known form; `shown` are texts that stay."""
 
     def __init__(self, values: Iterable[str] = ()):
         self.values = frozenset(value for value in values if not masking_refusal(value))

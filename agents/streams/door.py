@@ -1,7 +1,7 @@
-"""The one write path: rows and the events that tell of them, in one transaction, through `write`.
+"""The one write path: rows and the events that tell of them, in one transaction, through `write_batches`.
 
 Rows are written *from* the events, so folding a stream gives exactly its rows (docs/engine.md, "From decision to row").
-Services use `door`, the runner's journal uses `write` itself.
+Services use `door`, the runner's journal uses `write_batches` itself.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def read_argv(value: Any, ways_out: str = BESIDE) -> list[str]:
 
 
 def read_command(value: Any) -> str | list[str]:
-    """A command as it is written, a text or words; `call` makes an argument list of it, with a shell or without."""
+    """A command as it is written, a text or words; `make_call` makes an argument list of it, with a shell or without."""
     if not isinstance(value, str | list | tuple):
         raise Misfit(f"must be a list of words or a text, not {value_kind(value)}")
     return prose(value) if isinstance(value, str) else read_argv(value)

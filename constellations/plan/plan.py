@@ -64,7 +64,7 @@ PLAN_READERS: dict[str, Reader] = {
 
 @dataclass(slots=True)
 class Plan:
-    """What a plan file says, in normal form (plan_tasks.TASK_DEFAULTS, plan_tasks.DEPENDENCY_DEFAULTS, operations.rule)."""
+    """What a plan says, in normal form (plan_tasks.TASK_DEFAULTS, plan_tasks.DEPENDENCY_DEFAULTS, operations.read_rule)."""
 
     name: str = ""
     tasks: list[Row] = field(default_factory=list)

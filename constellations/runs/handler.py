@@ -32,7 +32,7 @@ class ConstellationHandler:
         return any(COMMAND in tools_of(part) for part in (prepared.plan.tasks, prepared.plan.rules))
 
     def prepare(self, payload: Fields, by: str) -> Any:
-        """What `beginnings.begin` takes, or the error that the constellation agent fails with."""
+        """What `begin_run` takes, or the error that the constellation agent fails with."""
         try:
             prepared = _prepare(payload, by)
             if isinstance(prepared, adopt.ForkedGraph):

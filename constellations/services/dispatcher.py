@@ -43,7 +43,7 @@ class InTurn:
 class ExecutionResult:
     """What came of commands.
 
-    `edit` is the id of the edit's row, None where there was nothing to do; `diff` is as `editing.Changes` has it;
+    `edit` is the id of the edit's row, None where there was nothing to do; `diff` is as `editor.Changes` has it;
     `constellation`, where it was asked for, is an `overview`. `version` is the one to build on, and it, `newest`, `between` and
     `between_total` are as `standing.Standing` has them.
     """

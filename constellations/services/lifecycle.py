@@ -261,7 +261,7 @@ def constellation_fork(
     (The session, its interaction, whether they are new: the same `client_id` again is the same fork.) What was COMPLETED or
     FAILED then stays so, with its results; everything else begins again. Raises NotForked, NotRetried, EditRefused, and then
     nothing is made; Conflict where the client_id is that of another fork. A fork by a token has an ancestry, as every session
-    that it starts (`services.session_create`, which says what `parent` is and what is raised).
+    that it starts (`agents.services.sessions.session_create`, which says what `parent` is and what is raised).
     """
     row = constellation_for(constellation_id, by)
     at = fold.stream_head(row.session_id) if seq is None else seq

@@ -19,12 +19,12 @@ KEY = "ghp_fOrMpLaNtEd0123456789abcdefghij"
 MAKE = """
 from datetime import timedelta
 from django.contrib.auth.models import Group, User
-from agents.services import sessions
+from agents.services import devices, tokens
 user = User.objects.create_user("ann")
 user.groups.add(Group.objects.get(name="operator"))
-services.device_create("d", by="system", limits={"env": {"API_TOKEN": {"secret": "DEPLOY"}}})
-services.device_create("lacking", by="system", limits={"env": {"API_TOKEN": {"secret": "NOWHERE"}}})
-print("token:", services.token_create(user, "t", ["read", "operate"], timedelta(days=1), by="system")[1])
+devices.device_create("d", by="system", limits={"env": {"API_TOKEN": {"secret": "DEPLOY"}}})
+devices.device_create("lacking", by="system", limits={"env": {"API_TOKEN": {"secret": "NOWHERE"}}})
+print("token:", tokens.token_create(user, "t", ["read", "operate"], timedelta(days=1), by="system")[1])
 """
 PRINT = f'echo "$API_TOKEN {KEY}"; umask; echo "$API_TOKEN" > kept; exit 3'
 HOOK = "tests.attacks.printing_hook.print_it"

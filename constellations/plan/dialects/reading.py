@@ -105,7 +105,10 @@ def _translated(value: Any, dialect: str, recipes: Recipes | None) -> Translatio
 
 
 def read_edit(written: Any, dialect: str = "", recipes: Recipes | None = None) -> ImportedEdit:
-    """The edit of a constellation that an agent's answer is, or a list of operations; see `read`. Raises PlanRejected."""
+    """The edit of a constellation that an agent's answer is, or a list of operations.
+
+    `written` and `dialect` are as `read_constellation` takes them. Raises PlanRejected.
+    """
     document = _document(written)
     _check_dialect(dialect)
     if not answers.is_edit(document.value):

@@ -122,7 +122,7 @@ script = 'echo "$ORRERY_ATTEMPT start $(date +%s.%N)" >>"$0"; sleep 0.05; echo "
 devices = ("laptop", "gpu_server", "test_server", "prod_server")
 argv = ["sh", "-c", script, MARKS]
 tasks = [{"task_id": f"t{n}", "device": devices[n % 4], "command": argv, "max_attempts": 3} for n in range(300)]
-services.command_submit(session.pk, "interaction", "kills", {"plan": json.dumps({"tasks": tasks})}, by="system")
+sessions.request_submit(session.pk, "interaction", "kills", {"plan": json.dumps({"tasks": tasks})}, by="system")
 """
 OPEN = "SELECT count(*) FROM agents_inboxitem WHERE client_id = 'kills' AND state <> 'done'"
 
