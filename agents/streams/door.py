@@ -17,8 +17,7 @@ from agents import ids
 from agents.clock import now_iso
 from agents.errors import NoSuchSession
 from agents.streams import nudges, slots
-from agents.streams import statements as storage
-from agents.streams.statements import Store, current_store
+from agents.streams.statements import Store, current_store, raw_cursor, write_transaction
 from agents.streams.tables import EVENT_COLUMNS, TABLES, TRANSITION_COLUMNS, Fields, Table
 from agents.streams.turn import Batch, PendingEvent, Turn
 
@@ -165,8 +164,8 @@ def door(stream: int, by: str, request_id: str = "") -> Iterator[Door]:
 
     Raises NoSuchSession where there is no such stream. An exception inside writes nothing.
     """
-    with storage.write_transaction(), connection.wrap_database_errors:
-        cursor, statements = storage.raw_cursor(), current_store()
+    with write_transaction(), connection.wrap_database_errors:
+        cursor, statements = raw_cursor(), current_store()
         found = statements.lock(cursor, [stream], wait=True).get(stream)
         if found is None:
             raise NoSuchSession(f"there is no session {stream}")

@@ -149,7 +149,7 @@ def _add_dependency(draft: EditDraft, values: Row, fields: Mapping[str, str] | N
 
 
 def _is_there(draft: EditDraft, row: Row, called: Mapping[str, str]) -> bool:
-    """Whether the dependency is there as it is given; a Refusal when there is another in its place."""
+    """Whether the dependency is there as it is given; an OperationRefused when there is another in its place."""
     there = draft.dependencies.get(row["dependency_id"])
     if there is None:
         name = draft.edge(row["from"], row["to"])

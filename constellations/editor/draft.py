@@ -147,7 +147,7 @@ class EditDraft:
     # Finding
 
     def task(self, task_id: str, field: str) -> Row:
-        """The task, or a Refusal that says what there is instead."""
+        """The task, or an OperationRefused that says what there is instead."""
         row = self.tasks.get(task_id)
         if row is None:
             if task_id in self.refused:
@@ -171,7 +171,7 @@ class EditDraft:
         return self._ids[upstream, downstream]
 
     def missing_task(self, task_id: str) -> None:
-        """Nothing, where the task was there before: it is gone already. Otherwise a Refusal that names the nearest there is."""
+        """Nothing, where the task was there before: it is gone already. Otherwise OperationRefused names the nearest there is."""
         if task_id not in self.new_tasks and not self.snapshot.was_there({"task_id": task_id}):
             self.task(task_id, "task_id")
 

@@ -21,8 +21,8 @@ from constellations.limits import IMPORTED_WORDS
 from constellations.live.live import LiveGraph
 from constellations.live.rows import RowsOf
 from constellations.machines.task import CANCELLED_BY, ENDED
-from constellations.plan import plan as plans
 from constellations.plan import text
+from constellations.plan.plan import Plan, parse_plan
 from constellations.reads.devices import known_devices
 from constellations.runs import rules
 
@@ -37,7 +37,7 @@ SUMMED_UP = 3
 class PreparedPlan:
     """A plan that was read and checked, and the change that builds it in an empty constellation."""
 
-    plan: plans.Plan
+    plan: Plan
     changes: editor.Changes
 
 
@@ -48,11 +48,11 @@ def prepare_plan(payload: Fields) -> PreparedPlan:
     return PreparedPlan(plan, editor.Changes(added_tasks=plan.tasks, added_dependencies=plan.dependencies))
 
 
-def _plan(payload: Fields) -> plans.Plan:
+def _plan(payload: Fields) -> Plan:
     plan, request = payload.get("plan"), payload.get("request")
     if isinstance(plan, str):
         with nothing_collected():
-            return plans.parse_plan(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload)
+            return parse_plan(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload)
     if isinstance(request, str):
         return text.parse_text(request, dict(Device.objects.values_list("name", "recipes")))
     raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])

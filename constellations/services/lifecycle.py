@@ -29,9 +29,9 @@ from constellations.errors import (
     NotRetried,
 )
 from constellations.limits import FORK, REOPEN, RESTARTS
-from constellations.live import retry as retrying
 from constellations.live.kept import graph_opened
 from constellations.live.live import LiveGraph
+from constellations.live.retry import failed_tasks
 from constellations.machines import CONSTELLATION
 from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation, Edit
@@ -156,7 +156,7 @@ def _retry_at_once(
     opened: Door, live: LiveGraph, asked: dict[str, Any], watched: GateWatch, by: str, client_id: str
 ) -> RetryResult:  # fmt: skip
     """In an open constellation, under its session's lock."""
-    wanted = retrying.failed_tasks(live) if asked["every_failed"] else asked["retry"]
+    wanted = failed_tasks(live) if asked["every_failed"] else asked["retry"]
     operations, based_on = asked["operations"], asked.get(BASED_ON)
     changes = mending.decide_mending(live, operations, wanted, watched, by, based_on=based_on, needs_retry=True)
     begun, edit = mending.mend_and_retry(live, opened.turn, changes, operations, wanted, by, asked["reason"], based_on)

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 
 from agents import ids
 from agents.errors import NoSuchSession
-from agents.gates import approvals as asking
+from agents.gates.approvals import open_approval
 from agents.models import Approval
 from agents.services import approvals
 from agents.services.same_request import is_same_request
@@ -112,7 +112,7 @@ def edit_propose(
             check_open(newest_graph(opened, ahead))
             if proposals_of(constellation_id).filter(state="waiting").count() >= WAITING:
                 raise TooManyProposals(f"{WAITING} proposals wait for constellation {constellation_id} already")
-            row = asking.open_approval(
+            row = open_approval(
                 opened.turn, opened.stream, constellation_id, KIND, title, PROPOSAL_S, action=action, observed=observed
             )  # fmt: skip
             asked = row["id"]
