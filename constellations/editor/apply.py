@@ -20,7 +20,7 @@ from constellations.editor.draft import (
     normal_task,
     why_not,
 )
-from constellations.editor.replacing import inherit_waiting
+from constellations.editor.replacing import inherit_dependents
 from constellations.plan import calls
 from constellations.plan import tasks as plan_tasks
 from constellations.plan.fields import CHANGEABLE, STORED
@@ -43,7 +43,7 @@ def _add_task(draft: EditDraft, values: Row) -> None:
         _check_devices(draft, row)
         draft.put_task(row)
         if row["replaces"]:
-            inherit_waiting(draft, row)
+            inherit_dependents(draft, row)
     _add_after(draft, values)
 
 

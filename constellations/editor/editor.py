@@ -14,9 +14,9 @@ from typing import Any
 
 from constellations.editor.apply import APPLY
 from constellations.editor.draft import (
+    ConsequentRefusal,
     EditDraft,
     OperationRefused,
-    RefusalEchoed,
     Snapshot,
     changed_keys,
     normal_dependency,
@@ -117,7 +117,7 @@ def _run(draft: EditDraft, written: Sequence[Any]) -> list[tuple[dict[str, Any],
         except OperationRefused as refusal:
             draft.refused |= _ids_of(operation)
             problems.append((_problem(number, operation, refusal.field, str(refusal)), refusal.conflict))
-        except RefusalEchoed:
+        except ConsequentRefusal:
             continue  # only what an earlier operation, refused already, would have added is missing
     return problems
 

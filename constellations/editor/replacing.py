@@ -13,7 +13,7 @@ ENDED_BADLY = ("FAILED", "CANCELLED")
 """States of a task that another one may replace, unless it was only skipped."""
 
 
-def inherit_waiting(draft: EditDraft, row: Row) -> None:
+def inherit_dependents(draft: EditDraft, row: Row) -> None:
     """Let what waited for the task that `row` replaces wait for `row`, which is new in the draft.
 
     What has started or ended stays tied to the old one; `draft.stays` says so. Raises OperationRefused.

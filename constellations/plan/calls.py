@@ -105,7 +105,7 @@ def call_findings(what: str, tool: str, arguments: Row | None) -> list[Finding]:
     """Whether there is such a tool, and whether it takes these arguments, where they are given."""
     if not tool:
         return [(("tool",), f"is empty: give the {what} a command or a tool")]
-    if said := catalogue.say_unknown_tool(tool):
+    if said := catalogue.unknown_tool_text(tool):
         return [(("tool",), said)]
     found = catalogue.argument_flaws(tool, arguments) if arguments is not None else []
     return findings_under(("arguments",), found) if found else []

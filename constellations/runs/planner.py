@@ -58,26 +58,15 @@ def _plan(payload: Fields) -> Plan:
     raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])
 
 
-@dataclass(frozen=True)
-class RuleProposal:
-    """What the planner wants after tasks have ended: to change the graph, or what else a rule `does` (operations.DEEDS)."""
-
-    rule: str
-    operations: list[Fields]
-    reason: str
-    does: str
-
-
-def propose_firings(live: LiveGraph, devices: Mapping[int, Fields]) -> tuple[list[RuleProposal], list[str]]:
-    """Editing mode: proposals for the tasks whose ends it has not been told yet, and notes on broken conditions."""
+def find_firings(live: LiveGraph, devices: Mapping[int, Fields]) -> tuple[list[rules.Firing], list[str]]:
+    """Editing mode: the rules that fire for tasks whose ends it has not been told yet, and notes on broken conditions."""
     if not live.constellation["rules"]:
         return [], []
     rows = RowsOf(live.nodes)
     ended = [
         {**ended_task(node.row, devices), "stands_for": replaced_tasks(rows, node.key)} for node in live.news.values()
     ]  # fmt: skip
-    firings, notes = rules.match_rules(live.constellation["rules"], live.constellation["fired"], ended, live.results)
-    return [RuleProposal(firing.rule, firing.operations, firing.reason, firing.does) for firing in firings], notes
+    return rules.match_rules(live.constellation["rules"], live.constellation["fired"], ended, live.results)
 
 
 def ended_task(row: Fields, devices: Mapping[int, Fields]) -> Fields:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agents.engine.environment import READ_S
-from agents.streams.garbage import count_rows_made, nothing_collected
+from agents.streams.garbage import note_rows_made, nothing_collected
 from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import Fields, fold_rows
 from agents.streams.turn import Batch, Turn
@@ -77,7 +77,7 @@ class ConstellationWork:
         with nothing_collected():
             error = begin_run(self.context, turn, prepared, took)
             if error is None:
-                count_rows_made(len(self.context.graph.nodes))
+                note_rows_made(len(self.context.graph.nodes))
                 self.timers.set_deadlines(self.context.graph.nodes)
             else:
                 self._conclude("failed", {"summary": str(error), "problems": error.problems})
@@ -112,7 +112,7 @@ class ConstellationWork:
         key = context.constellation["id"]
         with nothing_collected():
             live.load(read("task", "constellation_id = %s", key), read("dependency", "constellation_id = %s", key))
-            count_rows_made(len(live.nodes))
+            note_rows_made(len(live.nodes))
         loops = {row["agent_id"]: row for row in fold_rows("loop", OPEN_LOOPS, key)}
         for row in read("attempt", OPEN_ATTEMPTS, key):
             agent = read("agent", "id = %s", row["agent_id"])[0]
