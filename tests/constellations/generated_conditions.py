@@ -52,7 +52,7 @@ def answer(language, text: str, result, results, beside):
     """What a module like conditions.py says: [kind, message or truth, ...] for check, tasks and evaluation."""
     try:
         language.check_condition(text)
-        read = sorted(language.tasks_read(text))
+        read = sorted(language.tasks_read_by(text))
     except ConditionRejected as refused:
         return ["refused", str(refused)]
     try:
@@ -167,6 +167,7 @@ def _module(path: str):
     spec.loader.exec_module(module)
     if hasattr(module, "check"):  # as conditions.py called them up to 5.0
         module.check_condition, module.evaluate_condition = module.check, module.evaluate
+        module.tasks_read_by = module.tasks_read
     return module
 
 
