@@ -31,7 +31,7 @@ def _compiled(pattern: str) -> Any:
 
 
 def is_found(pattern: str, text: str, any_case: bool = False) -> bool:
-    """Whether `pattern`, which has no `fault`, is found anywhere in `text`; with `any_case`, whatever the case of letters."""
+    """Whether `pattern`, in which `pattern_fault` finds none, is anywhere in `text`; `any_case`: small or capital letters."""
     return _compiled(f"(?i:{pattern})" if any_case else pattern).search(text) is not None
 
 
@@ -45,7 +45,7 @@ def may_fit(pattern: str, beginning: str) -> bool:
 
 
 def fits_beginning(pattern: str, text: str) -> bool:
-    """Whether `pattern`, which has no `fault`, fits `text` from its first character on."""
+    """Whether `pattern`, in which `pattern_fault` finds none, fits `text` from its first character on."""
     return _compiled(pattern).match(text) is not None
 
 

@@ -85,7 +85,7 @@ def rename_read_tasks(text: str, names: Mapping[str, str]) -> str:
     return written.decode()
 
 
-def does_calculate(text: str) -> bool:
+def is_calculation(text: str) -> bool:
     """Whether a condition does more than name one thing, or be one; raises ConditionRejected."""
     return not isinstance(_parsed(text), ast.Name | ast.Constant)
 

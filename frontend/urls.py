@@ -12,7 +12,7 @@ urlpatterns = [
     path("agents/<int:pk>/", agents.agent_page, name="agent"),
     path("approvals/", approvals.approvals_page, name="approvals"),
     path("approvals/count/", approvals.count_waiting, name="approvals-count"),
-    path("approvals/places/", approvals.places_of_waiting, name="approvals-places"),
+    path("approvals/places/", approvals.waiting_places, name="approvals-places"),
     path("machines/", machines.machines_page, name="machines"),
     path("machines/<str:name>/", machines.machine_page, name="machine"),
     path(

@@ -13,7 +13,7 @@ from django.core.cache import caches
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.utils.module_loading import import_string
 
-from agents.masks.masking import masking_refusal
+from agents.masks.masking import why_unmaskable
 from agents.masks.values import FILES, SecretMissing, read_secret_file
 from project.up.open_servers import open_postgresql, open_redis
 
@@ -180,7 +180,7 @@ def check_secrets(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
         found.append(Error(f"ORRERY_SECRETS_DIR has {len(paths)} files", hint=hint, id="orrery.E025"))
     for path in paths:
         try:
-            if flaw := masking_refusal(read_secret_file(path)):
+            if flaw := why_unmaskable(read_secret_file(path)):
                 found.append(Warning(f"the secret {path.name} cannot be used: {flaw}", hint=LONGER, id="orrery.W024"))
         except SecretMissing as error:
             found.append(Warning(str(error), hint="Nothing can use it, and it is not masked.", id="orrery.W024"))

@@ -44,7 +44,7 @@ class ViewClosed(Exception):
 
 
 def admit_follower(login: Login, session: int) -> tuple[Any, int]:
-    """The user and the session's head, where the login is (still) good and may see it; raises Closed."""
+    """The user and the session's head, where the login is (still) good and may see it; raises ViewClosed."""
     try:
         user, token = login.check()
     except AuthenticationFailed as error:
@@ -75,7 +75,7 @@ class LiveViews:
         self._task: asyncio.Task | None = None
 
     async def admit(self, login: Login, session: int) -> tuple[int, int]:
-        """The key of the user and the head of the session; raises Closed."""
+        """The key of the user and the head of the session; raises ViewClosed."""
         user, head = await database_sync_to_async(admit_follower)(login, session)
         if sum(view.user == user.pk for view in self._views) >= settings.LIVE_VIEWS_PER_USER:
             raise ViewClosed(4429, f"you have {settings.LIVE_VIEWS_PER_USER} live views already; close one first")

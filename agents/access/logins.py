@@ -1,7 +1,7 @@
 """Who opened a websocket: a token in header or subprotocol, else the cookie of a login.
 
 A token is given by the program that has it, so any origin may use it. A cookie comes by itself: those connections must
-come from a page of ours, of the same scheme, host and port as REST's forms (`own_origin`, `is_foreign`).
+come from a page of ours, of the same scheme, host and port as REST's forms (`is_own_origin`, `is_foreign_page`).
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     numbers: ClassVar[tuple[str, ...]] = ("id",)
     machines: ClassVar[tuple[str, ...]] = ()
     author_field: ClassVar[str] = ""
-    """The column that says who wrote a row; it is shown by `named`."""
+    """The column that says who wrote a row; it is shown by `author_column`."""
     search_fields: ClassVar[tuple[str, ...]] = ("id",)
     search_help_text = "A number: an id. Text: the beginning of a name."
     paginator = BoundedPaginator

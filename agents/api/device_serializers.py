@@ -10,9 +10,9 @@ from rest_framework import serializers
 from agents.access.permissions import why_refused
 from agents.api.pagination import LARGEST
 from agents.api.serializers import RequestBody, StrictText, WholeNumber
-from agents.devices import recipes as cookbook
 from agents.devices.ceilings import POWERS, SWITCHES
 from agents.devices.profiles import ENTRIES, MOST_SLOTS, TEXT_LENGTH
+from agents.devices.recipes import recipe_problems
 from agents.masks.values import shown_limits
 from agents.models import Device, Token
 from agents.reads.confinement import confinement_shown
@@ -40,7 +40,7 @@ class DeviceChange(RequestBody):
 
     def validate_recipes(self, recipes: dict[str, Any]) -> dict[str, Any]:
         wrong: dict[str, list[str]] = {}
-        for each in cookbook.recipe_problems(recipes):
+        for each in recipe_problems(recipes):
             wrong.setdefault(each["key"], []).append(each["message"])
         if wrong:
             raise serializers.ValidationError(wrong)

@@ -39,11 +39,11 @@ def problem_body(status: int, code: str, detail: str, problems: list[Problem] | 
     title = code.replace("_", " ").capitalize()
     return {
         "type": f"urn:orrery:problem:{code}", "title": title, "status": status, "detail": detail, "code": code,
-        "problems": [without_unknown(each) for each in (problems or [])[:PROBLEMS_LIMIT]],
+        "problems": [drop_unknown(each) for each in (problems or [])[:PROBLEMS_LIMIT]],
     }  # fmt: skip
 
 
-def without_unknown(place: Problem) -> Problem:
+def drop_unknown(place: Problem) -> Problem:
     """A place without what is not known of it."""
     return {name: value for name, value in place.items() if value is not None}
 

@@ -24,12 +24,12 @@ SHOWN = 80
 def query_flaws(given: Mapping[str, Sequence[str]], known: Iterable[str]) -> dict[str, str]:
     """What is wrong with a query string, names and their values, by name: there is none such, or it is there twice."""
     known = sorted(known)
-    strange = {name[:SHOWN]: say_unknown_parameter(name, known) for name in given if name not in known}
+    strange = {name[:SHOWN]: unknown_parameter_text(name, known) for name in given if name not in known}
     twice = {name: len(given[name]) for name in known if len(given.get(name, ())) > 1}
     return strange | {name: f"is given {times} times, and has one value" for name, times in twice.items()}
 
 
-def say_unknown_parameter(name: str, known: Sequence[str]) -> str:
+def unknown_parameter_text(name: str, known: Sequence[str]) -> str:
     """What is said of a parameter that there is not: the nearest one, and all that there are."""
     said = "unknown parameter" if name else "a parameter without a name"
     if not known:

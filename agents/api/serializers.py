@@ -47,7 +47,7 @@ class RequestBody(serializers.Serializer):
         return super().to_internal_value(data)
 
     def _is_no_text(self, name: str, value: Any) -> bool:
-        """Of the framework's fields of text, which would take the number 0 for "0"; `Text` does so itself. Null is theirs."""
+        """Whether a field of text would take a value that is none, as the number 0 for "0". `StrictText` looks itself."""
         known = self.fields[name]
         return (
             isinstance(known, serializers.CharField) and not isinstance(known, StrictText) and not isinstance(value, str | None)

@@ -48,7 +48,7 @@ def event_frame(seq: int, kind: str, data: bytes) -> bytes:
 
 
 def requested_place(scope: dict[str, Any]) -> int | None:
-    """The seq behind which the client stands, None where it has nothing; raises Closed."""
+    """The seq behind which the client stands, None where it has nothing; raises ViewClosed."""
     since = requested_since(scope)
     for name, value in scope["headers"]:
         if name == b"last-event-id" and value:

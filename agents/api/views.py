@@ -13,15 +13,16 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
-from rest_framework import mixins, serializers, viewsets
+from rest_framework import mixins, viewsets
 from rest_framework.decorators import action
 from rest_framework.exceptions import NotFound
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 
 from agents.access.permissions import actor_name, why_refused
-from agents.api import serializers as forms
+from agents.api import serializers
 from agents.api.device_serializers import DeviceBody, DeviceChange, DeviceRow
 from agents.api.pagination import LARGEST, PAGE, optional_parameter, read_parameter
 from agents.api.parsers import StrictJson
@@ -87,7 +88,7 @@ class Api(KnownQuery, viewsets.GenericViewSet):
         response.headers.setdefault("Cache-Control", "no-store")
         return super().finalize_response(request, response, *args, **kwargs)
 
-    def body(self, kind: type[serializers.Serializer]) -> dict[str, Any]:
+    def body(self, kind: type[Serializer]) -> dict[str, Any]:
         """The request's body, checked; raises ValidationError."""
         form = kind(data=self.request.data)
         form.is_valid(raise_exception=True)
@@ -98,7 +99,7 @@ def history_page(request: Request, row: Any, machine: str, about: history.About)
     """A page of what the machine of `row` went through; to be read inside `consistent_read`."""
     cursor = read_parameter(request, "cursor", 0, 0, LARGEST)
     limit = read_parameter(request, "limit", PAGE, 1, history.PAGE_LIMIT)
-    return Response(forms.History(history.transitions_page(row, machine, cursor, limit, about)).data)
+    return Response(serializers.History(history.transitions_page(row, machine, cursor, limit, about)).data)
 
 
 def request_id(request: Request) -> str:
@@ -114,7 +115,7 @@ def session_head(session: int) -> int:
 class SessionViews(mixins.ListModelMixin, Api):
     """Sessions and what they are asked."""
 
-    serializer_class = forms.SessionRow
+    serializer_class = serializers.SessionRow
     newest_first = True
     filter_backends: list = []
 
@@ -128,10 +129,10 @@ class SessionViews(mixins.ListModelMixin, Api):
             raise NotFound("there is no such session, or it is not yours to see")
         return found
 
-    @extend_schema(request=forms.SessionBody, responses={201: forms.SessionMade})
+    @extend_schema(request=serializers.SessionBody, responses={201: serializers.SessionMade})
     def create(self, request: Request) -> Response:
-        body = self.body(forms.SessionBody)
-        payload, interaction = forms.interaction_payload(body), None
+        body = self.body(serializers.SessionBody)
+        payload, interaction = serializers.interaction_payload(body), None
         if payload:
             sessions.check_payload(payload)
         with write_transaction():
@@ -142,7 +143,7 @@ class SessionViews(mixins.ListModelMixin, Api):
                 interaction = self._submit(made.pk, "interaction", body.get("client_id", ""), payload)[0].pk
         return Response({**self._detail(self.get_queryset().get(pk=made.pk)), "interaction": interaction}, status=201)
 
-    @extend_schema(parameters=[SNAPSHOT], responses=forms.SessionDetail)
+    @extend_schema(parameters=[SNAPSHOT], responses=serializers.SessionDetail)
     def retrieve(self, request: Request, pk: str) -> Response:
         wanted = read_parameter(request, "snapshot", 0, 0, 1)
         session = self.get_object()
@@ -152,26 +153,26 @@ class SessionViews(mixins.ListModelMixin, Api):
 
     def _detail(self, session: Any) -> dict[str, Any]:
         actors = list(session.actors.order_by("-epoch")[:ACTORS])
-        row = forms.SessionRow(session).data
-        row["actors"] = forms.ActorRow(actors, many=True, context={"renewed_at": session.renewed_at}).data
+        row = serializers.SessionRow(session).data
+        row["actors"] = serializers.ActorRow(actors, many=True, context={"renewed_at": session.renewed_at}).data
         snapshot = getattr(session, "snapshot", None)
         row["head"] = session_head(session.pk) if snapshot is None else snapshot["seq"]
         return row if snapshot is None else {**row, "snapshot": snapshot}
 
-    @extend_schema(methods=["GET"], responses=forms.InteractionRow(many=True))
-    @extend_schema(methods=["POST"], request=forms.InteractionBody, responses={202: forms.Accepted})
-    @action(detail=True, methods=["get", "post"], serializer_class=forms.InteractionRow)
+    @extend_schema(methods=["GET"], responses=serializers.InteractionRow(many=True))
+    @extend_schema(methods=["POST"], request=serializers.InteractionBody, responses={202: serializers.Accepted})
+    @action(detail=True, methods=["get", "post"], serializer_class=serializers.InteractionRow)
     def interactions(self, request: Request, pk: str) -> Response:
         """What a session was asked: a plan, or a request in words."""
         session = self.only_id()
         if request.method == "POST":
             return self._submit_interaction(session)
         rows = InboxItem.objects.asked_in(session)
-        return self.get_paginated_response(forms.InteractionRow(self.paginate_queryset(rows), many=True).data)
+        return self.get_paginated_response(serializers.InteractionRow(self.paginate_queryset(rows), many=True).data)
 
     def _submit_interaction(self, session: int) -> Response:
-        body = self.body(forms.InteractionBody)
-        payload = forms.interaction_payload(body)
+        body = self.body(serializers.InteractionBody)
+        payload = serializers.interaction_payload(body)
         seq = session_head(session)  # before the request, so that whoever follows from here misses nothing of it
         item, created = self._submit(session, "interaction", body.get("client_id", ""), payload)
         ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
@@ -182,13 +183,15 @@ class SessionViews(mixins.ListModelMixin, Api):
         checked = self.action == "create"  # a new session's first request has been, before anything was written
         return sessions.request_submit(session, kind, client_id, payload, by=by, request_id=asked, checked=checked)
 
-    @extend_schema(request=forms.CommandBody, responses={200: forms.CommandAccepted, 202: forms.CommandAccepted})
+    @extend_schema(
+        request=serializers.CommandBody, responses={200: serializers.CommandAccepted, 202: serializers.CommandAccepted}
+    )
     @action(detail=True, methods=["post"])
     def commands(self, request: Request, pk: str) -> Response:
         """Commands to a session's actor, such as pause and resume."""
-        session, body = self.only_id(), self.body(forms.CommandBody)
+        session, body = self.only_id(), self.body(serializers.CommandBody)
         client_id, kind, seq = body.get("client_id", ""), body["kind"], session_head(session)
-        payload: dict[str, Any] = {name: body[name] for name in ("reason", "mode", *forms.GO_ON) if name in body}
+        payload: dict[str, Any] = {name: body[name] for name in ("reason", "mode", *serializers.GO_ON) if name in body}
         known = client_id and InboxItem.objects.filter(session_id=session, client_id=client_id).exists()
         if not known and not requests.changes_actor(session, kind, payload):
             return Response({"session": session, "command": None, "changed": False, "seq": seq})
@@ -196,7 +199,7 @@ class SessionViews(mixins.ListModelMixin, Api):
         answer = {"session": session, "command": item.pk, "changed": created, "seq": seq}
         return Response(answer, status=202 if created else 200)
 
-    @extend_schema(parameters=[EPOCH, *HISTORY_PAGE], responses=forms.History, filters=False)
+    @extend_schema(parameters=[EPOCH, *HISTORY_PAGE], responses=serializers.History, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def transitions(self, request: Request, pk: str) -> Response:
         """How one of its actors came to its state: every transition, oldest first, with its number."""
@@ -208,7 +211,7 @@ class SessionViews(mixins.ListModelMixin, Api):
                 raise NotFound("the session has had no such actor")
             return history_page(request, actor, ACTOR.name, history.about_nothing)
 
-    @extend_schema(parameters=[SINCE, LIMIT], responses=forms.Events, filters=False)
+    @extend_schema(parameters=[SINCE, LIMIT], responses=serializers.Events, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def events(self, request: Request, pk: str) -> HttpResponse:
         """The session's stream from a place on."""
@@ -284,16 +287,16 @@ class TokenViews(mixins.ListModelMixin, mixins.DestroyModelMixin, Api):
 class MachineViews(Api):
     """The tables of all state machines."""
 
-    serializer_class = forms.MachineTable
+    serializer_class = serializers.MachineTable
     pagination_class = None
     filter_backends: list = []
     lookup_url_kwarg, lookup_value_regex = "name", "[a-z_]{1,32}"
 
-    @extend_schema(responses=forms.MachineList, operation_id="machines_list")
+    @extend_schema(responses=serializers.MachineList, operation_id="machines_list")
     def list(self, request: Request) -> Response:
         return Response({"results": [machine_table(machine) for machine in MACHINES.values()], "next": None})
 
-    @extend_schema(responses=forms.MachineTable)
+    @extend_schema(responses=serializers.MachineTable)
     def retrieve(self, request: Request, name: str) -> Response:
         if name not in MACHINES:
             raise NotFound(f"there is no machine called {name}")
@@ -301,7 +304,7 @@ class MachineViews(Api):
 
 
 def machine_table(machine: Machine) -> dict[str, Any]:
-    return forms.MachineTable(
+    return serializers.MachineTable(
         {
             "name": machine.name, "initial": machine.initial, "terminal": sorted(machine.terminal),
             "round_end": sorted(machine.round_end), "subtask_end": sorted(machine.subtask_end),

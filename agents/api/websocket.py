@@ -68,7 +68,7 @@ class SendWindow:
         self._waiting.append((seq, size))
 
     def acknowledge(self, seq: int) -> None:
-        """The client has everything up to `seq`; raises Closed for what was never sent."""
+        """The client has everything up to `seq`; raises ViewClosed for what was never sent."""
         if seq > self.sent:
             raise ViewClosed(4400, f"ack of {seq}, but {self.sent} was the last sent")
         self.acknowledged = max(self.acknowledged, seq)
@@ -82,7 +82,7 @@ class SendWindow:
 
 
 def requested_since(scope: dict[str, Any]) -> int | None:
-    """The seq behind which the client stands, None where it has nothing; raises Closed."""
+    """The seq behind which the client stands, None where it has nothing; raises ViewClosed."""
     given = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
     for name, wrong in query_flaws(given, ["since"]).items():
         raise ViewClosed(4400, f"{name}: {wrong}" if name else wrong)
@@ -90,14 +90,14 @@ def requested_since(scope: dict[str, Any]) -> int | None:
 
 
 def read_seq(text: str) -> int:
-    """The seq that a client names; raises Closed for anything that is none."""
+    """The seq that a client names; raises ViewClosed for anything that is none."""
     if not (text.isascii() and text.isdigit() and len(text) < 16):
         raise ViewClosed(4400, "since must be the seq of an event")
     return int(text)
 
 
 def acknowledged_by(text: str | None) -> int:
-    """The seq of a client's message; raises Closed for anything that is no ack."""
+    """The seq of a client's message; raises ViewClosed for anything that is no ack."""
     if text is None or len(text) > MESSAGE_LENGTH:
         raise ViewClosed(4400, f"a message is JSON text of at most {MESSAGE_LENGTH} characters")
     try:
@@ -227,6 +227,6 @@ class SessionConsumer(AsyncWebsocketConsumer):
             raise ViewClosed(4408, "no acknowledgement") from error
 
     async def _stay_admitted(self, user: int) -> None:
-        """Raises Closed as soon as the login is no longer good, or may no longer see the session."""
+        """Raises ViewClosed as soon as the login is no longer good, or may no longer see the session."""
         with live_views().open(self.login, self.session, user) as view:
             raise await view.refused

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.access.permissions import actor_name
-from agents.api import work_serializers as forms
+from agents.api import work_serializers
 from agents.api.filters import AgentFilter, ApprovalFilter
 from agents.api.serializers import History, TransitionRow
 from agents.api.views import HISTORY_PAGE, Api, history_page, request_id
@@ -38,23 +38,23 @@ class WrongKind(AgentsError):
 class AgentViews(mixins.ListModelMixin, Api):
     """Agents: constellation agents, and device agents on their attempts."""
 
-    serializer_class = forms.AgentRow
+    serializer_class = work_serializers.AgentRow
     filterset_class = AgentFilter
     newest_first = True
 
     def get_queryset(self) -> QuerySet[Agent]:
         return Agent.objects.filter(session__in=Session.objects.visible_to(self.request.user)).select_related("device")
 
-    @extend_schema(responses=forms.AgentDetail)
+    @extend_schema(responses=work_serializers.AgentDetail)
     def retrieve(self, request: Request, pk: str) -> Response:
         return Response(agent_detail(self.get_object()))
 
-    @extend_schema(responses=forms.EvidenceRow(many=True), filters=False)
-    @action(detail=True, methods=["get"], serializer_class=forms.EvidenceRow)
+    @extend_schema(responses=work_serializers.EvidenceRow(many=True), filters=False)
+    @action(detail=True, methods=["get"], serializer_class=work_serializers.EvidenceRow)
     def evidence(self, request: Request, pk: str) -> Response:
         self.newest_first = False
         rows = self.paginate_queryset(agents.evidence_of(self.get_object().pk))
-        return self.get_paginated_response(forms.EvidenceRow(rows, many=True).data)
+        return self.get_paginated_response(work_serializers.EvidenceRow(rows, many=True).data)
 
     @extend_schema(responses=History, parameters=HISTORY_PAGE, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
@@ -82,14 +82,14 @@ def agent_detail(agent: Agent) -> dict[str, Any]:
     loop = Loop.objects.filter(agent=agent.pk).first()
     evidence = agents.latest_evidence(agent.pk) if loop is not None else []
     return {
-        **forms.AgentRow(agent).data,
+        **work_serializers.AgentRow(agent).data,
         "transitions": TransitionRow(steps, many=True).data,
         "time_per_state": history.time_per_state(agent, agent.machine),
         "choices": history.choices_of(agent.machine, agent.state),
         "loop": None if loop is None else with_choices(loop),
-        "phases": forms.PhaseRow(agent.phases.order_by("id")[: agents.PHASES], many=True).data,
-        "evidence": forms.EvidenceRow(evidence, many=True).data,
-        "approvals": forms.ApprovalRow(agents.approvals_of(agent), many=True).data,
+        "phases": work_serializers.PhaseRow(agent.phases.order_by("id")[: agents.PHASES], many=True).data,
+        "evidence": work_serializers.EvidenceRow(evidence, many=True).data,
+        "approvals": work_serializers.ApprovalRow(agents.approvals_of(agent), many=True).data,
         "children": agents.agents_below(agent.pk, levels=1),
         "blackboard": agent.blackboard,
         "progress": agents.progress_of(agent.pk, evidence),
@@ -100,13 +100,13 @@ def with_choices(loop: Loop) -> dict[str, Any]:
     """The row, its time in each state, and the events it takes."""
     machine = TOOL_LOOP.name
     spent, choices = history.time_per_state(loop, machine), history.choices_of(machine, loop.state)
-    return {**forms.LoopRow(loop).data, "time_per_state": spent, "choices": choices}
+    return {**work_serializers.LoopRow(loop).data, "time_per_state": spent, "choices": choices}
 
 
 class ApprovalViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):
     """What agents wait for somebody to give: leave for one exact action, an answer, a call-back."""
 
-    serializer_class = forms.ApprovalRow
+    serializer_class = work_serializers.ApprovalRow
     filterset_class = ApprovalFilter
     newest_first = True
     needs = {"decision": "approve", "callback": "operate"}
@@ -116,18 +116,18 @@ class ApprovalViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):
         asked_for = self.action != "list" or self.request.query_params.get("kind")
         return rows if asked_for else rows.exclude(kind="callback")
 
-    @extend_schema(request=forms.DecisionBody, responses=forms.ApprovalDecision)
+    @extend_schema(request=work_serializers.DecisionBody, responses=work_serializers.ApprovalDecision)
     @action(detail=True, methods=["post"])
     def decision(self, request: Request, pk: str) -> Response:
-        row, body = self.get_object(), self.body(forms.DecisionBody)
+        row, body = self.get_object(), self.body(work_serializers.DecisionBody)
         if row.kind == "callback":
             raise WrongKind(f"approval {row.pk} awaits an event from outside: post it to /api/approvals/{row.pk}/callback")
         return self._decided(row, **body)
 
-    @extend_schema(request=forms.CallbackBody, responses=forms.ApprovalDecision)
+    @extend_schema(request=work_serializers.CallbackBody, responses=work_serializers.ApprovalDecision)
     @action(detail=True, methods=["post"])
     def callback(self, request: Request, pk: str) -> Response:
-        row, body = self.get_object(), self.body(forms.CallbackBody)
+        row, body = self.get_object(), self.body(work_serializers.CallbackBody)
         if row.kind != "callback":
             raise WrongKind(f"approval {row.pk} is a {row.kind}, which waits for a person: decide it")
         if "error" in body:
@@ -137,35 +137,36 @@ class ApprovalViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):
     def _decided(self, row: Approval, **asked: Any) -> Response:
         by, asked_as = actor_name(self.request), request_id(self.request)
         decided, changed = approvals.approval_decide(row.pk, by=by, request_id=asked_as, **asked)
-        return Response({**forms.ApprovalRow(decided).data, "changed": changed})
+        return Response({**work_serializers.ApprovalRow(decided).data, "changed": changed})
 
 
 class PolicyViews(mixins.RetrieveModelMixin, Api):
     """What tools may do on this installation, all of it in the order in which it counts."""
 
     queryset = Policy.objects.all()
-    serializer_class = forms.PolicyRow
+    serializer_class = work_serializers.PolicyRow
     pagination_class = None
     filter_backends: list = []
     needs = {
         "list": "read", "retrieve": "read", "create": "govern", "partial_update": "govern", "destroy": "govern",
     }  # fmt: skip
 
-    @extend_schema(responses=forms.PolicyList, operation_id="policies_list")
+    @extend_schema(responses=work_serializers.PolicyList, operation_id="policies_list")
     def list(self, request: Request) -> Response:
-        return Response({"results": forms.PolicyRow(self.get_queryset()[: policies.POLICIES], many=True).data, "next": None})
+        rows = work_serializers.PolicyRow(self.get_queryset()[: policies.POLICIES], many=True)
+        return Response({"results": rows.data, "next": None})
 
-    @extend_schema(request=forms.PolicyBody, responses={201: forms.PolicyRow})
+    @extend_schema(request=work_serializers.PolicyBody, responses={201: work_serializers.PolicyRow})
     def create(self, request: Request) -> Response:
-        body = self.body(forms.PolicyBody)
+        body = self.body(work_serializers.PolicyBody)
         made = policies.policy_create(**body, by=actor_name(request), request_id=request_id(request))
-        return Response(forms.PolicyRow(made).data, status=201)
+        return Response(work_serializers.PolicyRow(made).data, status=201)
 
-    @extend_schema(request=forms.PolicyChange, responses=forms.PolicyRow)
+    @extend_schema(request=work_serializers.PolicyChange, responses=work_serializers.PolicyRow)
     def partial_update(self, request: Request, pk: str) -> Response:
-        row, body = self.get_object(), self.body(forms.PolicyChange)
+        row, body = self.get_object(), self.body(work_serializers.PolicyChange)
         changed = policies.policy_change(row.pk, **body, by=actor_name(request), request_id=request_id(request))
-        return Response(forms.PolicyRow(changed).data)
+        return Response(work_serializers.PolicyRow(changed).data)
 
     @extend_schema(responses={204: None})
     def destroy(self, request: Request, pk: str) -> Response:

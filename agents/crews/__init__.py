@@ -21,6 +21,6 @@ states       the device agent, a function a state, by platform
 crew         the host and the agents it delegates to; hands calls out, and outcomes and children's ends back in
 load         a crew read back from its rows
 
-A language model will be a module `mind` beside `answer`: strategies in the place of `prompt` and `answer` in a pipe's
-LLM_INTERACTION, which say what comes next as `script` does.
+A language model will be a module `mind` beside `answer`: strategies in the place of `prompt_agent` and `answer_prompt` in a
+pipe's LLM_INTERACTION, which say what comes next as `script` does.
 """

@@ -67,7 +67,7 @@ def _refuse(member: Member, turn: Turn, event: str, act: Act, why: str) -> None:
     member.move(turn, event, position, reason=why, add={"evidence": [row]})
 
 
-def await_call(member: Member, turn: Turn, now: float) -> bool:
+def wait_for_call(member: Member, turn: Turn, now: float) -> bool:
     """Wait for the call under way."""
     return member.state != "ExecutingTool" or member.outcome is not None
 

@@ -58,7 +58,7 @@ def _ask_for_the_task(member: Member, turn: Turn) -> None:
     member.become(turn, "ask", reason="waits for a person")
 
 
-def take_look(member: Member, turn: Turn, now: float) -> None:
+def take_screenshot(member: Member, turn: Turn, now: float) -> None:
     """SCREENSHOT: an observation, and nothing else."""
     outcome, row = member.outcome, member.row
     if outcome is None or row is None:
@@ -82,7 +82,7 @@ def take_look(member: Member, turn: Turn, now: float) -> None:
     member.become(turn, "captured", position, also=also)
 
 
-def wait_pending(member: Member, turn: Turn, now: float) -> None:
+def wait_while_pending(member: Member, turn: Turn, now: float) -> None:
     """PENDING: until the time, the answer or the child is there; then the agent needs its slot back."""
     WAITS[member.position.waits](member, turn, now)
 
@@ -152,7 +152,7 @@ def _save(member: Member, turn: Turn, step: Step, value: Any) -> str:
 WAITS: dict[str, State] = {"time": _wait_for_time, "approval": _wait_for_answer, "child": _wait_for_child}
 
 
-def wait_confirmed(member: Member, turn: Turn, now: float) -> None:
+def wait_for_confirmation(member: Member, turn: Turn, now: float) -> None:
     """CONFIRM: a person decides about the task, exactly as it was shown."""
     approval = member.approval
     assert approval is not None
@@ -180,5 +180,10 @@ def _refuse(member: Member, turn: Turn, event: str, why: str, by: str = "") -> N
     member.become(turn, event, reason=why, by=by)
 
 
-SHELL: dict[str, State] = {"CONTINUE": go_on, "PENDING": wait_pending, "CONFIRM": wait_confirmed, "SCREENSHOT": take_look}
+SHELL: dict[str, State] = {
+    "CONTINUE": go_on,
+    "PENDING": wait_while_pending,
+    "CONFIRM": wait_for_confirmation,
+    "SCREENSHOT": take_screenshot,
+}
 register_states("shell", SHELL)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from agents.crews.answer import answer_prompt, note_resources, prompt_agent
 from agents.crews.check import check_progress, remember_end
 from agents.crews.member import Member
-from agents.crews.permit import await_call, permit_call
+from agents.crews.permit import permit_call, wait_for_call
 from agents.crews.recover import recover_agent
 from agents.machines.device_agent import PROCESSING_PHASES
 from agents.streams.turn import Turn
@@ -31,7 +31,7 @@ def register_pipe(platform: str, pipe: Pipe) -> None:
 SHELL: Pipe = {
     "DATA_COLLECTION": (note_resources,),
     "LLM_INTERACTION": (prompt_agent, answer_prompt),
-    "ACTION_EXECUTION": (note_resources, permit_call, await_call),
+    "ACTION_EXECUTION": (note_resources, permit_call, wait_for_call),
     "MEMORY_UPDATE": (remember_end, check_progress, recover_agent),
 }
 register_pipe("shell", SHELL)

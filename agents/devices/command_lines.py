@@ -1,7 +1,8 @@
 """Commands that are written as one line: split where a shell would do no more than that, refused where it would. Pure.
 
-Nothing here runs a shell. `split` gives the words that a POSIX shell would hand to the program, or says what in the line is the
-shell's own: redirections, pipes, variables, patterns, a word that only a shell knows. `through_a_shell` is for who wants one.
+Nothing here runs a shell. `split_line` gives the words that a POSIX shell would hand to the program, or says what in the line
+is the shell's own: redirections, pipes, variables, patterns, a word that only a shell knows. `shell_arguments` is for whoever
+wants a shell.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ def shell_arguments(line: str) -> list[str]:
 
 
 def shell_line_of(argv: Sequence[str]) -> str | None:
-    """The line that `through_a_shell` made this argument list of; None for every other list."""
+    """The line that `shell_arguments` made this argument list of; None for every other list."""
     return argv[2] if len(argv) == 3 and tuple(argv[:2]) == SHELL and argv[2].strip(BLANKS) else None
 
 
@@ -123,7 +124,7 @@ def run_by_a_shell(argv: Sequence[str]) -> str | None:
 def commands_in_line(line: str) -> list[str]:
     """The commands of a shell's line, roughly: what stands between `;`, `|`, `&&`, brackets and line ends, in quotes or not.
 
-    With each goes what it runs in turn (`commands_of`).
+    With each goes what it runs in turn (`commands_run_by`).
     """
     return [command for each in PARTS.split(line) if (part := each.strip(BLANKS)) for command in commands_run_by(part)]
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.devices import recipes as cookbook
 from agents.devices.ceilings import LIMITS, MAX_CONCURRENT, find_excesses
 from agents.devices.limits import CommandLimits
 from agents.devices.names import name_fault
 from agents.devices.readings import Pressure
+from agents.devices.recipes import recipe_problems
 from agents.errors import AgentsError
 from agents.masks.values import environment_flaw
 from agents.models import Device
@@ -71,7 +71,7 @@ def _problems(said: Mapping[str, Any]) -> Found:
         yield from _text_problems(key, said.get(key, ""))
     for key in ("capabilities", "labels"):
         yield from _list_problems(key, said.get(key, []))
-    for each in cookbook.recipe_problems(said.get("recipes", {})):
+    for each in recipe_problems(said.get("recipes", {})):
         yield f"recipes.{each['key']}".rstrip("."), each["message"]
     yield from _limit_problems(said.get("limits", {}))
     slots = said.get("max_concurrent", MAX_CONCURRENT)

@@ -20,7 +20,7 @@ from agents.clock import now_iso
 from agents.streams import nudges
 from agents.streams.door import WAKE, one_trip, write_batches
 from agents.streams.garbage import nothing_collected
-from agents.streams.statements import RawCursor, current_store, own_connection, raw_cursor
+from agents.streams.statements import RawCursor, current_store, raw_cursor, use_connection
 from agents.streams.turn import Batch
 
 RETRY_S = 0.0005
@@ -96,11 +96,11 @@ class Journal:
     def use(self) -> None:
         """From now on this thread's statements go over the connection that was opened."""
         self._raw = self._connection.connection
-        own_connection(self._raw)
+        use_connection(self._raw)
 
     @asynccontextmanager
     async def transaction(self, *, pipelined: bool = False) -> AsyncIterator[Any]:
-        """A transaction on a raw cursor: committed at the end, undone by any error. Raises Held.
+        """A transaction on a raw cursor: committed at the end, undone by any error. Raises LockHeld.
 
         `pipelined`: on PostgreSQL statements whose results nobody reads share one round trip with the commit.
         """
@@ -140,7 +140,7 @@ class Journal:
 
     def close(self) -> None:
         """Give the connection back to Django."""
-        own_connection(None)
+        use_connection(None)
         self._connection.close()
         self._connection.dec_thread_sharing()
 

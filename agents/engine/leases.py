@@ -22,7 +22,7 @@ from typing import NamedTuple
 from django.db import connection
 
 from agents.clock import to_iso
-from agents.devices import host as runtime
+from agents.devices.host import boot_identity
 from agents.engine.journal import Journal, LockHeld
 from agents.streams.statements import RawCursor, current_store, raw_cursor
 
@@ -90,7 +90,7 @@ def lock_path(folder: Path, runner: int) -> Path:
 
 def is_dead(runner: int, host: str, folder: str, renewed_ago_s: float) -> bool:
     """Whether a runner can no longer be at work, as its host or its renewals show (see also `Leases.dead`)."""
-    if host == runtime.boot_identity():
+    if host == boot_identity():
         return _is_free(lock_path(Path(folder), runner))
     return renewed_ago_s > LEASE_S
 
@@ -269,13 +269,13 @@ class Leases:
             (self._runner,),
         )
         rows = found.fetchall()
-        self.has_company = any(row[1] != runtime.boot_identity() for row in rows)
+        self.has_company = any(row[1] != boot_identity() for row in rows)
         return {row[0]: self._sessions_of(row[0]) for row in rows if is_dead(*row) or self._has_lost_its_lock(row[0], row[1])}
 
     def _has_lost_its_lock(self, runner: int, host: str) -> bool:
         """Whether a runner elsewhere is without its advisory lock for LOCK_FREE_S: it may only have lost its connection."""
         now = time.monotonic()
-        if connection.vendor != "postgresql" or host == runtime.boot_identity() or now - self._began < LEASE_S:
+        if connection.vendor != "postgresql" or host == boot_identity() or now - self._began < LEASE_S:
             return False
         if not session_is_gone(runner):
             self._free_since.pop(runner, None)

@@ -101,7 +101,7 @@ def is_hidden(text: str) -> bool:
     return not text.isascii() and HIDDEN.search(text) is not None
 
 
-def masking_refusal(value: str) -> str:
+def why_unmaskable(value: str) -> str:
     """Why `value` cannot be told apart from ordinary text, and so not be masked; empty when it can."""
     if len(value) < SHORTEST:
         return f"it has {len(value)} characters, and a secret needs {SHORTEST}: a shorter one could not be masked"
@@ -148,10 +148,10 @@ def known_forms(value: str) -> set[bytes]:
 
 
 class Masker:
-    """Hides `values` (those that can be: `refusal_of`) and everything of a known form; `shown` are texts that stay."""
+    """Hides `values` (those that can be: `why_unmaskable`) and everything of a known form; `shown` are texts that stay."""
 
     def __init__(self, values: Iterable[str] = ()):
-        self.values = frozenset(value for value in values if not masking_refusal(value))
+        self.values = frozenset(value for value in values if not why_unmaskable(value))
         by_seed: dict[bytes, list[bytes]] = {}
         for form in sorted({form for value in self.values for form in known_forms(value)}):
             for seed in {form[:SHORTEST], form[-SHORTEST:]}:

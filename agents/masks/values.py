@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 from django.conf import settings
 
 from agents.errors import AgentsError
-from agents.masks.masking import LONGEST, MARK, SHORTEST, Masker, is_hidden, masking_refusal
+from agents.masks.masking import LONGEST, MARK, SHORTEST, Masker, is_hidden, why_unmaskable
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 """Of a secret."""
@@ -118,7 +118,7 @@ def secret_value(name: str) -> str:
 
 
 def _usable(name: str, value: str) -> str:
-    if flaw := masking_refusal(value):
+    if flaw := why_unmaskable(value):
         raise SecretMissing(f"the secret {name} cannot be used: {flaw}")
     return value
 

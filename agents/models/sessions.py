@@ -146,7 +146,7 @@ class Agent(models.Model):
 
     class Meta:
         ordering = ("id",)
-        constraints = [agent_state_check(DEVICE_AGENT)]  # and those of apps with agents of their own: models.states
+        constraints = [agent_state_check(DEVICE_AGENT)]  # and those of apps with agents of their own: models.checks
 
     def __str__(self) -> str:
         return f"{self.name} {self.state}"

@@ -43,7 +43,7 @@ def is_fresh(state: State, identity: str, index: int) -> bool:
     return index > state.steered.get(identity, 0)
 
 
-def since_change(state: State) -> tuple[Action, ...]:
+def actions_since_change(state: State) -> tuple[Action, ...]:
     """The window's actions after the last new file state or better test result."""
     for place in range(len(state.actions) - 1, -1, -1):
         if state.actions[place].gain == CHANGE:

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from agents.progress.evidence import Evidence
-from agents.progress.hits import Hit, identity_of, is_fresh, last_action, make_hit, name_call, since_change
+from agents.progress.hits import Hit, actions_since_change, identity_of, is_fresh, last_action, make_hit, name_call
 from agents.progress.settings import Settings
 from agents.progress.state import Action, State
 
@@ -93,4 +93,4 @@ def same_message(state: State, item: Evidence, settings: Settings) -> Hit | None
 
 
 def _window(state: State, settings: Settings) -> tuple[Action, ...]:
-    return since_change(state)[-settings.max_recent_actions :] if settings.max_recent_actions else ()
+    return actions_since_change(state)[-settings.max_recent_actions :] if settings.max_recent_actions else ()

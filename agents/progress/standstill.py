@@ -3,7 +3,7 @@
 from itertools import takewhile
 
 from agents.progress.evidence import Evidence
-from agents.progress.hits import Hit, identity_of, is_fresh, last_action, make_hit, name_call, since_change
+from agents.progress.hits import Hit, actions_since_change, identity_of, is_fresh, last_action, make_hit, name_call
 from agents.progress.settings import Settings
 from agents.progress.state import ATTEMPT, Action, State
 
@@ -23,7 +23,7 @@ def no_novelty(state: State, item: Evidence, settings: Settings) -> Hit | None:
     if last is None or last.gain > ATTEMPT or not settings.progress_check_interval:
         return None
     identity = identity_of("no_novelty", str(state.window), str(state.milestones))
-    actions = [action for action in since_change(state) if is_fresh(state, identity, action.index)]
+    actions = [action for action in actions_since_change(state) if is_fresh(state, identity, action.index)]
     stale = list(takewhile(lambda action: action.gain <= ATTEMPT, reversed(actions)))[::-1]
     if sum(ATTEMPT_WEIGHT if action.gain else 1 for action in stale) >= settings.progress_check_interval:
         return _standstill(identity, stale, f"The last {len(stale)} actions brought nothing new")

@@ -20,7 +20,7 @@ DEFAULTS = Settings()
 class Verdict:
     """An agent is stuck. `action` is what follows: steer (ErrorRecovery, with `sentence` as the message) or halt (Halted).
 
-    `rows` are indices of observed items, from 1 in the order of `observe`. `first` is true once per identity: OnStuck fires.
+    `rows` are indices of items, from 1 in the order of `observe_item`. `first` is true once per identity: OnStuck fires.
     """
 
     rule: str

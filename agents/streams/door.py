@@ -1,7 +1,7 @@
-"""The one write path: rows and the events that tell of them, in one transaction, through `write`.
+"""The one write path: rows and the events that tell of them, in one transaction, through `write_batches`.
 
 Rows are written *from* the events, so folding a stream gives exactly its rows (docs/engine.md, "From decision to row").
-Services use `door`, the runner's journal uses `write` itself.
+Services use `door`, the runner's journal uses `write_batches` itself.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from agents import ids
 from agents.clock import now_iso
 from agents.errors import NoSuchSession
 from agents.streams import nudges, slots
-from agents.streams import statements as storage
-from agents.streams.statements import Columns, RawCursor, Store, current_store
+from agents.streams.statements import Columns, RawCursor, Store, current_store, raw_cursor, write_transaction
 from agents.streams.tables import EVENT_COLUMNS, TABLES, TRANSITION_COLUMNS, Fields, Table
 from agents.streams.turn import Batch, PendingEvent, Turn
 
@@ -171,8 +170,8 @@ def door(stream: int, by: str, request_id: str = "") -> Iterator[Door]:
 
     Raises NoSuchSession where there is no such stream. An exception inside writes nothing.
     """
-    with storage.write_transaction(), connection.wrap_database_errors:
-        cursor, statements = storage.raw_cursor(), current_store()
+    with write_transaction(), connection.wrap_database_errors:
+        cursor, statements = raw_cursor(), current_store()
         found = statements.lock(cursor, [stream], wait=True).get(stream)
         if found is None:
             raise NoSuchSession(f"there is no session {stream}")

@@ -12,8 +12,7 @@ from django.db import connection
 
 from agents import ids
 from agents.errors import AgentsError, NoSuchSession
-from agents.streams import statements as storage
-from agents.streams.statements import current_store
+from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import EVENT_COLUMNS, TABLES, WIRE_COLUMNS, Fields
 
 EVENTS_READ = 1000
@@ -24,7 +23,7 @@ BETWEEN = "id >= %s AND id < %s"
 def events_since(stream: int, seq: int, limit: int = EVENTS_READ, *, to_be_sent: bool = False) -> list[Fields]:
     """Up to `limit` events after `seq`, oldest first, as clients get them. `to_be_sent`: nobody looks at their data."""
     low, high = ids.row_range(stream)
-    cursor = storage.raw_cursor()
+    cursor = raw_cursor()
     names = [name for name, _ in EVENT_COLUMNS]
     columns = WIRE_COLUMNS if to_be_sent else EVENT_COLUMNS
     found = current_store().select(cursor, "agents_event", columns, BETWEEN, (low + seq + 1, high), limit)
@@ -46,14 +45,14 @@ def changes_between(stream: int, after: int, until: int, tables: Collection[str]
 def _changes_sqlite(place: tuple[int, int], tables: list[str]) -> list[str]:
     """JSON of the events that name one of `tables`: to look for a name costs less than to read them."""
     names = [f'"{table}":' for table in tables]
-    found = storage.raw_cursor().execute("SELECT data FROM agents_event WHERE id >= ? AND id < ? ORDER BY id", place)
+    found = raw_cursor().execute("SELECT data FROM agents_event WHERE id >= ? AND id < ? ORDER BY id", place)
     return [text for (text,) in found if any(name in text for name in names)]
 
 
 def _changes_postgres(place: tuple[int, int], tables: list[str]) -> list[str]:
     """The same, without what is not needed: most events add rows of other tables, and to write them as text takes longest."""
     rows = "(data->'add' ?| %s OR data->'del' ?| %s)"
-    found = storage.raw_cursor().execute(
+    found = raw_cursor().execute(
         f"SELECT (data->'set')::text, CASE WHEN {rows} THEN data::text END FROM agents_event"
         f" WHERE {BETWEEN} AND (data->'set' ?| %s OR {rows}) ORDER BY id",
         (tables, tables, *place, tables, tables, tables),
@@ -82,7 +81,7 @@ def condense_changes(changes: Iterable[Fields], tables: Collection[str]) -> Iter
 
 def read_rows(stream: int, tables: tuple[str, ...] | None = None) -> dict[str, dict[str, Fields]]:
     """All rows of a stream as records hold them: {table: {"id": row}}."""
-    cursor, statements = storage.raw_cursor(), current_store()
+    cursor, statements = raw_cursor(), current_store()
     found: dict[str, dict[str, Fields]] = {}
     for name in tables or TABLES:
         table = TABLES[name]

@@ -44,7 +44,7 @@ def nothing_collected() -> Iterator[None]:
         PAUSE.end()
 
 
-def count_rows_made(rows: int) -> None:
+def note_rows_made(rows: int) -> None:
     """So many rows have just been made, to stay. Many count as old at once, or the next searches take 0.2 s for them."""
     if rows >= LARGE:
         gc.freeze()

@@ -239,7 +239,7 @@ def _postgres_update(table: str, columns: Columns) -> str:
 _OWN = threading.local()
 
 
-def own_connection(raw: Any) -> None:
+def use_connection(raw: Any) -> None:
     """Let `raw` be this thread's connection here: inside an event loop Django's is another one for each task."""
     _OWN.raw = raw
 

@@ -43,7 +43,7 @@ class Batch:
 
     `head` is the head the decisions were made on, `token` the lease's fence (None: a service under the stream's lock),
     `rows` the row numbers to give out. `drafts` are written all or none. `starts` are drafts that need a slot of their
-    device each, `frees` the slots that `drafts` give back; `write` says in `admitted` how many of a device's starts,
+    device each, `frees` the slots that `drafts` give back; `write_batches` says in `admitted` how many of a device's starts,
     from the first, were written, in `free` how many slots are left there, in `queued` the devices
     it now queues for, and in `woken` which sessions got slots.
     """
@@ -64,7 +64,7 @@ class Batch:
     rows_after: int = 0
 
     def written(self) -> list[PendingEvent]:
-        """The drafts that `write` wrote, in their order."""
+        """The drafts that `write_batches` wrote, in their order."""
         if not self.starts:
             return self.drafts
         return self.drafts + [draft for device, drafts in self.starts.items() for draft in drafts[: self.admitted[device]]]

@@ -2,7 +2,7 @@
 
 The invariants: streams gapless, fold equals rows, history tells of every transition, no
 attempt without an end that nobody owns, no two running attempts of a task, slots as many as attempts that hold them.
-Other apps add their own with `@invariant`.
+Other apps add their own with `@register_invariant`.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def tool_schemas() -> dict[str, Schema]:
     return {name: SCHEMAS.get(name, {"type": "object"}) for name in tool_names()}
 
 
-def say_unknown_tool(name: str) -> str:
+def unknown_tool_text(name: str) -> str:
     """What is said of a tool that there is not; empty for one that there is."""
     if name in TOOLS:
         return ""

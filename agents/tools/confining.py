@@ -65,7 +65,7 @@ def command_walls(limits: Mapping[str, Any], shared: Path) -> Walls | None:
 
 def is_open_to_all() -> bool:
     """Whether everybody who may submit work may run commands here, as far as walls matter."""
-    return settings.UNCONFINED_COMMANDS or confinement_text() != TOLD[NONE]  # walls that are missing are told by `walls`
+    return settings.UNCONFINED_COMMANDS or confinement_text() != TOLD[NONE]  # `command_walls` tells of missing ones
 
 
 def refuse_unconfined(session_id: int, by: str = "") -> None:

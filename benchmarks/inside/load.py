@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from agents.engine.drive import Drive
 from agents.engine.runner import Runner
 from agents.engine.sessions import Sessions
-from agents.services import sessions as services
+from agents.services.sessions import request_submit, session_create
 from benchmarks.inside import tools  # noqa: F401 (registers the bodies)
 from benchmarks.inside.furniture import DEVICE
 
@@ -48,13 +48,13 @@ def by() -> str:
 
 
 def session() -> int:
-    return services.session_create(User.objects.get(), by=by()).pk
+    return session_create(User.objects.get(), by=by()).pk
 
 
 def submit(plan: Plan, into: int | None = None) -> int:
     """Post an interaction into a session, a new one unless one is given; returns the session."""
     into = into or session()
-    services.request_submit(into, "interaction", "", payload(plan), by=by())
+    request_submit(into, "interaction", "", payload(plan), by=by())
     return into
 
 

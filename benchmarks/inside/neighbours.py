@@ -9,7 +9,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from agents.models import InboxItem
-from agents.services import sessions as services
+from agents.services.sessions import session_create
 from benchmarks.inside import load, wakeups
 from benchmarks.inside.tools import clock
 from constellations.models import Task
@@ -23,7 +23,7 @@ PATIENCE_S = 30
 def crowd(port: int, token: str, runs: int, tasks: int, views: int) -> None:
     """`runs` plans, watched by `views` websockets; says "begun" and, when all have ended, how many seconds they took."""
     user = User.objects.get()
-    sessions = [services.session_create(user, CROWD, by=load.by()).pk for _ in range(runs)]
+    sessions = [session_create(user, CROWD, by=load.by()).pk for _ in range(runs)]
     ended = threading.Event()
     watching = [_start(_watch, port, token, sessions[number % runs], ended) for number in range(views)]
     print(json.dumps("begun"), flush=True)

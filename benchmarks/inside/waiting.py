@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from agents.models import Actor, Agent, Device, Evidence, Lease
-from agents.services import sessions as services
+from agents.services.sessions import request_submit
 from benchmarks.inside import live, load
 from benchmarks.inside.furniture import DEVICE
 from benchmarks.inside.runners import held_by
@@ -75,7 +75,7 @@ def sessions(count: int) -> None:
     calls = Evidence.objects.filter(loop__agent__session__in=paused)
     _wait(lambda: calls.values("loop__agent__session").distinct().count() == len(paused))
     for session in paused:
-        services.request_submit(session, "pause", "", {}, by=load.by())
+        request_submit(session, "pause", "", {}, by=load.by())
     _wait(lambda: Actor.objects.filter(session__in=paused, state="paused").count() == len(paused))
     _at_rest(made, count - len(paused))
 
@@ -93,7 +93,7 @@ def end_all() -> None:
     """Cancel whatever waits."""
     waiting = Actor.objects.filter(state__in=("running", "paused"))
     for session in list(waiting.values_list("session", flat=True)):
-        services.request_submit(session, "cancel", "", {}, by=load.by())
+        request_submit(session, "cancel", "", {}, by=load.by())
     _wait(lambda: not waiting.exists())
     _wait(_nobody_holds_a_session)
 

@@ -50,7 +50,7 @@ def _applied_on_top(edit: Edit) -> str:
     if not edit.rebased_from:
         return ""
     before = edits_between(edit.constellation_id, edit.based_on, edit.version - 1)
-    named = "; ".join(sentences.other_edits(before[:NAMED], edit.version - 1 - edit.based_on))
+    named = "; ".join(sentences.describe_edits(before[:NAMED], edit.version - 1 - edit.based_on))
     return f" Others had edited since version {edit.based_on}; your changes were applied on top of {named}."
 
 

@@ -145,7 +145,7 @@ class Sheet:
         since = [each for each in problems if "operation" not in each]
         for message in sentences.edits_since(since, names_of(each.get("author", "") for each in since)):
             self.reason.add_error(None, message)
-        for each in sentences.other_edits(_also_since(error, since)):
+        for each in sentences.describe_edits(_also_since(error, since)):
             self.reason.add_error(None, f"also since: {each}")
         for problem in [each for each in problems if "operation" in each]:
             number = problem["operation"]

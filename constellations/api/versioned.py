@@ -30,13 +30,13 @@ class Versioned(Api):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if request.method not in SAFE_METHODS and self.action not in self.by_version and given_match(request) != ANY:
+        if request.method not in SAFE_METHODS and self.action not in self.by_version and if_match_of(request) != ANY:
             raise ValidationError(
                 {"If-Match": "is for edits, previews, undos and retries with operations; this does not ask for a version"}
             )
 
 
-def given_match(request: Request) -> str:
+def if_match_of(request: Request) -> str:
     return request.headers.get("If-Match", ANY).strip()
 
 
@@ -46,7 +46,7 @@ def etag_header(version: int) -> dict[str, str]:
 
 def seen_version(request: Request, based_on: int | None = None) -> int | None:
     """The version that the author of an edit has seen, by the body or by If-Match; `*` and nothing mean the newest."""
-    condition = given_match(request)
+    condition = if_match_of(request)
     if condition == ANY:
         return based_on
     found = VERSION.fullmatch(condition)

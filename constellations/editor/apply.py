@@ -20,7 +20,7 @@ from constellations.editor.draft import (
     normal_task,
     why_not,
 )
-from constellations.editor.replacing import inherit_waiting
+from constellations.editor.replacing import inherit_dependents
 from constellations.plan import calls
 from constellations.plan import tasks as plan_tasks
 from constellations.plan.fields import CHANGEABLE, STORED
@@ -43,7 +43,7 @@ def _add_task(draft: EditDraft, values: Row) -> None:
         _check_devices(draft, row)
         draft.put_task(row)
         if row["replaces"]:
-            inherit_waiting(draft, row)
+            inherit_dependents(draft, row)
     _add_after(draft, values)
 
 
@@ -149,7 +149,7 @@ def _add_dependency(draft: EditDraft, values: Row, fields: Mapping[str, str] | N
 
 
 def _is_there(draft: EditDraft, row: Row, called: Mapping[str, str]) -> bool:
-    """Whether the dependency is there as it is given; a Refusal when there is another in its place."""
+    """Whether the dependency is there as it is given; an OperationRefused when there is another in its place."""
     there = draft.dependencies.get(row["dependency_id"])
     if there is None:
         name = draft.edge(row["from"], row["to"])

@@ -24,7 +24,7 @@ SKIPPED = "skipped"
 WasThere = Callable[[Mapping[str, str]], bool]
 
 
-def was_never(which: Mapping[str, str]) -> bool:
+def never_was_there(which: Mapping[str, str]) -> bool:
     """Of a constellation that nobody has edited."""
     return False
 
@@ -42,7 +42,7 @@ class Snapshot:
     tasks: Mapping[str, Mapping[str, Any]]
     dependencies: Mapping[str, Mapping[str, Any]]
     graph: Graph
-    was_there: WasThere = was_never
+    was_there: WasThere = never_was_there
 
 
 class OperationRefused(Exception):
@@ -53,7 +53,7 @@ class OperationRefused(Exception):
         self.field, self.conflict = field, conflict
 
 
-class RefusalEchoed(Exception):
+class ConsequentRefusal(Exception):
     """An operation fails only because one before it did; that one has been reported."""
 
 
@@ -151,11 +151,11 @@ class EditDraft:
     # Finding
 
     def task(self, task_id: str, field: str) -> Row:
-        """The task, or a Refusal that says what there is instead."""
+        """The task, or an OperationRefused that says what there is instead."""
         row: Row | None = self.tasks.get(task_id)
         if row is None:
             if task_id in self.refused:
-                raise RefusalEchoed
+                raise ConsequentRefusal
             if (later := self.coming.get(task_id, 0)) > self.operation:
                 raise OperationRefused(f"there is no task {task_id} yet: put operation {later} before this one", field)
             raise OperationRefused(f"there is no task {task_id}{self.hint(task_id)}", field)
@@ -175,7 +175,7 @@ class EditDraft:
         return self._ids[upstream, downstream]
 
     def missing_task(self, task_id: str) -> None:
-        """Nothing, where the task was there before: it is gone already. Otherwise a Refusal that names the nearest there is."""
+        """Nothing, where the task was there before: it is gone already. Else OperationRefused names the nearest there is."""
         if task_id not in self.new_tasks and not self.snapshot.was_there({"task_id": task_id}):
             self.task(task_id, "task_id")
 
@@ -188,7 +188,7 @@ class EditDraft:
         if named in self.new_dependencies or any(_joins(row, *ends) for row in removed_here) or self.snapshot.was_there(known):
             return
         if self.refused & {named, *ends}:
-            raise RefusalEchoed
+            raise ConsequentRefusal
         raise OperationRefused(f"there is no dependency {named}{did_you_mean(named, self.dependencies)}", "dependency_id")
 
     def edge_there(self, upstream: str, downstream: str) -> str:

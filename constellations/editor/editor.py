@@ -1,8 +1,8 @@
 """The editor: operations on a snapshot of a constellation become a validated set of changes. Pure.
 
-Preview and application are both `apply`; only what is done with its answer differs (docs/editing.md, "An edit"). Work is
-proportional to the operations and what they touch, never to the graph, but for `build_constellation`, and for a look through
-conditions and replacements where a task goes or is replaced.
+Preview and application are both `apply_operations`; only what is done with its answer differs (docs/editing.md, "An edit").
+Work is proportional to the operations and what they touch, never to the graph, but for `build_constellation`, and for a look
+through conditions and replacements where a task goes or is replaced.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 from constellations.editor.apply import APPLY
 from constellations.editor.draft import (
+    ConsequentRefusal,
     EditDraft,
     OperationRefused,
-    RefusalEchoed,
     Snapshot,
     changed_keys,
     normal_dependency,
@@ -42,11 +42,11 @@ MAX_PROBLEMS = 100
 class Changes:
     """What an edit does. Rows are in normal form; everything is JSON.
 
-    touched   tasks that were there and still are, each after all it waits for, whose readiness must be judged again
+    touched   tasks that were there and still are, each after all it waits for, whose readiness must be decided again
     before    {"tasks": {task_id: row or None}, "dependencies": {dependency_id: row or None}} of what changed; so `after`
     diff      [{"change": "added", "task": "task_005"} (and "replaces": "task_003", "stays": {"task_003>b": "b already runs"}),
               {"change": "updated", "dependency": "a>b", "fields": {key: [old, new]}}]
-    gates     what the constellation is to remember of actions with gates (gate_keeping.weigh); None: what it does already
+    gates     what the constellation is to remember of actions with gates (gate_keeping.weigh_gates); None: what it does already
     """
 
     added_tasks: list[Row] = field(default_factory=list)
@@ -117,7 +117,7 @@ def _run(draft: EditDraft, written: Sequence[Any]) -> list[tuple[dict[str, Any],
         except OperationRefused as refusal:
             draft.refused |= _ids_of(operation)
             problems.append((_problem(number, operation, refusal.field, str(refusal)), refusal.conflict))
-        except RefusalEchoed:
+        except ConsequentRefusal:
             continue  # only what an earlier operation, refused already, would have added is missing
     return problems
 

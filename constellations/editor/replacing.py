@@ -13,10 +13,10 @@ ENDED_BADLY = ("FAILED", "CANCELLED")
 """States of a task that another one may replace, unless it was only skipped."""
 
 
-def inherit_waiting(draft: EditDraft, row: Row) -> None:
+def inherit_dependents(draft: EditDraft, row: Row) -> None:
     """Let what waited for the task that `row` replaces wait for `row`, which is new in the draft.
 
-    What has started or ended stays tied to the old one; `draft.stays` says so. Raises Refusal.
+    What has started or ended stays tied to the old one; `draft.stays` says so. Raises OperationRefused.
     """
     new, old = row["task_id"], row["replaces"]
     if old == new:
@@ -53,7 +53,7 @@ def _require_ended_badly(draft: EditDraft, task_id: str) -> None:
 
 
 def carry_conditions(draft: EditDraft) -> None:
-    """Let conditions that read the result of a replaced task read that of its replacement. Raises Refusal."""
+    """Let conditions that read the result of a replaced task read that of its replacement. Raises OperationRefused."""
     names = draft.replacements
     for dependency_id, row in list(draft.dependencies.items()) if names else ():
         if row is None or "results" not in row["condition"] or not conditions.tasks_read_by(row["condition"]) & names.keys():

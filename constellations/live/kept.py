@@ -14,7 +14,7 @@ from agents import ids
 from agents.errors import NoSuchSession
 from agents.streams.door import Door, door
 from agents.streams.fold import changes_between, consistent_read, stream_head
-from agents.streams.garbage import count_rows_made, nothing_collected
+from agents.streams.garbage import note_rows_made, nothing_collected
 from agents.streams.tables import fold_rows
 from constellations.errors import ConstellationsError, NoSuchConstellation
 from constellations.live.live import LiveGraph
@@ -192,5 +192,5 @@ def read_graph(constellation_id: int) -> LiveGraph:
     of_it = "constellation_id = %s"
     with nothing_collected():
         live.load(fold_rows("task", of_it, constellation_id), fold_rows("dependency", of_it, constellation_id))
-        count_rows_made(len(live.nodes))
+        note_rows_made(len(live.nodes))
     return live

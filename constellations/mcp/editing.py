@@ -20,7 +20,7 @@ from constellations.reads.overview import take_within
 from constellations.services import dispatcher
 from constellations.services.gate_keeping import known_rules
 from constellations.services.preview import PreviewWatch, edit_preview
-from constellations.services.proposals import ProposeResult, edit_propose
+from constellations.services.proposals import ProposalResult, edit_propose
 from constellations.services.undo import edit_undo
 
 DIFF = 200
@@ -92,12 +92,12 @@ def edit_constellation(
     return results.EditResult.model_validate(edit_result(done, row.pk).model_dump(by_alias=True) | _waiting(proposed, done))
 
 
-def _seen(proposed: ProposeResult, based_on: int | None) -> int | None:
+def _seen(proposed: ProposalResult, based_on: int | None) -> int | None:
     """The version that the author of a proposal has seen: it keeps which one that was."""
     return based_on if proposed.approval is None else proposed.approval.action["based_on"]
 
 
-def _waiting(proposed: ProposeResult, done: dispatcher.ExecutionResult) -> Fields:
+def _waiting(proposed: ProposalResult, done: dispatcher.ExecutionResult) -> Fields:
     row = proposed.approval
     assert row is not None
     observed = row.observed or {}

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from agents.engine import requests as session_commands
+from agents.engine.requests import changes_actor
 from agents.errors import AgentsError
 from agents.models import Actor, InboxItem, Session
 from agents.services import sessions
@@ -180,7 +180,7 @@ def _either(caller: Caller, given: Fields, kind: str) -> results.Commanded:
 
 def _command_session(caller: Caller, session: Session, kind: str, given: Fields) -> results.Commanded:
     client_id, payload = given.get("client_id", ""), {"reason": given.get("reason", "")}
-    if request_known_as(session.pk, client_id) is None and not session_commands.changes_actor(session.pk, kind, payload):
+    if request_known_as(session.pk, client_id) is None and not changes_actor(session.pk, kind, payload):
         item, changed = None, False
     else:
         item, changed = _submit(caller, session.pk, kind, client_id, payload)

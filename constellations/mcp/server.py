@@ -172,7 +172,8 @@ def error_text(error: Exception) -> str:
         return lines[0]
     lines += [f"{name}: {value}" for name, value in error.members.items() if not name.startswith("between")]
     lines += [
-        f"- {each}" for each in sentences.other_edits(error.members.get("between", ()), error.members.get("between_total", 0))
+        f"- {each}"
+        for each in sentences.describe_edits(error.members.get("between", ()), error.members.get("between_total", 0))
     ]
     others = [each for each in error.problems if str(each["message"]) not in lines[0]]
     lines += [f"- {problem_line(each)}" for each in others[:PROBLEMS_SHOWN]]

@@ -52,7 +52,7 @@ def read_argv(value: Any, ways_out: str = BESIDE) -> list[str]:
 
 
 def read_command(value: Any) -> str | list[str]:
-    """A command as it is written, a text or words; `call` makes an argument list of it, with a shell or without."""
+    """A command as it is written, a text or words; `make_call` makes an argument list of it, with a shell or without."""
     if not isinstance(value, str | list | tuple):
         raise Misfit(f"must be a list of words or a text, not {value_kind(value)}")
     return prose(value) if isinstance(value, str) else read_argv(value)
@@ -105,7 +105,7 @@ def call_findings(what: str, tool: str, arguments: Row | None) -> list[Finding]:
     """Whether there is such a tool, and whether it takes these arguments, where they are given."""
     if not tool:
         return [(("tool",), f"is empty: give the {what} a command or a tool")]
-    if said := catalogue.say_unknown_tool(tool):
+    if said := catalogue.unknown_tool_text(tool):
         return [(("tool",), said)]
     found = catalogue.argument_flaws(tool, arguments) if arguments is not None else []
     return findings_under(("arguments",), found) if found else []

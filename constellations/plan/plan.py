@@ -14,12 +14,11 @@ from constellations import conditions
 from constellations.errors import CycleFound, PlanRejected
 from constellations.graph import Graph
 from constellations.plan import documents, operations
-from constellations.plan import tasks as plan_tasks
 from constellations.plan.documents import Document, Unreadable
 from constellations.plan.fields import MAX_NAME
 from constellations.plan.fitting import Devices, unknown_devices
 from constellations.plan.operations import MAX_DEPENDENCIES, MAX_TASKS, list_within
-from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
+from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS, read_dependency, read_task
 from constellations.plan.values import (
     MAX_ID,
     Finding,
@@ -64,7 +63,7 @@ PLAN_READERS: dict[str, Reader] = {
 
 @dataclass(slots=True)
 class Plan:
-    """What a plan file says, in normal form (plan_tasks.TASK_DEFAULTS, plan_tasks.DEPENDENCY_DEFAULTS, operations.rule)."""
+    """What a plan says, in normal form (tasks.TASK_DEFAULTS, tasks.DEPENDENCY_DEFAULTS, operations.read_rule)."""
 
     name: str = ""
     tasks: list[Row] = field(default_factory=list)
@@ -178,7 +177,7 @@ def _parts(plan: Plan, fields: Row, in_words: bool) -> Iterator[Finding]:
 def _read_tasks(plan: Plan, edges: _Edges, written: Iterable[Any], in_words: bool) -> Iterator[Finding]:
     first: dict[str, int] = {}
     for number, value in enumerate(written):
-        row, after, found = plan_tasks.read_task(value, in_words)
+        row, after, found = read_task(value, in_words)
         yield from findings_under(("tasks", number), found)
         plan.tasks.append(row)
         task_id = row["task_id"]
@@ -201,7 +200,7 @@ def _replacements(plan: Plan) -> Iterator[Finding]:
 
 def _read_dependencies(edges: _Edges, written: Iterable[Any]) -> Iterator[Finding]:
     for number, value in enumerate(written):
-        row, found = plan_tasks.read_dependency(value)
+        row, found = read_dependency(value)
         yield from findings_under(("dependencies", number), found)
         if row["from"] and row["to"]:
             edges.add(row, ("dependencies", number))

@@ -54,7 +54,7 @@ def nullable_schema(schema: Schema) -> Schema:
     return {**schema, "type": [schema["type"], "null"], **choices}
 
 
-def update_keys(keys: dict[str, Schema], *names: str) -> dict[str, Schema]:
+def keys_of_update(keys: dict[str, Schema], *names: str) -> dict[str, Schema]:
     """The keys of an update: `names` say what is updated."""
     return {key: schema if key in names else nullable_schema(schema) for key, schema in bare_keys(keys).items()}
 
@@ -102,7 +102,7 @@ TOOLS: dict[str, EditorTool] = {
             "update_task",
             "Change a task that has not started: give its task_id and what is to change, as in "
             "add_task; null sets the default again.",
-            an_object(update_keys({**TASK_KEYS, **SHORT}, "task_id", *DOING), "task_id"),
+            an_object(keys_of_update({**TASK_KEYS, **SHORT}, "task_id", *DOING), "task_id"),
         ),
         EditorTool(
             "add_dependency",
@@ -120,7 +120,7 @@ TOOLS: dict[str, EditorTool] = {
             "update_dependency",
             "Change the type, the condition or the description of a dependency: give its dependency_id, or "
             "from and to; null sets the default again.",
-            an_object(update_keys(DEPENDENCY_KEYS, *NAMING)),
+            an_object(keys_of_update(DEPENDENCY_KEYS, *NAMING)),
         ),
     )
 }  # fmt: skip
@@ -146,6 +146,6 @@ def _with_names(keys: dict[str, Schema], names: Sequence[str]) -> dict[str, Sche
     return {**keys, "tool": {**keys["tool"], "enum": [*names, *or_none]}}
 
 
-def say_unknown_editor_tool(name: str) -> str:
+def unknown_editor_tool_text(name: str) -> str:
     """What is said of a tool that there is not."""
     return f"there is no tool {name}{did_you_mean(name, TOOLS)}"

@@ -62,7 +62,7 @@ def edits_since(problems: Iterable[Mapping[str, Any]], names: Mapping[str, str])
     return [names[author] + message.removeprefix(author) if author else message for message, author in told]
 
 
-def other_edits(between: Sequence[Mapping[str, Any]], total: int = 0) -> list[str]:
+def describe_edits(between: Sequence[Mapping[str, Any]], total: int = 0) -> list[str]:
     """Edits as `standing.edits_between` gives them, each in words: version 2 by ada (updated task train (timeout)).
 
     Of `total` edits those that are not in `between` are counted at the end.

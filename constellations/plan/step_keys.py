@@ -42,7 +42,7 @@ CALL_KINDS = ("tool", "test", "poll")
 ON_FAILURE = ("fail", "continue")
 
 
-def short_text(limit: int) -> Reader:
+def short_text_reader(limit: int) -> Reader:
     """Text that is not empty."""
     read_text = text_reader(limit)
 
@@ -146,7 +146,7 @@ _WAIT = Kind(
     time_or_object, {**json_schema.a_part(schemas_of(_WAITED)), "type": ["number", "object"], "minimum": 0}, Shape.OBJECT
 )
 _DELEGATED = (
-    Field("name", Kind(short_text(MAX_WORD), json_schema.TEXT, Shape.WORD)),
+    Field("name", Kind(short_text_reader(MAX_WORD), json_schema.TEXT, Shape.WORD)),
     Field("steps", kinds.parts(steps_there, json_schema.ref("step")), []),
 )
 _DELEGATE = Kind(read_mapping, json_schema.a_part(schemas_of(_DELEGATED), "name", "steps"), Shape.OBJECT)
@@ -171,11 +171,11 @@ STEP_KINDS: dict[str, StepKind] = {
             IF,
         )
     ),
-    "say": StepKind((Field("say", kinds.prose(short_text(MAX_PROSE)), column="text"), IF)),
+    "say": StepKind((Field("say", kinds.prose(short_text_reader(MAX_PROSE)), column="text"), IF)),
     "ask": StepKind(
         (
-            Field("ask", kinds.prose(short_text(MAX_PROSE)), column="question", about="Question to a person."),
-            Field("options", kinds.names(short_text(MAX_ANSWER), MAX_OPTIONS), []),
+            Field("ask", kinds.prose(short_text_reader(MAX_PROSE)), column="question", about="Question to a person."),
+            Field("options", kinds.names(short_text_reader(MAX_ANSWER), MAX_OPTIONS), []),
             TIMEOUT,
             SAVE,
             IF,

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from agents.devices import recipes as cookbook
-from agents.devices.recipes import Recipe
+from agents.devices.recipes import Recipe, read_recipe
 from constellations import conditions
 from constellations.errors import ConditionRejected, PlanRejected
 from constellations.plan import calls, clauses, documents, tasks
@@ -223,7 +222,7 @@ def _command(commands: list[ClauseToken], given: list[ClauseToken], named: list[
 
 
 def _recipe(name: str, known: Mapping[str, Any], clause: Clause, device: str) -> tuple[str, list[str], list[Flaw]]:
-    recipe = cookbook.read_recipe(name, known[name])
+    recipe = read_recipe(name, known[name])
     if recipe is None:
         return "", [], [(clause.at, f"the recipe {name[:SHOWN]} of {device} is broken: its profile must be corrected")]
     given, flaws = _values(recipe, clause.of_kind("parameter"))

@@ -22,7 +22,7 @@ READ_AT_ONCE = 20
 
 
 class Ties(Func):
-    """Whether a dependency in a column as `editing.Changes.before` begins or ends at a task; `ends` says which counts."""
+    """Whether a dependency in a column as `editor.Changes.before` begins or ends at a task; `ends` says which counts."""
 
     output_field = BooleanField()
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agents import ids
 from agents.models import Approval, PhaseRecord
-from agents.reads import agents as working_reads
+from agents.reads.agents import agents_below
 from constellations.models import Attempt, Task
 
 FILES = 200
@@ -37,7 +37,7 @@ def progress_of(task: Task, attempt: Attempt | None) -> dict[str, Any]:
     """The numbers of `attempt`, its latest: phases of its host agent, files and tests of all its agents."""
     records: list[PhaseRecord] = []  # of the attempt's host agent and of those it delegated to, in the order they began
     if attempt is not None and task.phases:
-        agents = [attempt.agent_id, *working_reads.agents_below(attempt.agent_id)]
+        agents = [attempt.agent_id, *agents_below(attempt.agent_id)]
         records = list(PhaseRecord.objects.filter(agent__in=agents).order_by("id")[:PHASES])
     host = [record for record in records if attempt is not None and record.agent_id == attempt.agent_id]
     files = sorted({name for record in records for name in record.files_changed})

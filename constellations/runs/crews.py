@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from agents.crews import load as reading
 from agents.crews.crew import Crew
+from agents.crews.load import load_crew
 from agents.engine.outputs import durable_characters
 from agents.streams.tables import TABLES, Fields, fold_rows
 from agents.streams.turn import Turn
@@ -69,7 +69,7 @@ class Crews:
     def load(self, start: Start) -> None:
         """From rows, after another runner began it."""
         key, crew = start.attempt["id"], self._make_crew(start)
-        reading.load_crew(crew, fold_rows)
+        load_crew(crew, fold_rows)
         crew.printed = durable_characters(key)
         self._crews[key] = crew, start
         if crew.body is not None:

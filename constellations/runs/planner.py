@@ -22,8 +22,8 @@ from constellations.limits import IMPORTED_WORDS
 from constellations.live.live import LiveGraph
 from constellations.live.rows import RowsOf
 from constellations.machines.task import CANCELLED_BY, ENDED
-from constellations.plan import plan as plans
 from constellations.plan import text
+from constellations.plan.plan import Plan, parse_plan
 from constellations.reads.devices import known_devices
 from constellations.runs import rules
 
@@ -38,7 +38,7 @@ SUMMED_UP = 3
 class PreparedPlan:
     """A plan that was read and checked, and the change that builds it in an empty constellation."""
 
-    plan: plans.Plan
+    plan: Plan
     changes: editor.Changes
 
 
@@ -49,36 +49,25 @@ def prepare_plan(payload: Fields) -> PreparedPlan:
     return PreparedPlan(plan, editor.Changes(added_tasks=plan.tasks, added_dependencies=plan.dependencies))
 
 
-def _plan(payload: Fields) -> plans.Plan:
+def _plan(payload: Fields) -> Plan:
     plan, request = payload.get("plan"), payload.get("request")
     if isinstance(plan, str):
         with nothing_collected():
-            return plans.parse_plan(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload)
+            return parse_plan(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload)
     if isinstance(request, str):
         return text.parse_text(request, dict(Device.objects.values_list("name", "recipes")))
     raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])
 
 
-@dataclass(frozen=True)
-class RuleProposal:
-    """What the planner wants after tasks have ended: to change the graph, or what else a rule `does` (operations.DEEDS)."""
-
-    rule: str
-    operations: list[Fields]
-    reason: str
-    does: str
-
-
-def propose_firings(live: LiveGraph, devices: Mapping[int, LiveDevice]) -> tuple[list[RuleProposal], list[str]]:
-    """Editing mode: proposals for the tasks whose ends it has not been told yet, and notes on broken conditions."""
+def find_firings(live: LiveGraph, devices: Mapping[int, LiveDevice]) -> tuple[list[rules.Firing], list[str]]:
+    """Editing mode: the rules that fire for tasks whose ends it has not been told yet, and notes on broken conditions."""
     if not live.constellation["rules"]:
         return [], []
     rows = RowsOf(live.nodes)
     ended = [
         {**ended_task(node.row, devices), "stands_for": replaced_tasks(rows, node.key)} for node in live.news.values()
     ]  # fmt: skip
-    firings, notes = rules.match_rules(live.constellation["rules"], live.constellation["fired"], ended, live.results)
-    return [RuleProposal(firing.rule, firing.operations, firing.reason, firing.does) for firing in firings], notes
+    return rules.match_rules(live.constellation["rules"], live.constellation["fired"], ended, live.results)
 
 
 def ended_task(row: Mapping[str, Any], devices: Mapping[int, LiveDevice]) -> Fields:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from agents.clock import from_iso
-from agents.gates import approvals as asking
+from agents.gates.approvals import expire_approval, withdraw_approval
 from agents.streams.row_types import ApprovalRow
 from agents.streams.tables import Fields, fold_rows
 from agents.streams.turn import Turn
@@ -42,13 +42,13 @@ class Proposals:
     def expire(self, turn: Turn) -> None:
         """Those whose time is over."""
         for row in [row for row in self._waiting.values() if _expiry(row) <= turn.ts]:
-            asking.expire_approval(turn, row)
+            expire_approval(turn, row)
             del self._waiting[row["id"]]
 
     def withdraw(self, turn: Turn) -> None:
         """The work has ended: nothing in it is edited any more."""
         for row in self._waiting.values():
-            asking.withdraw_approval(turn, row, "the constellation has ended")
+            withdraw_approval(turn, row, "the constellation has ended")
         self._waiting.clear()
 
 

@@ -15,6 +15,7 @@ from constellations.machines import CONSTELLATION_AGENT
 from constellations.reads.watching import GateWatch
 from constellations.runs import planner
 from constellations.runs.context import Context
+from constellations.runs.rules import Firing
 from constellations.services.dispatcher import InTurn, commands_of, execute_commands
 from constellations.services.edits import PLANNERS
 
@@ -33,7 +34,7 @@ class Replanned:
 
     timed: list[str] = field(default_factory=list)
     failure: str = ""
-    ending: planner.RuleProposal | None = None
+    ending: Firing | None = None
 
 
 class Replanning:
@@ -49,7 +50,7 @@ class Replanning:
     def session(self, turn: Turn) -> Replanned:
         """One editing session over all ends that wait; it edits if any rule of the plan answers to them."""
         context, replanned = self._context, Replanned()
-        proposals, notes = planner.propose_firings(context.graph, context.devices)
+        firings, notes = planner.find_firings(context.graph, context.devices)
         taken = context.graph.take_news()
         for at in range(0, len(taken), PIECE):  # no other session takes these ends again
             piece = taken[at : at + PIECE]
@@ -59,50 +60,50 @@ class Replanning:
             )  # fmt: skip
         for note in notes:
             turn.record("condition_unknown", message=note)
-        if not proposals:
+        if not firings:
             return replanned
         if self._sessions >= EDITING_SESSIONS:
             replanned.failure = f"limit reached: {EDITING_SESSIONS} editing sessions"
             return replanned
         self._sessions += 1
-        for proposal in proposals:
-            if proposal.does == "edit":
-                self._apply(turn, proposal, replanned)
+        for firing in firings:
+            if firing.does == "edit":
+                self._apply(turn, firing, replanned)
                 continue
-            self._count(proposal)
-            if proposal.does == "restart" and REOPEN in context.interaction["payload"]:
-                self._refuse(turn, proposal, "the constellation was reopened, so there is no request to plan anew")
+            self._count(firing)
+            if firing.does == "restart" and REOPEN in context.interaction["payload"]:
+                self._refuse(turn, firing, "the constellation was reopened, so there is no request to plan anew")
                 continue  # the run goes on, so the others have their say
-            replanned.ending = proposal
+            replanned.ending = firing
             break  # nothing is left to be changed for the others
         turn.transition(
-            CONSTELLATION_AGENT, "agent", context.agent, "edited", reason="; ".join(p.rule for p in proposals)[:500],
+            CONSTELLATION_AGENT, "agent", context.agent, "edited", reason="; ".join(firing.rule for firing in firings)[:500],
             also={"constellation": {str(context.constellation["id"]): {"fired": context.constellation["fired"]}}},
         )  # fmt: skip
         return replanned
 
-    def _apply(self, turn: Turn, proposal: planner.RuleProposal, replanned: Replanned) -> None:
-        context, count = self._context, self._count(proposal)
+    def _apply(self, turn: Turn, firing: Firing, replanned: Replanned) -> None:
+        context, count = self._context, self._count(firing)
         devices = {row["name"]: row for row in context.devices.values()}
         target = InTurn(context.graph, turn, GateWatch(devices, context.policies))
-        commands, edit_id = commands_of(proposal.operations), f"{PLANNERS}{proposal.rule}:{count}"
+        commands, edit_id = commands_of(firing.operations), f"{PLANNERS}{firing.rule}:{count}"
         try:
-            done = execute_commands(commands, target, author=planner.AUTHOR, reason=proposal.reason, edit_id=edit_id)
+            done = execute_commands(commands, target, author=planner.AUTHOR, reason=firing.reason, edit_id=edit_id)
         except LimitReached as error:
             replanned.failure = str(error)
         except AgentsError as error:
-            self._refuse(turn, proposal, str(error), error.problems)
+            self._refuse(turn, firing, str(error), error.problems)
         else:
             replanned.timed += [
                 entry["task"] for entry in done.diff if "task" in entry and entry["change"] != "removed"
             ]  # fmt: skip
 
-    def _refuse(self, turn: Turn, proposal: planner.RuleProposal, message: str, problems: Sequence[Fields] = ()) -> None:
-        turn.record("edit_refused", rule=proposal.rule, message=message, problems=list(problems))
+    def _refuse(self, turn: Turn, firing: Firing, message: str, problems: Sequence[Fields] = ()) -> None:
+        turn.record("edit_refused", rule=firing.rule, message=message, problems=list(problems))
 
-    def _count(self, proposal: planner.RuleProposal) -> int:
+    def _count(self, firing: Firing) -> int:
         """How often the rule has fired now."""
         constellation = self._context.constellation
-        count: int = constellation["fired"].get(proposal.rule, 0) + 1
-        constellation["fired"] = {**constellation["fired"], proposal.rule: count}
+        count: int = constellation["fired"].get(firing.rule, 0) + 1
+        constellation["fired"] = {**constellation["fired"], firing.rule: count}
         return count

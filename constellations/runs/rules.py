@@ -36,7 +36,7 @@ class Firing:
 def match_rules(
     rules: Sequence[Mapping[str, Any]], fired: Mapping[str, int], ended: Iterable[Ended], results: Mapping[str, Any]
 ) -> tuple[list[Firing], list[str]]:
-    """The rules (normal form: operations.rule) that tasks which have `ended` make fire, each at most its `times` in all.
+    """The rules (normal form: operations.read_rule) that tasks which have `ended` make fire, each at most its `times` in all.
 
     Firings come in the order in which the tasks ended, then that of the rules. A condition that is neither true nor false
     does not fire; it is in the second list, as a sentence.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agents.engine.environment import READ_S
-from agents.streams.garbage import count_rows_made, nothing_collected
+from agents.streams.garbage import note_rows_made, nothing_collected
 from agents.streams.row_types import AgentRow, InboxRow, LoopRow
 from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import Fields, fold_rows
@@ -79,7 +79,7 @@ class ConstellationWork:
         with nothing_collected():
             error = begin_run(self.context, turn, prepared, took)
             if error is None:
-                count_rows_made(len(self.context.graph.nodes))
+                note_rows_made(len(self.context.graph.nodes))
                 self.timers.set_deadlines(self.context.graph.nodes)
             else:
                 self._conclude("failed", {"summary": str(error), "problems": error.problems})
@@ -114,7 +114,7 @@ class ConstellationWork:
         key = context.constellation["id"]
         with nothing_collected():
             live.load(read("task", "constellation_id = %s", key), read("dependency", "constellation_id = %s", key))
-            count_rows_made(len(live.nodes))
+            note_rows_made(len(live.nodes))
         loops: dict[int, LoopRow] = {row["agent_id"]: row for row in fold_rows("loop", OPEN_LOOPS, key)}
         attempts: list[AttemptRow] = read("attempt", OPEN_ATTEMPTS, key)
         for row in attempts:

@@ -19,7 +19,7 @@ from constellations.errors import EditRefused
 from constellations.live.live import LiveGraph
 from constellations.models import Constellation, Edit
 from constellations.plan.operations import split_operation, write_in_present_words
-from constellations.plan.schemas import TOOLS, EditorTool, naming_tools, say_unknown_editor_tool
+from constellations.plan.schemas import TOOLS, EditorTool, naming_tools, unknown_editor_tool_text
 from constellations.plan.values import SHOWN, key_text, value_kind
 from constellations.reads.overview import read_overview
 from constellations.reads.watching import GateWatch
@@ -43,7 +43,7 @@ class InTurn:
 class ExecutionResult:
     """What came of commands.
 
-    `edit` is the id of the edit's row, None where there was nothing to do; `diff` is as `editing.Changes` has it;
+    `edit` is the id of the edit's row, None where there was nothing to do; `diff` is as `editor.Changes` has it;
     `constellation`, where it was asked for, is an `overview`. `version` is the one to build on, and it, `newest`, `between` and
     `between_total` are as `standing.Standing` has them.
     """
@@ -130,7 +130,7 @@ def _flaws(number: int, command: Any) -> list[Fields]:
     name = command.get("tool")
     if not isinstance(name, str) or name not in TOOLS:
         said = (
-            say_unknown_editor_tool(name[:SHOWN])
+            unknown_editor_tool_text(name[:SHOWN])
             if isinstance(name, str)
             else f"which tool? It is {value_kind(name)}; an operation is like {EXAMPLE}"
         )

@@ -43,7 +43,7 @@ SHOWN_LINES = 5
 
 
 class EditWatch(Protocol):
-    """Sees the graph before and after a change set is applied to it, under the lock: see `previews.Watch`."""
+    """Sees the graph before and after a change set is applied to it, under the lock: see `preview.PreviewWatch`."""
 
     def before(self, live: LiveGraph, changes: editor.Changes) -> None: ...
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from agents.api.problems import without_unknown
+from agents.api.problems import drop_unknown
 from agents.models import Device
 from agents.services import sessions
 from agents.tools.catalogue import TOOLS
@@ -81,7 +81,7 @@ def check_document(document: Any, dialect: str = "") -> dict[str, Any]:
 def _warnings(imported: dialects.Imported) -> list[dict[str, Any]]:
     """What does not keep a document from being imported, and somebody has to know: what will not start, or not be added."""
     found = (imported.problem(key_text(path), message) for path, message in islice(_worth_knowing(imported), WARNINGS))
-    return [without_unknown(each) for each in found]
+    return [drop_unknown(each) for each in found]
 
 
 def _worth_knowing(imported: dialects.Imported) -> Iterator[Finding]:

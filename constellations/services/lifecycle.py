@@ -29,9 +29,9 @@ from constellations.errors import (
     NotRetried,
 )
 from constellations.limits import FORK, REOPEN, RESTARTS
-from constellations.live import retry as retrying
 from constellations.live.kept import graph_opened
 from constellations.live.live import LiveGraph
+from constellations.live.retry import failed_tasks
 from constellations.live.row_types import ConstellationRow
 from constellations.machines import CONSTELLATION
 from constellations.machines.constellation import CLOSED
@@ -157,7 +157,7 @@ def _retry_at_once(
     opened: Door, live: LiveGraph, asked: dict[str, Any], watched: GateWatch, by: str, client_id: str
 ) -> RetryResult:  # fmt: skip
     """In an open constellation, under its session's lock."""
-    wanted = retrying.failed_tasks(live) if asked["every_failed"] else asked["retry"]
+    wanted = failed_tasks(live) if asked["every_failed"] else asked["retry"]
     operations, based_on = asked["operations"], asked.get(BASED_ON)
     changes = mending.decide_mending(live, operations, wanted, watched, by, based_on=based_on, needs_retry=True)
     begun, edit = mending.mend_and_retry(live, opened.turn, changes, operations, wanted, by, asked["reason"], based_on)
@@ -262,7 +262,7 @@ def constellation_fork(
     (The session, its interaction, whether they are new: the same `client_id` again is the same fork.) What was COMPLETED or
     FAILED then stays so, with its results; everything else begins again. Raises NotForked, NotRetried, EditRefused, and then
     nothing is made; Conflict where the client_id is that of another fork. A fork by a token has an ancestry, as every session
-    that it starts (`services.session_create`, which says what `parent` is and what is raised).
+    that it starts (`agents.services.sessions.session_create`, which says what `parent` is and what is raised).
     """
     row = constellation_for(constellation_id, by)
     at = fold.stream_head(row.session_id) if seq is None else seq

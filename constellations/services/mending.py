@@ -15,8 +15,8 @@ from agents.streams.turn import Turn
 from constellations.editor import editor
 from constellations.editor.draft import Overlay
 from constellations.errors import NotRetried
-from constellations.live import retry as retrying
 from constellations.live.live import LiveGraph
+from constellations.live.retry import all_that_begin, begin_again, check_retry
 from constellations.reads.watching import GateWatch
 from constellations.services.edits import EditRequest, edit_row, rebase_edit
 from constellations.services.gate_keeping import weigh_gates
@@ -33,7 +33,7 @@ def decide_mending(
     With `based_on` they are rebased, as those of an edit are. Raises NotRetried, EditRefused, EditRejected, StaleEdit,
     LimitReached, GateKept where `author` may not take a gate away. `needs_retry`: operations alone are refused, too.
     """
-    retrying.check_retry(live, retry)
+    check_retry(live, retry)
     if not operations:
         return None
     if needs_retry and not retry:
@@ -60,7 +60,7 @@ def mend_and_retry(
     They begin again before they are changed: what hangs on them would else be skipped and revived in the same commit. What the
     edit replaces stays as it ended.
     """
-    begun = retrying.begin_again(live, turn, retry, by, reason, replaced_now=_replaced_by(changes))
+    begun = begin_again(live, turn, retry, by, reason, replaced_now=_replaced_by(changes))
     if not changes:
         return begun, None
     wanted = EditRequest(lambda graph: operations, by, reason, "", based_on)
@@ -71,7 +71,7 @@ def mend_and_retry(
 
 def list_all_that_begin(live: LiveGraph, changes: editor.Changes | None, retry: Sequence[str]) -> list[str]:
     """The tasks that `mend_and_retry` would let begin again, in the order of the graph."""
-    return retrying.all_that_begin(live, retry, replaced_now=_replaced_by(changes))
+    return all_that_begin(live, retry, replaced_now=_replaced_by(changes))
 
 
 def _replaced_by(changes: editor.Changes | None) -> list[str]:

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 
 from agents import ids
 from agents.errors import NoSuchSession
-from agents.gates import approvals as asking
+from agents.gates.approvals import open_approval
 from agents.models import Approval
 from agents.services import approvals
 from agents.services.same_request import is_same_request
@@ -71,7 +71,7 @@ class TooManyProposals(ConstellationsError):
 
 
 @dataclass(frozen=True)
-class ProposeResult:
+class ProposalResult:
     """`approval` is the proposal; `edit` in its place the edit of that id, where it has been made."""
 
     approval: Approval | None
@@ -82,7 +82,7 @@ class ProposeResult:
 def edit_propose(
     constellation_id: int, operations: Sequence[Fields], *, author: str, who: str, reason: str = "", edit_id: str = "",
     based_on: int | None = None, request_id: str = "",
-) -> ProposeResult:  # fmt: skip
+) -> ProposalResult:  # fmt: skip
     """Propose an edit, which is judged at once: raises what `edit_apply` raises, and TooManyProposals.
 
     Operations are written in full, {"op", "parameters"}, as `dispatcher.operations_of` gives them; `who` names the author in
@@ -91,12 +91,12 @@ def edit_propose(
     """
     wanted = EditRequest(lambda live: operations, author, reason, edit_id, based_on)
     check_request(wanted)
-    if edit_id and (known := find_known(constellation_id, wanted, operations)) is not None:
+    if edit_id and (known := find_same_proposal(constellation_id, wanted, operations)) is not None:
         return known
     ahead = _read(constellation_id)
     observed = _judged(ahead.live, wanted)
     if not observed:
-        return ProposeResult(None, None, False)
+        return ProposalResult(None, None, False)
     edit_id = edit_id or secrets.token_hex(8)
     action = {
         "tool": KIND, "constellation_id": constellation_id, "operations": list(operations),
@@ -107,16 +107,16 @@ def edit_propose(
         raise EditRejected(f"the edit has {size:,} bytes; a proposal has at most {ACTION_BYTES:,}")
     title = title_of(who, observed.pop("name"), operations, reason, observed["gates"])
     with door(ids.stream_of(constellation_id), author, request_id) as opened:
-        known, asked = find_known(constellation_id, replace(wanted, edit_id=edit_id), operations), 0
+        known, asked = find_same_proposal(constellation_id, replace(wanted, edit_id=edit_id), operations), 0
         if known is None:
             check_open(newest_graph(opened, ahead))
             if proposals_of(constellation_id).filter(state="waiting").count() >= WAITING:
                 raise TooManyProposals(f"{WAITING} proposals wait for constellation {constellation_id} already")
-            row = asking.open_approval(
+            row = open_approval(
                 opened.turn, opened.stream, constellation_id, KIND, title, PROPOSAL_S, action=action, observed=observed
             )  # fmt: skip
             asked = row["id"]
-    return known or ProposeResult(Approval.objects.get(pk=asked), None, True)
+    return known or ProposalResult(Approval.objects.get(pk=asked), None, True)
 
 
 def proposals_of(constellation_id: int) -> QuerySet[Approval]:
@@ -124,13 +124,13 @@ def proposals_of(constellation_id: int) -> QuerySet[Approval]:
     return same_stream(Approval.objects.filter(kind=KIND, subject_id=constellation_id), constellation_id)
 
 
-def find_known(constellation_id: int, wanted: EditRequest, operations: Sequence[Fields]) -> ProposeResult | None:
+def find_same_proposal(constellation_id: int, wanted: EditRequest, operations: Sequence[Fields]) -> ProposalResult | None:
     """What there is under the edit_id already: the edit, else the proposal. Raises EditIdTaken where it is another one."""
     edit_id = wanted.edit_id
     edit = find_edit(constellation_id, edit_id)
     if edit is not None:
         refuse_another_edit(edit, wanted, operations)
-        return ProposeResult(None, edit, False)
+        return ProposalResult(None, edit, False)
     row = proposals_of(constellation_id).filter(action__edit_id=edit_id).order_by("id").last()
     if row is None:
         return None
@@ -139,7 +139,7 @@ def find_known(constellation_id: int, wanted: EditRequest, operations: Sequence[
         proposer, {"operations": row.action["operations"]}, wanted.author, {"operations": write_in_full(operations)}
     ):
         raise EditIdTaken(edit_id, f"proposed by {proposer}, approval {row.pk}")
-    return ProposeResult(row, None, False)
+    return ProposalResult(row, None, False)
 
 
 def _read(constellation_id: int) -> GraphReadAhead:

@@ -55,7 +55,7 @@ def count_waiting(request: HttpRequest) -> JsonResponse:
 @require_GET
 @login_required
 @never_cache
-def places_of_waiting(request: HttpRequest) -> JsonResponse:
+def waiting_places(request: HttpRequest) -> JsonResponse:
     """Where the latest that wait come from: {approval id: {"session", "task", "device"}}, names or empty; three queries."""
     rows = for_people(request.user).filter(state="waiting").select_related("session", "agent__device").order_by("-id")
     shown = list(rows[:PLACES_SHOWN])

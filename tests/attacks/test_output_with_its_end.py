@@ -10,7 +10,7 @@ from agents.devices import host
 from agents.engine.outcomes import OutcomeFile
 from agents.engine.sessions import Sessions
 from agents.models import InboxItem, Output
-from agents.services import sessions as services
+from agents.services.sessions import request_submit
 from agents.streams.verify import verify_database
 from agents.tools.calls import TOOLS, Call, Outcome
 from constellations.models import Attempt
@@ -108,7 +108,7 @@ def test_a_cancelled_attempt_has_what_it_said_before_the_decision(engine, device
     def ended() -> bool:
         if runner.sessions.reports.outputs and not asked:
             asked.append(1)
-            in_another_process(lambda: services.request_submit(session.pk, "cancel", "", {}, by="user:1") and None)
+            in_another_process(lambda: request_submit(session.pk, "cancel", "", {}, by="user:1") and None)
         if not read and count("SELECT count(*) FROM constellations_attempt WHERE outcome = 'cancelled'"):
             in_another_process(lambda: read.append(said(Attempt.objects.get().pk)))
         return bool(read) and runner._all_rest()

@@ -8,9 +8,9 @@ from django.test import Client
 from agents import ids
 from agents.admin.readonly import COUNTED, BoundedPaginator, ReadOnlyAdmin
 from agents.models import Event, Output, Policy, Session, Token
-from agents.services import sessions as services
 from agents.services.devices import device_create
 from agents.services.policies import policy_create
+from agents.services.sessions import session_create
 from tests.agents.conftest import add_actor, add_agents, add_approvals, add_evidence, add_loop, make_token
 from tests.constellations.api.test_api import add_attempts, add_constellation, printed
 
@@ -35,7 +35,7 @@ def staff(admin_user):
 @pytest.fixture
 def rows(operator):
     """Something of most tables."""
-    session = services.session_create(operator, "mine", by="system")
+    session = session_create(operator, "mine", by="system")
     device = device_create("laptop", by="system")
     add_actor(session)
     _, nodes = add_constellation(session, 30)
@@ -82,7 +82,7 @@ OF_SESSION += ("Constellation", "Task", "Dependency", "Attempt", "Edit")
 def test_a_list_is_narrowed_down_to_a_session(staff, rows, operator, name):
     model = next(model for model in MODELS if model.__name__ == name)
     session = Session.objects.get()
-    other = services.session_create(operator, "another", by="system")
+    other = session_create(operator, "another", by="system")
     shown = staff.get(address(model), {"session": session.pk}).context["cl"]
     assert shown.get_filters_params() == {"session": [str(session.pk)]}
     beyond = ids.PART_BITS if name == "Transition" else 0
@@ -168,7 +168,7 @@ def test_staff_who_are_no_admins_see_what_is_theirs(rows, viewer, operator):
 
 def test_a_list_counts_only_so_far(operator, django_assert_max_num_queries):
     for _ in range(3):
-        add_agents(services.session_create(operator, by="system"))
+        add_agents(session_create(operator, by="system"))
     paginator = BoundedPaginator(Session.objects.all(), 2)
     with django_assert_max_num_queries(1) as queries:
         assert paginator.count == 3

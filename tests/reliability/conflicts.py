@@ -9,7 +9,7 @@ from threading import Event, Thread
 from django.db import connections
 
 from agents.errors import AgentsError
-from agents.services import sessions as services
+from agents.services.sessions import request_submit
 from agents.streams import fold
 from agents.streams.fold import read_rows
 from agents.streams.tables import Fields
@@ -88,7 +88,7 @@ class Outsider(Thread):
 
     def _command(self, session: int, kind: str) -> None:
         try:
-            services.request_submit(session, kind, "", {}, by=OPERATOR)
+            request_submit(session, kind, "", {}, by=OPERATOR)
         except AgentsError:
             return  # the actor has ended: so did the session
 

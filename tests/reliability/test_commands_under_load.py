@@ -16,8 +16,8 @@ from django.db import connections
 from agents import ids
 from agents.devices.processes import read_mark
 from agents.models import Actor, Device, InboxItem, Runner
-from agents.services import sessions as services
 from agents.services.devices import device_create
+from agents.services.sessions import ActorEnded, request_submit
 from agents.streams.fold import consistent_read
 from agents.streams.verify import verify_database, verify_stream
 from constellations.models import Attempt
@@ -100,8 +100,8 @@ def send_all(client: str, wanted: list[tuple[int, str]]) -> None:
 def _send(session: int, kind: str, client_id: str, payload: dict) -> int | None:
     """The inbox row, None where the actor has been cancelled before."""
     try:
-        return services.request_submit(session, kind, client_id, payload, by="user:1")[0].pk
-    except services.ActorEnded:
+        return request_submit(session, kind, client_id, payload, by="user:1")[0].pk
+    except ActorEnded:
         return None
 
 

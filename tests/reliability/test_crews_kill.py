@@ -21,8 +21,8 @@ from agents.models import (
     Runner,
     Transition,
 )
-from agents.services import sessions as services
 from agents.services.approvals import approval_decide
+from agents.services.sessions import request_submit
 from agents.streams import statements
 from agents.streams.verify import verify_database
 from agents.tools.calls import RETRIES, TOOLS, Call, Outcome
@@ -197,7 +197,7 @@ def all_wait() -> bool:
 
 def have_been_looked_at(sessions: dict[str, int]) -> None:
     """Every session answers to somebody who has read it."""
-    sent = [services.request_submit(key, "ping", "", {}, by="user:1")[0].pk for key in sessions.values()]
+    sent = [request_submit(key, "ping", "", {}, by="user:1")[0].pk for key in sessions.values()]
     until(lambda: InboxItem.objects.filter(pk__in=sent, state="done").count() == len(sent), "every session answers")
 
 
@@ -207,7 +207,7 @@ def decide_all(sessions: dict[str, int]) -> None:
         name = Task.objects.get(pk=approval.subject_id).task_id
         decision = "reject" if name == "rejected" else "approve"
         approval_decide(approval.pk, decision, by="user:1", digest=approval.digest, **said.get(name, {}))
-    services.request_submit(sessions["paused"], "resume", "", {}, by="user:1")
+    request_submit(sessions["paused"], "resume", "", {}, by="user:1")
 
 
 def test_agents_wait_through_a_kill_and_follow_what_was_decided_while_no_runner_lived(clusters, engine, marks, wide):
@@ -216,7 +216,7 @@ def test_agents_wait_through_a_kill_and_follow_what_was_decided_while_no_runner_
     first = clusters()
     first.start()
     until(lambda: Evidence.objects.filter(loop__agent__session=sessions["paused"]).exists(), "the first call")
-    services.request_submit(sessions["paused"], "pause", "", {}, by="user:1")
+    request_submit(sessions["paused"], "pause", "", {}, by="user:1")
     until(all_wait, "everybody waits")
     assert Loop.objects.get(agent__session=sessions["permission"]).state == "AwaitingPermission"
     before = history(sessions, still)

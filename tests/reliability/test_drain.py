@@ -8,8 +8,8 @@ import pytest
 
 from agents import jobs
 from agents.models import Approval, InboxItem, Lease, Runner
-from agents.services import sessions as services
 from agents.services.approvals import approval_decide
+from agents.services.sessions import request_submit
 from agents.streams.verify import verify_database
 from constellations.models import Attempt, Task
 from tests.reliability.cluster import PATIENCE_S, marked, until
@@ -54,7 +54,7 @@ def test_told_twice_it_interrupts_and_on_lost_decides(clusters, engine, marks, w
     victim = owner_of(session.pk)
     assert victim is not None
     os.kill(victim.pid, signal.SIGTERM)
-    ping, _ = services.request_submit(session.pk, "ping", "", {}, by="user:1")
+    ping, _ = request_submit(session.pk, "ping", "", {}, by="user:1")
     until(lambda: InboxItem.objects.get(pk=ping.pk).state == "done", "it still listens")
     assert Attempt.objects.filter(outcome="").count() == 3
     os.kill(victim.pid, signal.SIGTERM)

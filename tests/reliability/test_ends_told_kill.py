@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from agents.models import Actor, Event, Lease, Runner
-from agents.services import sessions as services
+from agents.services.sessions import request_submit
 from agents.streams.verify import verify_database
 from constellations.models import Constellation, Task
 from tests.constellations.planting import noop
@@ -47,13 +47,13 @@ def test_ends_that_came_while_actors_paused_are_told_after_the_death_of_the_whol
     first.start()
     until(lambda: Task.objects.filter(state="RUNNING").count() == 4, "work in all sessions")
     for session in sessions:
-        services.request_submit(session.pk, "pause", "p", {}, by="user:1")
+        request_submit(session.pk, "pause", "p", {}, by="user:1")
     until(lambda: Actor.objects.filter(state="paused").count() == 4, "all actors are paused")
     assert Task.objects.filter(untold=True, state="COMPLETED").exists()
     first.kill()
     clusters().start()
     for session in sessions:
-        services.request_submit(session.pk, "resume", "r", {}, by="user:1")
+        request_submit(session.pk, "resume", "r", {}, by="user:1")
     until(all_answered, "everything ends")
     check_each_end_was_told_once(3)
 

@@ -15,8 +15,8 @@ from agents.engine import leases
 from agents.engine.journal import Journal
 from agents.engine.sessions import Sessions
 from agents.models import Actor, Lease, Runner, Stream
-from agents.services import sessions as services
 from agents.services.devices import device_change
+from agents.services.sessions import request_submit, session_create
 from agents.streams import fold, statements
 from agents.streams.door import WAKE
 from agents.tools.calls import TOOLS, Call, Outcome
@@ -246,7 +246,7 @@ def test_an_owner_whose_fence_was_moved_records_nothing_more(engine, device):
         stream = Stream.objects.get(pk=session.pk)
         Stream.objects.filter(pk=session.pk).update(token=stream.token + 1)
         Lease.objects.filter(stream=stream).update(runner=other)
-        services.request_submit(session.pk, "ping", "", {}, by="user:1")
+        request_submit(session.pk, "ping", "", {}, by="user:1")
 
     run_with(lambda runner: in_another_process(take_away))
     item.refresh_from_db()
@@ -258,7 +258,7 @@ def test_an_owner_whose_fence_was_moved_records_nothing_more(engine, device):
 
 def test_a_look_that_was_asked_for_is_still_asked_for_when_the_lease_is_given_back(engine):
     """A slot that another session's commit has granted moves no stream: the lease alone says so."""
-    session = services.session_create(engine.owner, by="system")
+    session = session_create(engine.owner, by="system")
     now = timezone.now()
     row = Runner.objects.create(
         host=host.boot_identity(), pid=1, pid_start=0, files=str(host.runtime_dir()), started_at=now, renewed_at=now
@@ -332,7 +332,7 @@ def test_a_paused_session_keeps_no_time_for_its_work(engine, device, settings):
     def paused() -> bool:
         if not sent and count("SELECT count(*) FROM constellations_task WHERE retry_at IS NOT NULL"):
             sent.append(1)
-            in_another_process(lambda: services.request_submit(session.pk, "pause", "", {}, by="user:1") and None)
+            in_another_process(lambda: request_submit(session.pk, "pause", "", {}, by="user:1") and None)
         if not count("SELECT count(*) FROM agents_actor WHERE state = 'paused'"):
             return False
         wakes.append(runner.sessions.drives[session.pk].wake_at())
@@ -342,7 +342,7 @@ def test_a_paused_session_keeps_no_time_for_its_work(engine, device, settings):
     runner.run()
     assert wakes[0] is not None
     assert wakes[0] > time.time() + settings.PAUSED_S / 2
-    services.request_submit(session.pk, "resume", "", {}, by="user:1")
+    request_submit(session.pk, "resume", "", {}, by="user:1")
     engine.run()
     assert Task.objects.get().state == "FAILED"
     assert Attempt.objects.count() == 2
@@ -357,7 +357,7 @@ def test_a_paused_actor_that_nobody_resumes_ends_with_its_work(engine, device, s
     def ended() -> bool:
         if not sent and count("SELECT count(*) FROM constellations_task"):
             sent.append(1)
-            in_another_process(lambda: services.request_submit(session.pk, "pause", "", {}, by="user:1") and None)
+            in_another_process(lambda: request_submit(session.pk, "pause", "", {}, by="user:1") and None)
         return count("SELECT count(*) FROM agents_actor WHERE state = 'completed'") == 1
 
     engine.run(until=ended)

@@ -45,7 +45,7 @@ def _condition(made: Piece, dialect: Dialect, text: Any, held: Row) -> None:
             said["type"] = dialect.default_type
         else:
             made.say("condition", text, key)
-    elif text and not fault and key == "condition" and "condition" not in held and conditions.does_calculate(text):
+    elif text and not fault and key == "condition" and "condition" not in held and conditions.is_calculation(text):
         made.say("condition", text, key)
     elif text and "description" not in held and text != held.get("condition"):
         made.say("description", text, key)

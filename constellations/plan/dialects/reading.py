@@ -10,7 +10,6 @@ from typing import Any
 
 from constellations.errors import EditGiven, PlanRejected
 from constellations.plan import documents
-from constellations.plan import plan as plans
 from constellations.plan.dialects import answers, fences
 from constellations.plan.dialects.constellation import translate_document
 from constellations.plan.dialects.recipes import Recipes
@@ -26,7 +25,7 @@ from constellations.plan.dialects.recognition import (
 from constellations.plan.dialects.translation import Translation
 from constellations.plan.documents import MAX_JSON_BYTES, Document, Unreadable
 from constellations.plan.fitting import Devices, unknown_devices
-from constellations.plan.plan import Plan
+from constellations.plan.plan import Plan, locate_findings, read_value
 from constellations.plan.values import Finding, Path, did_you_mean, key_text
 
 STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
@@ -89,7 +88,7 @@ def read_constellation(
     to = Translation(_plan_alone(document.value)) if dialect == ORRERY else _translated(document.value, dialect, recipes)
     plan, findings = _read(document, to, devices)
     if findings:
-        raise PlanRejected(plans.locate_findings(document, findings), f"{dialect} document")
+        raise PlanRejected(locate_findings(document, findings), f"{dialect} document")
     return Imported(
         **{each.name: getattr(plan, each.name) for each in fields(Plan)}, dialect=dialect, _locate=_locator(document, to)
     )
@@ -105,7 +104,10 @@ def _translated(value: Any, dialect: str, recipes: Recipes | None) -> Translatio
 
 
 def read_edit(written: Any, dialect: str = "", recipes: Recipes | None = None) -> ImportedEdit:
-    """The edit of a constellation that an agent's answer is, or a list of operations; see `read`. Raises PlanRejected."""
+    """The edit of a constellation that an agent's answer is, or a list of operations.
+
+    `written` and `dialect` are as `read_constellation` takes them. Raises PlanRejected.
+    """
     document = _document(written)
     _check_dialect(dialect)
     if not answers.is_edit(document.value):
@@ -113,7 +115,7 @@ def read_edit(written: Any, dialect: str = "", recipes: Recipes | None = None) -
         raise _refused(f"this is no edit of a constellation, which is {edits}; a constellation is imported into a session")
     found = answers.read_edit(document.value, dialect, recipes or {})
     if findings := [*document.repeated, *_flaws(document.value), *found.to.findings]:
-        raise PlanRejected(plans.locate_findings(document, findings), "edit")
+        raise PlanRejected(locate_findings(document, findings), "edit")
     return ImportedEdit(found.operations, found.thought, _locator(document, found.to))
 
 
@@ -213,7 +215,7 @@ def _plan_alone(value: Any) -> Any:
 
 
 def _read(document: Document, to: Translation, devices: Devices | None) -> tuple[Plan, list[Finding]]:
-    plan, findings = plans.read_value(to.value, in_words=True)
+    plan, findings = read_value(to.value, in_words=True)
     if devices is not None:
         findings += unknown_devices(plan.tasks, devices)
     return plan, [*document.repeated, *_flaws(document.value), *to.findings, *_others(to, findings)]

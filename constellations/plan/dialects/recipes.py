@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agents.devices import recipes as cookbook
-from agents.devices.recipes import Recipe
+from agents.devices.recipes import Recipe, read_recipe
 from constellations.plan.calls import COMMAND
 from constellations.plan.values import Finding, Row, did_you_mean
 
@@ -19,7 +18,7 @@ def call_of_recipe(recipes: Recipes, device: Any, name: Any, arguments: Any) -> 
     known = recipes.get(device, {}) if isinstance(device, str) else {}
     if not isinstance(name, str) or name not in known or not isinstance(arguments, Mapping):
         return None
-    recipe = cookbook.read_recipe(name, known[name])
+    recipe = read_recipe(name, known[name])
     if recipe is None:
         return {}, [((), f"the recipe {name} of {device} is broken: its profile must be corrected")]
     given = {key: _text(value) for key, value in arguments.items() if value is not None}

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from constellations.plan import tasks as plan_tasks
 from constellations.plan.dialects import lines, plan_words, shell, tasks
 from constellations.plan.dialects.recognition import FOREIGN, NAMES, ORRERY, STATES
 from constellations.plan.dialects.translation import Translation
@@ -18,7 +17,7 @@ from constellations.plan.dialects.vocabulary import Dialect, DialectPart
 from constellations.plan.plan import Plan, absent_tasks
 from constellations.plan.step_keys import DEFAULTS
 from constellations.plan.steps import STEPS
-from constellations.plan.tasks import DEPENDENCY_DEFAULTS, IN_WORDS, TASK_DEFAULTS
+from constellations.plan.tasks import DEPENDENCY_DEFAULTS, IN_WORDS, TASK_DEFAULTS, read_dependency, read_task
 from constellations.plan.values import Path, Row, did_you_mean
 
 TOLD = ("state", "reason", "result", "error", "attempt", "started_at", "ended_at")
@@ -84,7 +83,7 @@ class _Writer:
         actions = [self._action(call) for call in _calls(row)]
         if actions:
             _put(written, self.dialect.actions, actions)
-        said, _, _ = plan_tasks.read_task(tasks.translate_task(Translation(), self.dialect, written, (), ()), in_words=True)
+        said, _, _ = read_task(tasks.translate_task(Translation(), self.dialect, written, (), ()), in_words=True)
         if differing := plan_words.differing_keys(said, row):
             _put(written, part.extension, plan_words.write_fields(row, differing))
         return written | self._state(row["task_id"])
@@ -106,7 +105,7 @@ class _Writer:
         written = _words(part, row, DEPENDENCY_DEFAULTS)
         if not row["condition"] and row["description"] and self.dialect.condition != "condition":
             written[self.dialect.condition] = row["description"]
-        said, _ = plan_tasks.read_dependency(lines.translate_dependency(Translation(), self.dialect, written, (), ()))
+        said, _ = read_dependency(lines.translate_dependency(Translation(), self.dialect, written, (), ()))
         if differing := {key: row[key] for key in DEPENDENCY_DEFAULTS if said[key] != row[key]}:
             _put(written, part.extension, differing)
         return written

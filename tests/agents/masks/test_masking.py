@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agents.masks.masking import MARK, SHORTEST, Masker, is_hidden, masking_refusal
+from agents.masks.masking import MARK, SHORTEST, Masker, is_hidden, why_unmaskable
 
 SECRET = 'vErY-sEcReT-4711 <&> "quoted" \\ äö'
 PLAIN = "vErYsEcReTtOkEn4711"
@@ -161,7 +161,7 @@ def test_a_key_that_was_cut_is_hidden_at_the_end_of_a_text():
 
 @pytest.mark.parametrize("value", ["", "short", "password", "authorization_header", "x" * 70_000])
 def test_what_could_not_be_told_from_ordinary_text_is_refused(value):
-    assert (masking_refusal(value) != "") is (value != "authorization_header")
+    assert (why_unmaskable(value) != "") is (value != "authorization_header")
     assert Masker([value]).text(f"a {value[:20]} b") == f"a {value[:20]} b" or value == "authorization_header"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from agents.services.sessions import session_create
 from agents.streams.door import door
-from agents.streams.garbage import SearchPause, count_rows_made, nothing_collected
+from agents.streams.garbage import SearchPause, note_rows_made, nothing_collected
 
 
 def test_the_search_goes_on_when_the_last_who_wanted_it_to_wait_has_ended():
@@ -38,9 +38,9 @@ def test_a_process_that_never_searches_is_left_so():
 
 def test_many_rows_count_as_old_at_once_and_are_still_found_when_nobody_has_them():
     rows = [[number] for number in range(3)]
-    count_rows_made(3)
+    note_rows_made(3)
     assert not any(thing is rows for thing in gc.get_objects(generation=2))
-    count_rows_made(1_000)
+    note_rows_made(1_000)
     assert any(thing is rows for thing in gc.get_objects(generation=2))
     assert gc.get_freeze_count() == 0
 

@@ -4,7 +4,7 @@ import pytest
 from django.db import transaction
 
 from agents.models import Device, SlotRequest
-from agents.services import sessions as services
+from agents.services.sessions import session_create
 from agents.streams import door, fold, statements
 from agents.streams.slots import QueuePlace, share_slots
 from agents.streams.turn import Batch, PendingEvent, SlotDemand
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def sessions(operator):
-    return [services.session_create(operator, f"s{n}", by="user:1") for n in range(3)]
+    return [session_create(operator, f"s{n}", by="user:1") for n in range(3)]
 
 
 def settle(session, device, starts=0, frees=0, want=None) -> Batch:

@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from agents.tools import files
-from agents.tools.catalogue import SCHEMAS, TOOLS, argument_flaws, say_unknown_tool
+from agents.tools.catalogue import SCHEMAS, TOOLS, argument_flaws, unknown_tool_text
 
 
 def test_every_tool_says_what_it_takes_and_nothing_else():
@@ -19,10 +19,10 @@ def test_every_tool_says_what_it_takes_and_nothing_else():
 
 def test_an_unknown_tool_is_told_what_there_is_and_what_is_nearest():
     there = "there are command, edit_file, noop, observe, read_file, write_file"
-    assert say_unknown_tool("raed_file") == f"there is no tool raed_file; {there}; did you mean read_file?"
-    assert say_unknown_tool("http") == f"there is no tool http; {there}"
-    assert say_unknown_tool("x" * 200) == f"there is no tool {'x' * 80}...; {there}"
-    assert say_unknown_tool("noop") == ""
+    assert unknown_tool_text("raed_file") == f"there is no tool raed_file; {there}; did you mean read_file?"
+    assert unknown_tool_text("http") == f"there is no tool http; {there}"
+    assert unknown_tool_text("x" * 200) == f"there is no tool {'x' * 80}...; {there}"
+    assert unknown_tool_text("noop") == ""
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_what_is_wrong_with_a_call_is_said_with_its_place(tool, arguments, found
 
 def test_a_tool_without_a_schema_takes_anything_and_one_with_another_schema_takes_that(monkeypatch):
     monkeypatch.setitem(TOOLS, "free", files.observe_device)
-    assert (say_unknown_tool("free"), argument_flaws("free", {"any": object()})) == ("", [])
+    assert (unknown_tool_text("free"), argument_flaws("free", {"any": object()})) == ("", [])
     monkeypatch.setitem(SCHEMAS, "free", {"type": "object", "properties": {"a": {"enum": [1, 2]}}})
     assert argument_flaws("free", {"a": 3, "b": 1}) == [(("a",), "3 is not one of [1, 2]")]
     monkeypatch.setitem(SCHEMAS, "free", {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]})

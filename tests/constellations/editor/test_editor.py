@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constellations.editor.draft import may_change, was_never
+from constellations.editor.draft import may_change, never_was_there
 from constellations.editor.editor import MAX_OPERATIONS, MAX_PROBLEMS, Changes, Snapshot, apply_operations
 from constellations.errors import EditRefused
 from constellations.graph import Graph
@@ -346,11 +346,11 @@ NO_SUCH_TIE = "there is no dependency fetch>trian; did you mean fetch>train?"
 )
 def test_removing_what_never_was_is_refused_with_the_nearest_name(operation, says):
     with pytest.raises(EditRefused, match=re.escape(says)):
-        edit(replace(digits(), was_there=was_never), operation)
+        edit(replace(digits(), was_there=never_was_there), operation)
 
 
 def test_what_one_edit_removes_twice_or_adds_and_removes_twice_was_there():
-    snapshot = replace(digits(), was_there=was_never)
+    snapshot = replace(digits(), was_there=never_was_there)
     remove = ("remove_task", {"task_id": "deploy"})
     assert edit(snapshot, remove, remove).removed_tasks == ["deploy"]
     untie = ("remove_dependency", {"from": "train", "to": "evaluate"})

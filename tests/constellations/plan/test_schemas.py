@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from constellations.plan import guards, operations, schemas, step_keys, steps, tasks
 from constellations.plan.fields import NAMING
 from constellations.plan.json_schema import ref
-from constellations.plan.schemas import TOOLS, say_unknown_editor_tool
+from constellations.plan.schemas import TOOLS, unknown_editor_tool_text
 from constellations.plan.values import Misfit
 
 CHECK = jsonschema.Draft202012Validator
@@ -221,4 +221,4 @@ def test_an_example_of_each_tool_fits_and_is_understood(name, parameters):
 
 
 def test_a_tool_that_there_is_not_is_told_with_the_nearest_one():
-    assert say_unknown_editor_tool("add_tsk") == "there is no tool add_tsk; did you mean add_task?"
+    assert unknown_editor_tool_text("add_tsk") == "there is no tool add_tsk; did you mean add_task?"

@@ -3,9 +3,9 @@
 import pytest
 
 from agents.models import Actor, Agent, Event, InboxItem, SlotRequest, Transition
-from agents.services import sessions as services
 from agents.services.devices import device_change
 from agents.services.policies import policy_create
+from agents.services.sessions import request_submit
 from constellations.errors import PlanRejected
 from constellations.models import Attempt, Constellation, Edit, Task
 
@@ -252,7 +252,7 @@ def test_cancel_kills_what_runs_and_ends_everything(engine, device, operator):
 def test_a_new_interaction_after_the_end_starts_another_actor(engine, device):
     session, _ = engine.submit({"tasks": [noop("a")]})
     engine.run()
-    services.request_submit(session.pk, "cancel", "", {"reason": "enough"}, by="user:1")
+    request_submit(session.pk, "cancel", "", {"reason": "enough"}, by="user:1")
     engine.run()
     assert Actor.objects.get().state == "cancelled"
     engine.carry_out({"tasks": [noop("b")]}, session)
@@ -266,12 +266,12 @@ def test_pause_lets_the_command_in_flight_end_and_resume_goes_on(engine, device)
     def pause_when_running() -> bool:
         if not sent and something_runs():
             sent.append(1)
-            in_thread(services.request_submit, session.pk, "pause", "p1", {"reason": "look"}, by="user:1")
+            in_thread(request_submit, session.pk, "pause", "p1", {"reason": "look"}, by="user:1")
         return bool(sent) and actor_state() == "paused"
 
     engine.run(until=pause_when_running)
     assert dict(Task.objects.values_list("task_id", "state")) == {"a": "COMPLETED", "b": "PENDING"}
-    services.request_submit(session.pk, "resume", "r1", {}, by="user:1")
+    request_submit(session.pk, "resume", "r1", {}, by="user:1")
     engine.run()
     item.refresh_from_db()
     assert item.outcome == "completed"
@@ -286,12 +286,12 @@ def test_an_immediate_pause_cuts_the_command_off_and_resume_makes_it_again(engin
     def pause_when_running() -> bool:
         if not sent and something_runs():
             sent.append(1)
-            in_thread(services.request_submit, session.pk, "pause", "p1", {"mode": "immediate"}, by="user:1")
+            in_thread(request_submit, session.pk, "pause", "p1", {"mode": "immediate"}, by="user:1")
         return bool(sent) and actor_state() == "paused"
 
     engine.run(until=pause_when_running)
     assert Task.objects.get().state == "PENDING"
-    services.request_submit(session.pk, "resume", "r1", {}, by="user:1")
+    request_submit(session.pk, "resume", "r1", {}, by="user:1")
     engine.run()
     item.refresh_from_db()
     assert (item.outcome, Task.objects.get().state) == ("completed", "COMPLETED")
@@ -311,7 +311,7 @@ def test_a_task_added_by_a_rule_has_its_deadline(engine, device):
 
 def test_the_same_client_id_is_one_interaction(engine, device):
     session, item = engine.submit({"tasks": [noop("a")]})
-    again, created = services.request_submit(session.pk, "interaction", item.client_id, item.payload, by=item.by)
+    again, created = request_submit(session.pk, "interaction", item.client_id, item.payload, by=item.by)
     assert (again.pk, created) == (item.pk, False)
     assert InboxItem.objects.count() == 1
 
@@ -349,4 +349,4 @@ def in_thread(function, *arguments, **named):
 
 
 def cancel(session) -> None:
-    in_thread(services.request_submit, session.pk, "cancel", "c1", {"reason": "changed my mind"}, by="user:1")
+    in_thread(request_submit, session.pk, "cancel", "c1", {"reason": "changed my mind"}, by="user:1")
