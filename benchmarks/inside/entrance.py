@@ -34,10 +34,16 @@ class Noting(Sessions):
         self._noted: dict[str, float] = {}
         self._is_warm = False
 
-    async def _prepare(self, drive, item) -> None:
-        self._noted = {"noticed": time.time()}
-        await super()._prepare(drive, item)
-        self._noted["read"] = time.time()
+    def _prepared(self, drive) -> bool:
+        is_prepared = super()._prepared(drive)
+        if not is_prepared:  # said once: a session whose plan is being read gets no turn
+            self._noted = {"noticed": time.time()}
+        return is_prepared
+
+    async def _was_read(self, drive) -> None:
+        if self._noted.keys() == {"noticed"}:
+            self._noted["read"] = time.time()
+        await super()._was_read(drive)
 
     def _turns(self):
         began = time.time()
