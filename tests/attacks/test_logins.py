@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from frontend.logins import limits
 from frontend.logins.links import make_login_link
-from project.admission.requests import token_attempts
+from project.admission import token_attempts
 from project.admission.token_attempts import WITHIN_S, WRONG, TokenAttempts
 from project.asgi import entrances
 from tests.agents.conftest import closed_connections, make_token  # noqa: F401 (a fixture)
