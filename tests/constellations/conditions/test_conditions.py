@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from constellations import conditions
 from constellations.conditions import MAX_LENGTH, MAX_NODES, check_condition, evaluate_condition, tasks_read_by
 from constellations.errors import ConditionRejected, ConditionUnknown
-from tests.constellations import generated_conditions
+from tests.constellations.conditions import generated_conditions
 
 RESULT = {
     "accuracy": 0.92,

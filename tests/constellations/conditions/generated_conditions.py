@@ -1,8 +1,8 @@
 """Conditions and results made up by chance, and what the language says of them.
 
-`python -m tests.constellations.generated_conditions OTHER.py` asks this tree's conditions.py and another one the same 100,000
-and ends with 1 unless all answers agree. With `--keep N` it writes the first N short answers of OTHER.py to
-data/conditions.json.
+`python -m tests.constellations.conditions.generated_conditions OTHER.py` asks this tree's conditions and those of another
+module the same 100,000 and ends with 1 unless all answers agree. With `--keep N` it writes the first N short answers of
+OTHER.py to conditions.json.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from constellations import conditions
 from constellations.errors import ConditionRejected, ConditionUnknown
 
-KEPT = Path(__file__).parent / "data" / "conditions.json"
+KEPT = Path(__file__).parent / "conditions.json"
 KEPT_LENGTH = 600
 """Characters of one line in that file."""
 KEYS = ["a", "b", "c", "n", "name", "losses", "model", "true", "len", "result", "x-y", "1"]
@@ -49,7 +49,7 @@ def generated(seed: int, count: int):
 
 
 def answer(language, text: str, result, results, beside):
-    """What a module like conditions.py says: [kind, message or truth, ...] for check, tasks and evaluation."""
+    """What such a module says: [kind, message or truth, ...] for check, tasks and evaluation."""
     try:
         language.check_condition(text)
         read = sorted(language.tasks_read_by(text))
@@ -165,7 +165,7 @@ def _module(path: str):
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    if hasattr(module, "check"):  # as conditions.py called them up to 5.0
+    if hasattr(module, "check"):  # as they were called up to 5.0
         module.check_condition, module.evaluate_condition = module.check, module.evaluate
         module.tasks_read_by = module.tasks_read
     return module
