@@ -20,7 +20,7 @@ def list_choices(values: Iterable[str]) -> list[tuple[str, str]]:
     return [(value, value) for value in values]
 
 
-def column_of(field: Field) -> models.Field:
+def column_of(field: Field) -> models.Field[Any, Any]:
     """The column that holds a key of a plan."""
     said: dict[str, Any] = {"help_text": field.about}
     kind, default = field.takes, field.default
