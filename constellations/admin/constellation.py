@@ -59,20 +59,18 @@ class ConstellationAdmin(EditingAdmin):
 
     def get_urls(self) -> list[Any]:
         """With the pages that ask before a constellation goes on."""
+
+        def view_of(way: going_on.GoingOn) -> Callable[..., HttpResponse]:
+            return self.admin_site.admin_view(lambda request, object_id: self.go_on(request, unquote(object_id), way))
+
         asks = [
-            path(f"<path:object_id>/{way.name}/", self._page(way), name=f"constellations_constellation_{way.name}")
+            path(f"<path:object_id>/{way.name}/", view_of(way), name=f"constellations_constellation_{way.name}")
             for way in going_on.WAYS.values()
         ]
         begun = path(
             "begun/<int:interaction>/", self.admin_site.admin_view(going_on.redirect_to_begun), name="constellations_begun"
         )
         return [*asks, begun, *super().get_urls()]
-
-    def _page(self, way: going_on.GoingOn) -> Callable[..., HttpResponse]:
-        def page(request: HttpRequest, object_id: str) -> HttpResponse:
-            return self.go_on(request, unquote(object_id), way)
-
-        return self.admin_site.admin_view(page)
 
     def go_on(self, request: HttpRequest, object_id: str, way: going_on.GoingOn) -> HttpResponse:
         """The page that asks for `way`, and its answer."""

@@ -45,16 +45,12 @@ def tell_edit(request: HttpRequest, made: tuple[Edit | None, bool] | None) -> No
         messages.info(request, f"That was saved already, as version {edit.version}.")
     else:
         done = ". ".join([sentences.changes_sentence(edit.diff), *sentences.left_behind(edit.diff)])
-        messages.success(request, f"Saved as version {edit.version}: {done}.{_applied_on_top(edit)}")
-
-
-def _applied_on_top(edit: Edit) -> str:
-    """What others had done since the version that its author had seen."""
-    if not edit.rebased_from:
-        return ""
-    before = edits_between(edit.constellation_id, edit.based_on, edit.version - 1)
-    named = "; ".join(sentences.describe_edits(before[:NAMED], edit.version - 1 - edit.based_on))
-    return f" Others had edited since version {edit.based_on}; your changes were applied on top of {named}."
+        on_top = ""
+        if edit.rebased_from:
+            before = edits_between(edit.constellation_id, edit.based_on, edit.version - 1)
+            named = "; ".join(sentences.describe_edits(before[:NAMED], edit.version - 1 - edit.based_on))
+            on_top = f" Others had edited since version {edit.based_on}; your changes were applied on top of {named}."
+        messages.success(request, f"Saved as version {edit.version}: {done}.{on_top}")
 
 
 class EditingAdmin(ReadOnlyAdmin):
@@ -110,7 +106,9 @@ class EditingAdmin(ReadOnlyAdmin):
         elif self.has_change_permission(request, row):
             sheet = self.sheet_of(row)
         shown = {**(extra_context or {}), "sheet": sheet, **self.beside(request, row)}
-        return super().changeform_view(_to_show(request), object_id, form_url, shown)
+        seen = copy.copy(request)
+        seen.method = "GET"  # what was sent has been taken up above
+        return super().changeform_view(seen, object_id, form_url, shown)
 
     def _carry_out(self, request: HttpRequest, sheet: Sheet, row: Any) -> HttpResponse | None:
         """The answer to a save; None where the page is shown again."""
@@ -132,10 +130,3 @@ class EditingAdmin(ReadOnlyAdmin):
             return super().history_view(request, object_id, extra_context)
         edits = reverse("admin:constellations_edit_changelist")
         return HttpResponseRedirect(f"{edits}?constellation={self.constellation_of(row).pk}")
-
-
-def _to_show(request: HttpRequest) -> HttpRequest:
-    """The request as if it only wanted to see the page."""
-    seen = copy.copy(request)
-    seen.method = "GET"
-    return seen

@@ -85,15 +85,13 @@ class RemovingAdmin(EditingAdmin):
         operations: dict[Constellation, list[Row]] = {}
         for row in chosen:
             operations.setdefault(self.constellation_of(row), []).append(self.operation_of(row))
-        return all([self._remove_from(request, *each) for each in operations.items()])
-
-    def _remove_from(self, request: HttpRequest, constellation: Constellation, operations: list[Row]) -> bool:
-        once = request_mark(request)
+        once, all_went = request_mark(request), True
         edit_id = f"admin-{once}" if once.isalnum() else ""
         said: Row = {"author": author_of(request), "reason": reason_of(request), "edit_id": edit_id}
-        try:
-            tell_edit(request, edit_apply(constellation.pk, operations, **said))
-        except AgentsError as error:
-            messages.error(request, f"{constellation}: nothing was removed. {error}")
-            return False
-        return True
+        for constellation, removals in operations.items():
+            try:
+                tell_edit(request, edit_apply(constellation.pk, removals, **said))
+            except AgentsError as error:
+                messages.error(request, f"{constellation}: nothing was removed. {error}")
+                all_went = False
+        return all_went

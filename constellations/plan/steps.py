@@ -110,7 +110,12 @@ class _Reading:
         if do == "call":
             self._call(path, fields, depth, recovering)
         elif do == "delegate":
-            fields["steps"] = self._delegated((*inner, "steps"), fields.get("steps", ()), depth + 1)
+            written_steps = fields.get("steps", ())
+            fields["steps"] = []
+            if depth < DELEGATIONS:
+                fields["steps"] = self.steps((*inner, "steps"), written_steps, depth + 1)
+            else:
+                self.find((*inner, "steps"), f"agents would delegate {depth + 1} deep; {DELEGATIONS} are allowed")
         return {"do": do, **deepcopy(DEFAULTS[do]), **fields}
 
     def _kind(self, path: Path, value: Any) -> str:
@@ -166,9 +171,3 @@ class _Reading:
             self.find((*path, "recover"), "a call that recovers has no recover of its own")
         elif fields.get("recover"):
             fields["recover"] = self.steps((*path, "recover"), fields["recover"], depth, recovering=True)
-
-    def _delegated(self, path: Path, written: Sequence[Any], depth: int) -> list[Row]:
-        if depth > DELEGATIONS:
-            self.find(path, f"agents would delegate {depth} deep; {DELEGATIONS} are allowed")
-            return []
-        return self.steps(path, written, depth)

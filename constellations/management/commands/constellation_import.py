@@ -39,7 +39,8 @@ class Command(MaskedCommand):
             payload, warnings = imports.payload_of(document, dialect)
             item, _ = sessions.request_submit(options["session"], "interaction", "", payload, by="system", checked=True)
         except AgentsError as error:
-            raise CommandError("\n".join([str(error), *_lines(error)])) from error
+            lines = [f"  {_place(each)}{each['message']}" for each in error.problems[:PROBLEMS_LIMIT]]
+            raise CommandError("\n".join([str(error), *lines])) from error
         self.stderr.write("".join(f"{_place(each)}{each['message']}\n" for each in warnings), ending="")
         return str(item.pk)
 
@@ -51,10 +52,6 @@ def _bytes_of(path: Path) -> bytes:
             return file.read(MAX_JSON_BYTES + 1)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from error
-
-
-def _lines(error: AgentsError) -> list[str]:
-    return [f"  {_place(each)}{each['message']}" for each in error.problems[:PROBLEMS_LIMIT]]
 
 
 def _place(problem: dict[str, Any]) -> str:

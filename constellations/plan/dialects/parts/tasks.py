@@ -29,15 +29,7 @@ def translate_fields(
     """What is said of a task, in the words of a plan."""
     made = translate_piece(to, dialect.task, value, place, written)
     made.name_by_key("task_id", "task_id", key)
-    _described(made)
-    _act(made, dialect)
-    made.extension(dialect.task.extension)
-    _refuse_other_data(made, dialect.task.extension)
-    return made
-
-
-def _described(made: Piece) -> None:
-    """What Galaxy says twice, and what it expects, which is for whoever does the work."""
+    # What Galaxy says twice, and what it expects, which is for whoever does the work.
     told, again = made.said.get("description"), made.fields.get("task_description")
     if again is not None and told is not None and again != told:
         made.find("description and task_description are the same thing, and differ here", "task_description")
@@ -46,14 +38,14 @@ def _described(made: Piece) -> None:
     if expected := made.fields.get("expected_output_type"):
         tips = made.said.get("tips", [])
         made.said["tips"] = [*tips, f"Expected output: {expected}"] if isinstance(tips, list) else tips
-
-
-def _refuse_other_data(made: Piece, way: Path) -> None:
-    """What stands around an extension in a task is data that its work would need, and nothing here would read it."""
-    if len(way) > 1:
-        for key in made.fields.get(str(way[0]), {}):
-            if key not in (EXTENSION, ACTIONS):
-                made.find(f"there is no key {key} here{did_you_mean(str(key), (EXTENSION, ACTIONS))}", way[0], key)
+    _act(made, dialect)
+    way = dialect.task.extension
+    made.extension(way)
+    # What stands around an extension in a task is data that its work would need, and nothing here would read it.
+    for key in made.fields.get(str(way[0]), {}) if len(way) > 1 else ():
+        if key not in (EXTENSION, ACTIONS):
+            made.find(f"there is no key {key} here{did_you_mean(str(key), (EXTENSION, ACTIONS))}", way[0], key)
+    return made
 
 
 def _act(made: Piece, dialect: Dialect) -> None:
