@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.widgets import AdminTextInputWidget
+from django.http import HttpRequest
 
 from agents.access.permissions import groups_of
 from agents.admin.filters import SessionFilter, StateFilter
@@ -67,7 +68,7 @@ class ApprovalAdmin(ReadOnlyAdmin):
     search_fields = ("title__istartswith", "decided_by")
 
 
-class PolicyForm(forms.ModelForm):
+class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]  # Django's takes no types while it runs
     """Says what is wrong with a policy as the services would."""
 
     pattern = forms.CharField(
@@ -105,23 +106,23 @@ class PolicyAdmin(ReadOnlyAdmin):
     list_filter = ("decision",)
     search_fields = ("tool__startswith", "device__startswith", "note__istartswith")
 
-    def has_add_permission(self, request, obj=None) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_view_permission(request) and "admin" in groups_of(request.user)
 
     has_change_permission = has_delete_permission = has_add_permission
 
-    def get_fields(self, request, obj=None) -> list[Any]:
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         return list(policies.FIELDS)
 
-    def get_readonly_fields(self, request, obj=None) -> list[Any]:
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         return [] if self.has_change_permission(request) else self.get_fields(request)
 
-    def save_model(self, request, obj, form, change) -> None:
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         by, said = f"user:{request.user.pk}", form.cleaned_data
         if change:
             policies.policy_change(obj.pk, by=by, **{name: said[name] for name in form.changed_data})
         else:
             obj.pk = policies.policy_create(by=by, **said).pk
 
-    def delete_model(self, request, obj) -> None:
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
         policies.policy_delete(obj.pk, by=f"user:{request.user.pk}")

@@ -30,7 +30,7 @@ class StrictJson(BaseParser):
         """Bytes of a body at most."""
         return settings.BODY_BYTES
 
-    def parse(self, stream, media_type=None, parser_context=None) -> Any:
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: dict[str, Any] | None = None) -> Any:
         raw = stream.read(self.size + 1)
         if len(raw) > self.size:
             raise BodyTooLarge(f"a body has at most {self.size} bytes")

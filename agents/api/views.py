@@ -85,7 +85,7 @@ class Api(KnownQuery, viewsets.GenericViewSet):
     lookup_value_regex = KEY
     needs: dict[str, str] = {}
 
-    def finalize_response(self, request, response, *args, **kwargs):
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         response.headers.setdefault("Cache-Control", "no-store")
         return super().finalize_response(request, response, *args, **kwargs)
 
@@ -118,7 +118,7 @@ class SessionViews(mixins.ListModelMixin, Api):
 
     serializer_class = session_serializers.SessionRow
     newest_first = True
-    filter_backends: list = []
+    filter_backends: list[Any] = []
 
     def get_queryset(self) -> QuerySet[Session]:
         return Session.objects.visible_to(self.request.user).select_related("owner").with_latest_actor()
@@ -231,7 +231,7 @@ class DeviceViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):
 
     queryset = Device.objects.all()
     serializer_class = DeviceRow
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     needs = {"list": "read", "retrieve": "read", "create": "devices", "partial_update": "devices"}
 
     @extend_schema(request=DeviceBody, responses={201: DeviceRow})
@@ -261,7 +261,7 @@ class TokenViews(mixins.ListModelMixin, mixins.DestroyModelMixin, Api):
     """The reader's own API tokens."""
 
     serializer_class = TokenRow
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     lookup_field, lookup_url_kwarg, lookup_value_regex = "token_key", "id", "[A-Za-z0-9_]{1,25}"
     cursor_field = "token_key"
     needs = {"list": "own", "create": "tokens", "destroy": "tokens"}
@@ -291,7 +291,7 @@ class MachineViews(Api):
 
     serializer_class = MachineTable
     pagination_class = None
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     lookup_url_kwarg, lookup_value_regex = "name", "[a-z_]{1,32}"
 
     @extend_schema(responses=MachineList, operation_id="machines_list")

@@ -146,7 +146,7 @@ class PolicyViews(mixins.RetrieveModelMixin, Api):
     queryset = Policy.objects.all()
     serializer_class = work_serializers.PolicyRow
     pagination_class = None
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     needs = {
         "list": "read", "retrieve": "read", "create": "govern", "partial_update": "govern", "destroy": "govern",
     }  # fmt: skip

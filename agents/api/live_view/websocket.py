@@ -17,6 +17,7 @@ import json
 import logging
 import time
 from collections import deque
+from collections.abc import Awaitable
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -108,7 +109,7 @@ def acknowledged_by(text: str | None) -> int:
         raise ViewClosed(4400, "the message is not JSON") from error
     if not isinstance(message, dict) or message.get("type") != "ack" or type(message.get("seq")) is not int:
         raise ViewClosed(4400, 'the only message is {"type": "ack", "seq": N}')
-    return message["seq"]
+    return int(message["seq"])
 
 
 @database_sync_to_async
@@ -121,9 +122,9 @@ def read_snapshot(session: int) -> tuple[int, list[bytes]]:
 class SessionConsumer(AsyncWebsocketConsumer):
     """/ws/sessions/{id}/?since=SEQ"""
 
-    _tasks: tuple[asyncio.Task, ...] = ()
+    _tasks: tuple[asyncio.Task[None], ...] = ()
 
-    async def __call__(self, scope, receive, send) -> None:
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -168,7 +169,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
             if task is not asyncio.current_task():
                 task.cancel()
 
-    async def _guarded(self, work) -> None:
+    async def _guarded(self, work: Awaitable[Any]) -> None:
         """A background task whose end, however it comes, is the connection's."""
         try:
             await work
