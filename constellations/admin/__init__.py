@@ -9,6 +9,7 @@ constellation.py, tasks.py, edits.py   the pages and lists     sheets.py       t
 editing.py, removing.py                what such pages share   row_forms.py    a row; task_forms.py, dependency_forms.py
 commanding.py, confirming.py           pause, cancel, ...      shown.py        the rows that a page showed, at its version
 going_on.py                            mend, reopen, fork      picture.py, layering.py, looks.py   the drawing
+normal_forms.py                        what plans were read into
 """
 
-from constellations.admin import constellation, edits, tasks  # noqa: F401  register themselves
+from constellations.admin import constellation, edits, normal_forms, tasks  # noqa: F401  register themselves
