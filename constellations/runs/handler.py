@@ -25,7 +25,7 @@ class ConstellationHandler:
         if adopt.is_about(payload):
             adopt.prepare_follow_up(payload, "")
             return adopt.CheckedFollowUp(payload)
-        return plans.CheckedPlan(payload, plans.read_plan(payload))
+        return plans.check_plan(payload)
 
     def prepare(self, item: InboxRow) -> Prepared | AgentsError:
         """What `begin_run` takes, or the error that the constellation agent fails with."""

@@ -55,10 +55,12 @@ def read_plan(payload: Fields) -> Plan:
 
 @dataclass(frozen=True)
 class CheckedPlan:
-    """A payload that can begin, and the plan that it was read into."""
+    """A payload that can begin, and the plan that it was read into; `form` is that plan as it is written down."""
 
     payload: Fields
     plan: Plan
+    form: str
+    digest: bytes
 
     def runs_commands(self) -> bool:
         """What a rule may add counts, too."""
@@ -66,8 +68,14 @@ class CheckedPlan:
 
     def keep(self, interaction: int) -> None:
         """Write the plan down for whoever begins the interaction, in the transaction that makes it."""
-        form = json_text(condense_plan(self.plan))
-        NormalForm.objects.create(interaction_id=interaction, form=form, seal=_seal(interaction, self.payload, form))
+        NormalForm.objects.create(interaction_id=interaction, form=self.form, seal=_seal(interaction, self.digest))
+
+
+def check_plan(payload: Fields) -> CheckedPlan:
+    """Read a payload; raises what `read_plan` does. All that takes time with its size is done here, before any lock."""
+    plan = read_plan(payload)
+    form = json_text(condense_plan(plan))
+    return CheckedPlan(payload, plan, form, _digest_reading(payload, form))
 
 
 def _tools_of(written: Any) -> Iterator[str]:
@@ -85,7 +93,7 @@ def _tools_of(written: Any) -> Iterator[str]:
 def kept_plan(interaction: int, payload: Fields) -> Plan | None:
     """The plan that was written down for an interaction, if this code has read it from this very payload."""
     row = NormalForm.objects.filter(pk=interaction).values_list("form", "seal").first()
-    if row is None or not constant_time_compare(row[1], _seal(interaction, payload, row[0])):
+    if row is None or not constant_time_compare(row[1], _seal(interaction, _digest_reading(payload, row[0]))):
         return None
     with nothing_collected():
         return expand_plan(orjson.loads(row[0]))
@@ -96,8 +104,12 @@ def requested_plan(interaction: int, payload: Fields) -> Plan:
     return kept_plan(interaction, payload) or read_plan(payload)
 
 
-def _seal(interaction: int, payload: Fields, form: str) -> str:
-    """What only a process with the installation's key says of a form that belongs to this request, and to this code."""
-    parts = (READER, str(interaction).encode(), canonical_bytes(payload), form.encode())
-    digests = b"".join(hashlib.sha256(part).digest() for part in parts)
-    return salted_hmac(SALT, digests, algorithm="sha256").hexdigest()
+def _digest_reading(payload: Fields, form: str) -> bytes:
+    """Of what was read, of what it was read into, and of the code that did."""
+    parts = (READER, canonical_bytes(payload), form.encode())
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
+
+
+def _seal(interaction: int, digest: bytes) -> str:
+    """What only a process with the installation's key says of a reading that belongs to this request."""
+    return salted_hmac(SALT, b"%d " % interaction + digest, algorithm="sha256").hexdigest()

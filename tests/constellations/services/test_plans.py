@@ -19,7 +19,7 @@ from constellations.plan.condensed import condense_plan, expand_plan
 from constellations.plan.plan import parse_plan
 from constellations.reads.devices import known_devices
 from constellations.services import plans
-from constellations.services.plans import CheckedPlan, kept_plan, read_plan
+from constellations.services.plans import check_plan, kept_plan, read_plan
 from tests.agents.conftest import Rest
 from tests.constellations.planting import graph_of, noop
 
@@ -209,8 +209,9 @@ def test_a_request_that_is_refused_leaves_no_form(operator):
     assert not NormalForm.objects.exists()
 
 
+@pytest.mark.django_db
 def test_what_a_rule_may_add_counts_as_a_command():
     rule = {"when": {"event": "task_completed"}, "edit": [{"add_task": {"task_id": "x", "command": ["true"]}}]}
-    plain, ruled = ({"tasks": [noop("a")], **more} for more in ({}, {"replan": [rule]}))
-    assert not CheckedPlan({}, parse_plan(json.dumps(plain))).runs_commands()
-    assert CheckedPlan({}, parse_plan(json.dumps(ruled))).runs_commands()
+    plain, ruled = ({"plan": json.dumps({"tasks": [noop("a")], **more})} for more in ({}, {"replan": [rule]}))
+    assert not check_plan(plain).runs_commands()
+    assert check_plan(ruled).runs_commands()
