@@ -27,6 +27,7 @@ ENDS_WITH_WORK = 15
 ERROR_LIMIT = 110
 """Characters of an error's line that a trace without shapes keeps."""
 HASH_LENGTH = 12
+"""Characters of a digest, as in the shared traces."""
 LETTERS = str.maketrans("0123456789abcdef", "bcdfghjklmnpqrst")
 
 
@@ -43,7 +44,8 @@ def generate_runs(
         for kind in sorted({one.kind for one in known}):
             variants = [one for one in known if one.kind == kind]
             runs += [make_run(f"{seed}/{kind}/{n}", variants[n % len(variants)], shapes) for n in range(each)]
-    return runs + [recovered_run(f"{seed}/{RECOVERED}/{n}", loops[n * 7 % len(loops)], shapes) for n in range(each)]
+    left_behind = [loops[7 * n % len(loops)] for n in range(each)]  # seven on is another kind
+    return runs + [recovered_run(f"{seed}/{RECOVERED}/{n}", one, shapes) for n, one in enumerate(left_behind)]
 
 
 def stuck_run(name: str, variant: Variant, shapes: bool) -> dict:
@@ -93,6 +95,8 @@ def warm_up(session: Session) -> None:
             add_noise(session, "any")
     elif session.chance(0.8):
         work_on(session, session.pick(5, 10, 20, 40) if session.chance(0.9) else 150)
+        if session.chance(0.1):
+            session.control("phase")
 
 
 def work_on(session: Session, actions: int) -> None:

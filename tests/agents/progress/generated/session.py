@@ -60,7 +60,6 @@ class Session:
         self.revisions: dict[str, int] = {}
         self.poll_tools: list[str] = []
         self.runner = random.choice(list(RUNNERS))
-        self.test_command = RUNNERS[self.runner]
         self.test_module = f"tests/test_{self.texts.name()}.py"
         self.passed = random.randint(4, 40)
         self.root = self.paths(5)
@@ -155,11 +154,11 @@ class Session:
         else:
             self.shell(f"git apply --recount {self.texts.temporary()}.patch  # {path}", error, code=1)
 
-    def test(self, failing: Sequence[str] = (), command: str = "") -> None:
+    def test(self, failing: Sequence[str] = ()) -> None:
         """The tests run; those that are named fail."""
         text = self.texts.test_report(self.runner, self.test_module, failing, self.passed)
         kind = "test" if self.style.marks_tests else "tool"
-        self.shell(command or self.test_command, text, code=1 if failing else 0, kind=kind)
+        self.shell(RUNNERS[self.runner], text, code=1 if failing else 0, kind=kind)
 
     def plan(self, steps: Sequence[tuple[str, str]]) -> None:
         """The plan is written anew: (step, its state) each."""
@@ -172,6 +171,13 @@ class Session:
 
     def delegate(self, order: str, answer: str, error: str = "") -> None:
         self.call(self.style.helper, order, answer, arguments={"prompt": order}, error=error)
+
+    def start_job(self) -> tuple[str, str]:
+        """The tool that asks for it, which may or may not be known for polling, and the job's name."""
+        tool = self.pick("BashOutput", "get_job_status", "mcp__ci__poll_job")
+        if self.chance(0.5):
+            self.poll_tools.append(tool)
+        return tool, f"job-{self.texts.identifier(6)}"
 
     def say(self, text: str) -> None:
         self.actions.append({

@@ -10,7 +10,7 @@ NOUNS = (
     "report", "token", "mailer", "search", "upload", "quota", "region", "tariff", "voucher", "shipment", "roster", "ticket",
 )  # fmt: skip
 VERBS = ("load", "merge", "render", "resolve", "validate", "encode", "refresh", "split", "apply", "collect")
-RUNNERS = {"pytest": "python -m pytest -q", "jest": "npm test", "go": "go test ./...", "cargo": "cargo test"}
+RUNNERS = {"pytest": "python -m pytest -q", "jest": "npm test", "go": "gotestsum", "cargo": "cargo test"}
 
 
 class Texts:
@@ -61,7 +61,8 @@ class Texts:
             return "\n".join([head, *body, f"Time: {self.duration()}", f"Tests: {len(failing)} failed, {passed} passed"])
         if runner == "go":
             body = [f"--- FAIL: {test} ({self.duration()})\n    {reason_of(test)}" for test in failing]
-            return "\n".join([*body, f"{'FAIL' if failing else 'ok'}\t{module}\t{self.duration()}"])
+            counts = f"{len(failing) + passed} tests, {len(failing)} failures"
+            return "\n".join([*body, f"DONE {counts} in {self.duration()}"])
         body = [f"test {test} ... FAILED\n{reason_of(test)}" for test in failing]
         done = f"finished in {self.duration()}"
         return "\n".join([*body, f"test result: {len(failing)} failed; {passed} passed; {done}"])
