@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from io import StringIO
+from random import Random
 
 import pytest
 from django.conf import settings
@@ -14,6 +15,7 @@ from agents.progress.shapes import similar
 from agents.progress.traces import judge_trace, score_judgements
 from tests.agents.progress.generated.loops import LOOPS
 from tests.agents.progress.generated.runs import RECOVERED, generate_runs
+from tests.agents.progress.generated.session import STYLES, Session
 from tests.agents.progress.generated.work import WORK
 
 SEED = 90_210_000
@@ -88,6 +90,17 @@ def test_a_loop_whose_answer_only_looks_new_is_seen_through_by_shapes_alone(shap
         again = [action for action in loop_of(run) if action["args_digest"] == calls.most_common(1)[0][0]]
         assert len({action["content_hash"] for action in again}) == len(again) >= 5, run["name"]
         assert all(similar(again[0]["shape"], action["shape"]) for action in again), run["name"]
+
+
+def test_a_change_after_one_that_was_taken_back_is_new():
+    session = Session(Random(1), next(style for style in STYLES if style.sees_changes))
+    session.edit("a.py")
+    session.edit("a.py")
+    session.take_back("a.py", 2)
+    session.edit("a.py")
+    first, second, again, last = (action["after"] for action in session.actions)
+    assert first == again
+    assert len({first, second, last}) == 3
 
 
 def test_shapes_are_only_added(plain_runs, shaped_runs):

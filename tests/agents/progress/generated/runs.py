@@ -150,8 +150,9 @@ def recorded_action(action: Action, shapes: bool) -> dict:
     if error:
         kept["error"] = error if shapes else f"{error[:ERROR_LIMIT]} ~{letters_of(f'{error} {text}')}"
     if shapes:
-        kept |= {"shape": shape_of(text), "args_shape": shape_of(arguments), "error_shape": shape_of(error)}
-        kept |= {"content_hash": kept["content_hash"] if text else None, "error_kind": action.get("error_kind", "")}
+        seen = {"shape": shape_of(text), "args_shape": shape_of(arguments), "error_shape": shape_of(error)}
+        kept |= {name: shape for name, shape in seen.items() if shape} | {"error_kind": action.get("error_kind", "")}
+        kept["content_hash"] = kept["content_hash"] if text else None  # an empty answer says nothing
     return kept
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -58,6 +59,7 @@ class Session:
         self.texts = Texts(random)
         self.actions: list[Action] = []
         self.revisions: dict[str, int] = {}
+        self.new_revisions = count(2)  # 0 is what a file is at first, 1 is for those who go back and forth
         self.poll_tools: list[str] = []
         self.runner = random.choice(list(RUNNERS))
         self.test_module = f"tests/test_{self.texts.name()}.py"
@@ -127,7 +129,7 @@ class Session:
     def edit(self, path: str, revision: int | None = None) -> None:
         """A change to a revision the file never had, or to the one given. A shell's changes are silent."""
         before = self.revisions.get(path, 0)
-        after = revision if revision is not None else max(before, *self.revisions.values(), 0) + 1
+        after = next(self.new_revisions) if revision is None else revision
         self.revisions[path] = after
         change = {"old": self.texts.source(path, before, 1, 3), "new": self.texts.source(path, after, 1, 3)}
         if not self.style.edit:

@@ -71,14 +71,14 @@ def take_an_experiment_back(session: Session) -> Acts:
 
 
 @WORK.of("reverted_experiment")
-def measure_with_and_without(session: Session) -> Acts:
-    """A setting is on and off by turns, and each time something else is measured, which settles it."""
-    setting = session.name()
-    for state in ("on", "off") * session.number(2, 3):
-        session.shell(f"sed -i 's/{setting}=.*/{setting}={state}/' app.conf", "")
-        session.shell("make bench", f"{setting} {state}: {session.number(900, 4000)} requests in {session.texts.duration()}")
+def measure_one_value_after_another(session: Session) -> Acts:
+    """A setting gets one value after another, something else is measured each time, and the best value comes back."""
+    setting, values = session.name(), [2**power for power in session.times(4, 7)]
+    for value in [*values, session.pick(*values[:-1])]:
+        session.shell(f"sed -i 's/{setting}=.*/{setting}={value}/' app.conf", "")
+        session.shell("make bench", f"{setting} {value}: {session.number(900, 4000)} requests in {session.texts.duration()}")
         yield
-    session.shell(f"git commit -qam 'Turn {setting} on'", "")
+    session.shell(f"git commit -qam 'Tune {setting}'", "")
 
 
 @WORK.of("bisecting")
