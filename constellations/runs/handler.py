@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from agents.engine.work import OwnedSession, register_handler
+from agents.engine.drives.work import OwnedSession, register_handler
 from agents.errors import AgentsError
 from agents.models import Agent
 from agents.streams.row_types import InboxRow
 from agents.streams.tables import Fields
-from constellations.plan.calls import COMMAND
+from constellations.plan.keys.calls import COMMAND
 from constellations.reads.subjects import subjects_of
 from constellations.runs import planner
 from constellations.runs.run import ConstellationWork
