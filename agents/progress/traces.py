@@ -13,6 +13,7 @@ from agents.progress.digests import error_digest
 from agents.progress.evidence import UNKNOWN, Control, Evidence, Item
 from agents.progress.rules import find_hits
 from agents.progress.settings import Settings
+from agents.progress.shapes import shape_of
 from agents.progress.state import State
 from agents.progress.tracker import DEFAULTS, remember_item
 
@@ -58,6 +59,9 @@ def item_of(action: Mapping[str, Any], settings: Settings) -> Item:
         error=error_digest(error, target), raw_error=error, error_kind=_kind_of_error(action, error),
         outcome=action.get("content_hash"), before=(action.get("pre_hash") or UNKNOWN) if changes else None,
         kind=kind_of_call(tool, target, settings) if kind == "tool" else kind,
+        shape=action.get("shape"), call_shape=action.get("args_shape") or "",
+        error_shape=action.get("error_shape") or (shape_of(error) if error else ""),
+        ordered=bool(action.get("ordered")),
     )  # fmt: skip
 
 
