@@ -15,7 +15,7 @@ from agents.progress.rules import find_hits
 from agents.progress.settings import Settings
 from agents.progress.shapes import shape_of
 from agents.progress.state import State
-from agents.progress.tracker import DEFAULTS, remember_item
+from agents.progress.tracker import DEFAULTS, is_ordered_failure, remember_item
 
 CONTROLS = ("user", "nudge", "phase", "compaction")
 _INFRASTRUCTURE = re.compile(
@@ -88,7 +88,7 @@ def judge_trace(trace: Mapping[str, Any], settings: Settings = DEFAULTS) -> Trac
 
 
 def _found(state: State, item: Item, settings: Settings) -> str:
-    if isinstance(item, Control) or is_infrastructure(item.error_kind):
+    if isinstance(item, Control) or is_infrastructure(item.error_kind) or is_ordered_failure(item):
         return ""
     return next((hit.rule for hit in find_hits(state, item, settings)), "")
 
