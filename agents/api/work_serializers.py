@@ -33,10 +33,11 @@ class AgentRow(serializers.ModelSerializer):
 
 class LoopRow(serializers.ModelSerializer):
     position = serializers.JSONField(help_text="Where its script stands.")
+    label = serializers.JSONField(allow_null=True, help_text="What a person says of it: stuck, since, reason, by, at.")
 
     class Meta:
         model = Loop
-        fields: tuple[str, ...] = ("id", "state", "reason", "left", "position", "created_at", "entered_at")
+        fields: tuple[str, ...] = ("id", "state", "reason", "left", "position", "label", "created_at", "entered_at")
 
 
 class LoopDetail(LoopRow):
