@@ -10,8 +10,8 @@ from django.db import models
 from agents.models import Agent, Device, InboxItem, Session
 from agents.models.checks import agent_state_check, state_check
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT, TASK
-from constellations.plan import fields
-from constellations.plan.kinds import Field, Shape
+from constellations.plan.keys import fields
+from constellations.plan.keys.kinds import Field, Shape
 
 Agent._meta.constraints = [*Agent._meta.constraints, agent_state_check(CONSTELLATION_AGENT)]
 

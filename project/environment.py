@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agents.devices.ceilings import CEILINGS
 from agents.devices.limits import LARGEST
-from constellations.plan import guards
+from constellations.plan.keys import guards
 from constellations.plan.values import Misfit, key_text
 
 LONGEST_S = 10 * 365 * 86_400.0

@@ -2,7 +2,7 @@
 
 May import: gates, tools, streams, machines, progress, faults, clock, ids, errors.
 Begin at: agents.crews.crew (the crew of an attempt), agents.crews.load (read back), agents.crews.member (one agent).
-Called by: constellations.runs.crews.
+Called by: constellations.runs.attempts.crews.
 
 A module imports only those above it in this list, for its types too; .importlinter holds that.
 

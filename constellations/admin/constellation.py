@@ -15,10 +15,10 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
 from agents.admin.filters import SessionFilter, StateFilter
-from constellations.admin import commanding, going_on
+from constellations.admin.drawing.picture import draw_picture
 from constellations.admin.editing import EditingAdmin
-from constellations.admin.picture import draw_picture
-from constellations.admin.sheets import Sheet
+from constellations.admin.forms.sheets import Sheet
+from constellations.admin.lifecycle import commanding, going_on
 from constellations.admin.shown import (
     EDITABLE,
     INTO_EDITABLE,

@@ -14,9 +14,9 @@ from django.urls import reverse
 
 from agents.access.permissions import why_refused
 from agents.admin.readonly import ReadOnlyAdmin
-from constellations.admin.sheets import Sheet
+from constellations.admin.forms.sheets import Sheet
 from constellations.models import Constellation, Edit
-from constellations.plan import sentences
+from constellations.plan.plain_text import sentences
 from constellations.services.standing import edits_between
 
 NAMED = 5

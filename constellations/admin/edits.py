@@ -10,12 +10,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from agents.admin.filters import SessionFilter
 from agents.admin.readonly import ReadOnlyAdmin, author_column
 from agents.errors import AgentsError
-from constellations.admin.confirming import reason_of
 from constellations.admin.editing import author_of, user_may
+from constellations.admin.lifecycle.confirming import reason_of
 from constellations.admin.shown import is_open
 from constellations.admin.tasks import ConstellationFilter
 from constellations.models import Edit
-from constellations.plan import sentences
+from constellations.plan.plain_text import sentences
 from constellations.services.undo import edit_undo
 
 CHANGES = 200

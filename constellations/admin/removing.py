@@ -14,8 +14,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from agents.errors import AgentsError
-from constellations.admin.confirming import NAMED, Question, confirmation_page, is_confirmed, reason_of, request_mark
 from constellations.admin.editing import EditingAdmin, author_of, tell_edit, user_may
+from constellations.admin.lifecycle.confirming import NAMED, Question, confirmation_page, is_confirmed, reason_of, request_mark
 from constellations.editor.editor import MAX_OPERATIONS
 from constellations.models import Constellation
 from constellations.plan.values import Row

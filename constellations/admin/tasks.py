@@ -1,6 +1,7 @@
 """The pages of tasks, dependencies and attempts.
 
-Which keys of plans are columns of the list of tasks is said in `constellations.plan.fields`; `list_display` adds the others.
+Which keys of plans are columns of the list of tasks is said in `constellations.plan.keys.fields`; `list_display` adds the
+others.
 """
 
 from __future__ import annotations
@@ -17,9 +18,15 @@ from agents.admin.filters import SessionFilter, StateFilter
 from agents.admin.readonly import ReadOnlyAdmin
 from agents.api.pagination import LARGEST
 from agents.masks.values import mask_text
-from constellations.admin.commanding import action_buttons, cancel_tasks, offered_task_actions, retry_tasks, skip_tasks
+from constellations.admin.forms.sheets import Sheet
+from constellations.admin.lifecycle.commanding import (
+    action_buttons,
+    cancel_tasks,
+    offered_task_actions,
+    retry_tasks,
+    skip_tasks,
+)
 from constellations.admin.removing import RemovingAdmin, remove
-from constellations.admin.sheets import Sheet
 from constellations.admin.shown import (
     EDITABLE,
     INTO_EDITABLE,
@@ -32,9 +39,9 @@ from constellations.admin.shown import (
 )
 from constellations.editor.draft import may_change
 from constellations.models import Attempt, Constellation, Dependency, Task
-from constellations.plan.fields import STORED
-from constellations.plan.kinds import Lists, Shape
-from constellations.reads.narrowing import FILTERS, having
+from constellations.plan.keys.fields import STORED
+from constellations.plan.keys.kinds import Lists, Shape
+from constellations.reads.excerpts.narrowing import FILTERS, having
 from constellations.reads.why import explain_task
 
 TEXT = 200

@@ -10,8 +10,8 @@ from rest_framework import serializers
 
 from agents.api.work_serializers import ApprovalRow
 from constellations.models import Attempt, Constellation, Dependency, Task
-from constellations.plan.fields import CHANGEABLE, STORED
-from constellations.plan.kinds import Lists, Shape
+from constellations.plan.keys.fields import CHANGEABLE, STORED
+from constellations.plan.keys.kinds import Lists, Shape
 from constellations.reads.progress import same_stream
 
 LISTED = tuple(key for key, field in STORED.items() if Lists.REST in field.lists)

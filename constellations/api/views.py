@@ -27,8 +27,8 @@ from constellations.api.lifecycle_views import CommandViews, cancel_response, re
 from constellations.api.versioned import IF_MATCH, Versioned, etag_header
 from constellations.machines import CONSTELLATION, TASK
 from constellations.models import Constellation, Dependency, Task
-from constellations.plan.kinds import Field
-from constellations.reads.narrowing import FILTERS, having, help_of
+from constellations.plan.keys.kinds import Field
+from constellations.reads.excerpts.narrowing import FILTERS, having, help_of
 from constellations.reads.output import piece_from, tail_of
 from constellations.reads.progress import progress_of, same_stream, waiting_approvals
 from constellations.reads.statistics import figures_of, statistics_of

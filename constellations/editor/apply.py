@@ -21,10 +21,10 @@ from constellations.editor.draft import (
     why_not,
 )
 from constellations.editor.replacing import inherit_dependents
-from constellations.plan import calls
 from constellations.plan import tasks as plan_tasks
-from constellations.plan.fields import CHANGEABLE, STORED
 from constellations.plan.fitting import DEVICE_FIELDS, unknown_device
+from constellations.plan.keys import calls
+from constellations.plan.keys.fields import CHANGEABLE, STORED
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
 from constellations.plan.values import Row, did_you_mean, key_text
 

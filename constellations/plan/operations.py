@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from constellations.plan import tasks as plan_tasks
-from constellations.plan.calls import MAX_PROSE, read_condition
 from constellations.plan.documents import MAX_DEPTH
 from constellations.plan.error_kinds import ERROR, slips_in
-from constellations.plan.fields import MAX_NAME
+from constellations.plan.keys.calls import MAX_PROSE, read_condition
+from constellations.plan.keys.fields import MAX_NAME
 from constellations.plan.values import (
     MAX_ID,
     MAX_ITEMS,

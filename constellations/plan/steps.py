@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.crews.script import DELEGATIONS
-from constellations.plan import calls
-from constellations.plan.calls import STEPS
-from constellations.plan.kinds import readers_of
-from constellations.plan.step_keys import (
+from constellations.plan.keys import calls
+from constellations.plan.keys.calls import STEPS
+from constellations.plan.keys.kinds import readers_of
+from constellations.plan.keys.step_keys import (
     ALL_WRITTEN,
     DEFAULTS,
     EXPECTED,

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from constellations.plan import calls, steps
-from constellations.plan.calls import COMMAND, SHELL
-from constellations.plan.fields import CHANGEABLE, DEPENDENCY, NAMING, TASK
-from constellations.plan.kinds import defaults_of, fresh, readers_of
+from constellations.plan import steps
+from constellations.plan.keys import calls
+from constellations.plan.keys.calls import COMMAND, SHELL
+from constellations.plan.keys.fields import CHANGEABLE, DEPENDENCY, NAMING, TASK
+from constellations.plan.keys.kinds import defaults_of, fresh, readers_of
 from constellations.plan.steps import STEPS
 from constellations.plan.values import MAX_ID, Finding, Reader, Row, identifier_reader, read_fields, value_kind
 

@@ -11,7 +11,7 @@ from agents.errors import AgentsError
 from agents.models import Agent
 from agents.streams.row_types import InboxRow
 from agents.streams.tables import Fields
-from constellations.plan.calls import COMMAND
+from constellations.plan.keys.calls import COMMAND
 from constellations.reads.subjects import subjects_of
 from constellations.runs import planner
 from constellations.runs.run import ConstellationWork

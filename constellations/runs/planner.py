@@ -22,7 +22,7 @@ from constellations.limits import IMPORTED_WORDS
 from constellations.live.live import LiveGraph
 from constellations.live.rows import RowsOf
 from constellations.machines.task import CANCELLED_BY, ENDED
-from constellations.plan import text
+from constellations.plan.plain_text import text
 from constellations.plan.plan import Plan, parse_plan
 from constellations.reads.devices import known_devices
 from constellations.runs import rules

@@ -27,7 +27,7 @@ from constellations.plan.fitting import Devices
 from constellations.plan.hidden_texts import refuse_hidden
 from constellations.plan.operations import write_in_full
 from constellations.reads.watching import GateWatch
-from constellations.services.gate_keeping import watched_now, weigh_gates
+from constellations.services.gates.keeping import watched_now, weigh_gates
 from constellations.services.standing import edits_between
 
 REASON_LENGTH = 2_000

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from constellations.plan.step_keys import MAX_STEPS
+from constellations.plan.keys.step_keys import MAX_STEPS
 from constellations.plan.values import Path, Reader, Row, choice_reader, list_reader
 
 EXTENSION = "orrery"
