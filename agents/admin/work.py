@@ -7,13 +7,19 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.widgets import AdminTextInputWidget
+from django.urls import reverse
+from django.utils.formats import localize
+from django.utils.html import format_html, format_html_join
+from django.utils.timezone import localtime
 
 from agents.access.permissions import groups_of, why_refused
 from agents.admin.filters import SessionFilter, StateFilter
 from agents.admin.readonly import ReadOnlyAdmin, author_column
 from agents.errors import AgentsError
+from agents.machines import DEVICE_AGENT
 from agents.masks.values import mask_value
 from agents.models import Approval, Evidence, Loop, PhaseRecord, Policy
+from agents.reads.verdicts import describe_rule, latest_verdict, set_since
 from agents.services import labels, policies
 
 
@@ -94,9 +100,36 @@ class LoopAdmin(ReadOnlyAdmin):
 class EvidenceAdmin(ReadOnlyAdmin):
     session_path = "loop__agent__session"
     numbers = ("id", "loop_id")
-    list_display = ("id", "loop_id", "number", "phase", "kind", "tool", "success", "error_kind", "started_at", "ended_at")
+    list_display = (
+        "id", "loop_id", "number", "phase", "kind", "tool", "success", "error_kind", "stuck", "started_at", "ended_at",
+    )  # fmt: skip
     list_filter = ("kind", "success", SessionFilter)
     search_fields = ("tool__startswith", "target__startswith")
+
+    @admin.display(description="verdict in words")
+    def stuck(self, row: Evidence) -> str:
+        return describe_rule(row.verdict["rule"]) if row.verdict else "-"
+
+    @admin.display(description="verdict in words")
+    def told(self, row: Evidence) -> str:
+        """The sentence, since when, what followed, what can be done, and the rows, which lead to their pages."""
+        set_since([row])
+        found = latest_verdict([row], lives=not DEVICE_AGENT.is_terminal(row.loop.agent.state))
+        if found is None:
+            return "-"
+        named = Evidence.objects.filter(loop=row.loop_id, number__in=found["rows"]).order_by("number")
+        links = [(reverse("admin:agents_evidence_change", args=[key]), n) for key, n in named.values_list("pk", "number")]
+        return format_html(
+            "<strong>{}</strong> since row {} ({})<br>{} {}<br>Rows: {}<ul>{}</ul>",
+            found["about"], found["since"]["row"], localize(localtime(found["since"]["at"])), found["sentence"],
+            found["followed"], format_html_join(", ", '<a href="{}">{}</a>', links),
+            format_html_join("", "<li>{}</li>", [(way["text"],) for way in found["ways"]]),
+        )  # fmt: skip
+
+    def get_fields(self, request, obj=None) -> list[Any]:
+        return [*super().get_fields(request, obj), "told"]
+
+    get_readonly_fields = get_fields
 
 
 @admin.register(PhaseRecord)

@@ -132,6 +132,10 @@ def test_the_same_error_three_times_is_steered_and_the_fourth_time_halted(engine
     assert task.reason.startswith("stuck:same_")
     assert Loop.objects.get().state == "Halted"
     assert Agent.objects.get(machine="device_agent").state == "FAIL"
+    why = explain_task(task)
+    assert (why["kind"], why["fields"]["since"]["row"], why["fields"]["action"]) == ("stuck", 5, "halt")
+    assert "its agent was stuck since row 5" in why["text"]
+    assert [way["way"] for way in why["fields"]["ways"]] == ["change", "elsewhere", "patience"]
     assert "ErrorRecovery" in states_of("tool_loop")
     stuck = [event.data for event in Event.objects.filter(type="stuck")]
     assert [(one["action"], one["first"]) for one in stuck] == [("steer", True)]
@@ -445,6 +449,8 @@ def test_go_on_anyway_accepts_a_loop_for_this_task(engine, device):
     session, _ = engine.submit({"tasks": [steps(*again * 12)]})
     engine.run(found("agents_event", "type = 'stuck'"))
     told = Event.objects.get(type="stuck").data
+    why = explain_task(Task.objects.get())
+    assert (why["kind"], why["fields"]["identity"], why["fields"]["ways"][0]["way"]) == ("stuck", told["identity"], "go_on")
     sessions.request_submit(
         session.pk, "go_on", "g", {"agent": told["agent_id"], "identity": told["identity"]}, by="user:1"
     )  # fmt: skip
