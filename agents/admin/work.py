@@ -120,10 +120,10 @@ class EvidenceAdmin(ReadOnlyAdmin):
         named = Evidence.objects.filter(loop=row.loop_id, number__in=found["rows"]).order_by("number")
         links = [(reverse("admin:agents_evidence_change", args=[key]), n) for key, n in named.values_list("pk", "number")]
         return format_html(
-            "<strong>{}</strong> since row {} ({})<br>{} {}<br>Rows: {}<ul>{}</ul>",
+            "<strong>{}</strong> since row {} ({})<br>{}<br>{}<br>Rows: {}{}",
             found["about"], found["since"]["row"], localize(localtime(found["since"]["at"])), found["sentence"],
             found["followed"], format_html_join(", ", '<a href="{}">{}</a>', links),
-            format_html_join("", "<li>{}</li>", [(way["text"],) for way in found["ways"]]),
+            format_html_join("", "<br>– {}", [(way["text"],) for way in found["ways"]]),
         )  # fmt: skip
 
     def get_fields(self, request, obj=None) -> list[Any]:

@@ -199,7 +199,7 @@ def _stuck(task: Task) -> Fields | None:
     found = latest_verdict([row], lives=lives) or {}
     since = found["since"]
     text = f"its agent {'is' if lives else 'was'} stuck since row {since['row']} ({since['at']:%Y-%m-%d %H:%M:%S} UTC): "
-    text += f"{found['about']}. {found['sentence']} {found['followed']}"
+    text += f"{found['about']}. {found['sentence'].removesuffix('.')}. {found['followed']}"
     return explanation_of("stuck", text, agent=row.loop.agent_id, **found)
 
 

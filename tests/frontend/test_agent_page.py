@@ -136,7 +136,7 @@ def test_a_verdict_stands_out_with_its_sentence_and_a_way_on(worked, operator):
     said = part(html, "evidence")
     assert "Stuck: same error since row 2 ," in said
     assert "make test failed 3 times" in said
-    assert "Rows 2 , 3 , 4 ; rule same_error" in said
+    assert "It was told so, and goes on. Rows 2 , 3 , 4 ; rule same_error" in said
     assert [f'<a href="#row-{n}">{n}</a>' in html and f'<tr id="row-{n}"' in html for n in (2, 3, 4)] == [True] * 3
     assert f'data-go-on="{VERDICT["identity"]}" data-agent="{worked.agent}" data-session="{worked.session.pk}"' in html
 
