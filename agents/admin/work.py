@@ -123,7 +123,7 @@ class EvidenceAdmin(ReadOnlyAdmin):
             "<strong>{}</strong> since row {} ({})<br>{}<br>{}<br>Rows: {}{}",
             found["about"], found["since"]["row"], localize(localtime(found["since"]["at"])), found["sentence"],
             found["followed"], format_html_join(", ", '<a href="{}">{}</a>', links),
-            format_html_join("", "<br>– {}", [(way["text"],) for way in found["ways"]]),
+            format_html_join("", "<br>- {}", [(way["text"],) for way in found["ways"]]),
         )  # fmt: skip
 
     def get_fields(self, request, obj=None) -> list[Any]:
