@@ -13,9 +13,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agents.access.permissions import actor_name
-from agents.api import work_serializers
 from agents.api.filters import AgentFilter, ApprovalFilter
-from agents.api.serializers import History, TransitionRow
+from agents.api.serializers import work as work_serializers
+from agents.api.serializers.machines import History, TransitionRow
 from agents.api.views import HISTORY_PAGE, Api, history_page, request_id
 from agents.errors import AgentsError
 from agents.machines import MACHINES, TOOL_LOOP

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agents.crews.evidence import TRIES_USED_UP
-from agents.crews.member import Member
+from agents.crews.members.member import Member
 from agents.crews.permit import is_free
 from agents.crews.script import Position
 from agents.crews.ways import FAULTS

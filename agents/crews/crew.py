@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import logging
 
-from agents.crews.assignment import Assignment, Blackboard
 from agents.crews.check import remember_end
-from agents.crews.member import Member
+from agents.crews.members.assignment import Assignment, Blackboard
+from agents.crews.members.member import Member
 from agents.crews.script import Script
 from agents.crews.states import STATES
 from agents.crews.ways import ENDINGS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agents.crews.evidence import call_row, ended_fields
-from agents.crews.member import Member
+from agents.crews.members.member import Member
 from agents.crews.script import JUDGED, Step
 from agents.gates import approvals
 from agents.gates.policies import Act

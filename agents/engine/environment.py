@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents.devices.names import name_fault
+from agents.devices.profiles.names import name_fault
 from agents.devices.readings import Pressure, Reading, take_reading
 from agents.gates.policies import Rule
 from agents.streams.row_types import LiveDevice, PolicyRow

@@ -5,7 +5,7 @@ A lease names its runner; the stream's token fences whoever had it before. A run
 
 A lost lease is noticed in three ways. A runner that has not renewed for FENCE_S lets go of everything (`fenced`). Others take
 leases from the dead (`dead`, `bury`). One that lives on has its next batch refused, and finds another token
-(`agents.engine.drive`, `follow`).
+(`agents.engine.drives.drive`, `follow`).
 """
 
 from __future__ import annotations

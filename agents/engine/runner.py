@@ -26,7 +26,7 @@ from agents import ids
 from agents.devices import host
 from agents.devices.host import storage_flaw
 from agents.devices.processes import attempts_at_work, end_attempts
-from agents.engine.drive import Drive
+from agents.engine.drives.drive import Drive
 from agents.engine.journal import Journal
 from agents.engine.leases import RENEW_S, Leases, ReturnedLease, RunnerLock
 from agents.engine.outlasting import Outlasting

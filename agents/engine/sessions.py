@@ -11,15 +11,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from agents.engine.drive import Drive
+from agents.engine.bodies.reports import Reports
+from agents.engine.drives.drive import Drive
 from agents.engine.environment import Surroundings
-from agents.engine.hooks import Hooks
 from agents.engine.journal import FATAL, RECORDS_A_COMMIT, Journal
 from agents.engine.leases import LeasedSession
-from agents.engine.preparing import RETRIES, RETRY_LONGEST_S, RETRY_S
-from agents.engine.readings import Readings
-from agents.engine.reports import Reports
 from agents.engine.shares import Shares
+from agents.engine.threads.hooks import Hooks
+from agents.engine.threads.preparing import RETRIES, RETRY_LONGEST_S, RETRY_S
+from agents.engine.threads.readings import Readings
 from agents.engine.timers import SessionTimers
 from agents.faults import is_transient, pause_seconds
 from agents.streams.turn import Batch

@@ -8,7 +8,7 @@ from django.db import models
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agents.api.work_serializers import ApprovalRow
+from agents.api.serializers.work import ApprovalRow
 from constellations.models import Attempt, Constellation, Dependency, Task
 from constellations.plan.keys.fields import CHANGEABLE, STORED
 from constellations.plan.keys.kinds import Lists, Shape

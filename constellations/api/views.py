@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from agents.access.permissions import actor_name
 from agents.api.filters import IdFilter, SessionFilter, one_of
 from agents.api.pagination import LARGEST, optional_parameter, read_parameter
-from agents.api.serializers import History
+from agents.api.serializers.machines import History
 from agents.api.views import HISTORY_PAGE, history_page, request_id
 from agents.models import Session
 from agents.streams.fold import consistent_read

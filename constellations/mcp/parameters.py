@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from agents.api.pagination import LARGEST
-from agents.api.serializers import PLAN_LENGTH, REQUEST_LENGTH
-from agents.api.serializers import REASON_LENGTH as COMMAND_REASON_LENGTH
+from agents.api.serializers.sessions import PLAN_LENGTH, REQUEST_LENGTH
+from agents.api.serializers.sessions import REASON_LENGTH as COMMAND_REASON_LENGTH
 from agents.errors import AgentsError
 from agents.models import Approval
 from agents.services.approvals import ANSWER_LENGTH, STATES

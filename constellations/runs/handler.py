@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from agents.engine.work import OwnedSession, register_handler
+from agents.engine.drives.work import OwnedSession, register_handler
 from agents.errors import AgentsError
 from agents.models import Agent
 from agents.streams.row_types import InboxRow

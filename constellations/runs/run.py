@@ -32,7 +32,7 @@ from constellations.runs.proposals import Proposals
 from constellations.runs.replanning import Replanning
 
 if TYPE_CHECKING:
-    from agents.engine.work import OwnedSession
+    from agents.engine.drives.work import OwnedSession
 
 RESTARTED = "restarted"
 ACCEPTED = 50
@@ -51,7 +51,7 @@ QUEUES = "SELECT device_id FROM agents_slotrequest WHERE session_id = %s"
 
 
 class ConstellationWork:
-    """Implements `agents.engine.work.Work` for one constellation."""
+    """Implements `agents.engine.drives.work.Work` for one constellation."""
 
     def __init__(self, drive: OwnedSession, interaction: InboxRow):
         self.drive, self.interaction = drive, interaction

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.conf import settings
 
-from tests.agents.api.test_websocket import database_url
+from tests.agents.api.live_view.test_websocket import database_url
 from tests.project.installation import STOP_S
 
 SHORT = """

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from agents.devices.recipes import Recipe, read_recipe
+from agents.devices.profiles.recipes import Recipe, read_recipe
 from constellations import conditions
 from constellations.errors import ConditionRejected, PlanRejected
 from constellations.plan import documents, tasks

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.conf import settings
 
-from agents.crews.assignment import Assignment
+from agents.crews.members.assignment import Assignment
 from agents.crews.script import call_of
 from agents.gates.judging import act_on
 from agents.gates.policies import Judgement, Site, concerns_call, judge_act

@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 from agents.crews.crew import Crew
 from agents.crews.load import load_crew
-from agents.engine.outputs import durable_characters
+from agents.engine.bodies.outputs import durable_characters
 from agents.streams.tables import TABLES, Fields, fold_rows
 from agents.streams.turn import Turn
 from agents.tools.calls import Call, Outcome

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import inf
 
-from agents.crews.member import new_loop
+from agents.crews.members.member import new_loop
 from agents.machines import DEVICE_AGENT
 from agents.streams.row_types import AgentRow, LiveDevice
 from agents.streams.tables import Fields

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agents.devices.recipes import Recipe, read_recipe
+from agents.devices.profiles.recipes import Recipe, read_recipe
 from constellations.plan.keys.calls import COMMAND
 from constellations.plan.values import Finding, Row, did_you_mean
 
