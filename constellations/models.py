@@ -10,8 +10,8 @@ from django.db import models
 from agents.models import Agent, Device, InboxItem, Session
 from agents.models.checks import agent_state_check, state_check
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT, TASK
-from constellations.plan import fields
-from constellations.plan.kinds import Field, Shape
+from constellations.plan.keys import fields
+from constellations.plan.keys.kinds import Field, Shape
 
 Agent._meta.constraints = [*Agent._meta.constraints, agent_state_check(CONSTELLATION_AGENT)]
 
@@ -20,7 +20,7 @@ def list_choices(values: Iterable[str]) -> list[tuple[str, str]]:
     return [(value, value) for value in values]
 
 
-def column_of(field: Field) -> models.Field:
+def column_of(field: Field) -> models.Field[Any, Any]:
     """The column that holds a key of a plan."""
     said: dict[str, Any] = {"help_text": field.about}
     kind, default = field.takes, field.default

@@ -22,8 +22,8 @@ from jsonschema import Draft202012Validator
 
 from agents.devices.local import command_environment
 from constellations.plan import operations
-from constellations.plan.guards import SETTING_READERS
-from constellations.plan.step_keys import DEFAULTS
+from constellations.plan.keys.guards import SETTING_READERS
+from constellations.plan.keys.step_keys import DEFAULTS
 from constellations.services.plans import read_plan
 from project.demo.demo import demo_devices
 from tests.agents.conftest import Rest

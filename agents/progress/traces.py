@@ -10,11 +10,12 @@ from typing import Any
 
 from agents.progress.calls import is_infrastructure, kind_of_call
 from agents.progress.digests import error_digest
-from agents.progress.evidence import UNKNOWN, Control, Evidence, Item
+from agents.progress.evidence import UNKNOWN, Control, Evidence, Item, Kind
 from agents.progress.rules import find_hits
 from agents.progress.settings import Settings
+from agents.progress.shapes import shape_of
 from agents.progress.state import State
-from agents.progress.tracker import DEFAULTS, remember_item
+from agents.progress.tracker import DEFAULTS, is_ordered_failure, remember_item
 
 CONTROLS = ("user", "nudge", "phase", "compaction")
 _INFRASTRUCTURE = re.compile(
@@ -47,17 +48,25 @@ def items_of(trace: Mapping[str, Any], settings: Settings = DEFAULTS) -> list[It
 
 
 def item_of(action: Mapping[str, Any], settings: Settings) -> Item:
-    """One action of a trace (its `content_hash` is a file's state after a change, else the digest of the result)."""
+    """One action of a trace (its `content_hash` is a file's state after a change, else the digest of the result).
+
+    A run of our own says its `call_kind`: it knows what has to be guessed of any other trace.
+    """
     kind, tool, target = action["kind"], action["tool"], action["target"] or ""
     if kind in CONTROLS:
         return Control(kind)
-    changes = action.get("pre_hash") is not None or tool in settings.change_tools
+    known: Kind | None = action.get("call_kind")
+    changes = action.get("pre_hash") is not None or (known is None and tool in settings.change_tools)
     error = action.get("error") or ""
     return Evidence(
         tool=tool, target=target, call=action["args_digest"], success=action["success"],
-        error=error_digest(error, target), raw_error=error, error_kind=_kind_of_error(action, error),
+        error=action.get("error_digest") or error_digest(error, target), raw_error=error,
+        error_kind=_kind_of_error(action, error),
         outcome=action.get("content_hash"), before=(action.get("pre_hash") or UNKNOWN) if changes else None,
-        kind=kind_of_call(tool, target, settings) if kind == "tool" else kind,
+        kind=known or (kind_of_call(tool, target, settings) if kind == "tool" else kind),
+        shape=action.get("shape"), call_shape=action.get("args_shape") or "",
+        error_shape=action.get("error_shape") or ("" if known else shape_of(error)),
+        ordered=bool(action.get("ordered")),
     )  # fmt: skip
 
 
@@ -84,7 +93,7 @@ def judge_trace(trace: Mapping[str, Any], settings: Settings = DEFAULTS) -> Trac
 
 
 def _found(state: State, item: Item, settings: Settings) -> str:
-    if isinstance(item, Control) or is_infrastructure(item.error_kind):
+    if isinstance(item, Control) or is_infrastructure(item.error_kind) or is_ordered_failure(item):
         return ""
     return next((hit.rule for hit in find_hits(state, item, settings)), "")
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from agents.progress.calls import is_infrastructure
-from agents.progress.evidence import Control, Item
+from agents.progress.evidence import Control, Evidence, Item
 from agents.progress.hits import Hit
 from agents.progress.remember import after_call, after_control, after_message
 from agents.progress.rules import find_hits
@@ -49,7 +49,7 @@ class Progress:
 def observe_item(state: State, item: Item, settings: Settings = DEFAULTS) -> tuple[State, Verdict | None]:
     """The state after `item`, and a verdict when the agent is stuck with it; faults of the infrastructure are no evidence."""
     state = remember_item(state, item, settings)
-    if isinstance(item, Control) or not settings.enable or is_infrastructure(item.error_kind):
+    if isinstance(item, Control) or not settings.enable or is_infrastructure(item.error_kind) or is_ordered_failure(item):
         return state, None
     found = find_hits(state, item, settings)
     return _ladder(state, found, settings) if found else (state, None)
@@ -61,7 +61,16 @@ def remember_item(state: State, item: Item, settings: Settings = DEFAULTS) -> St
         return after_control(state, item)
     if is_infrastructure(item.error_kind):
         return replace(state, observed=state.observed + 1)
+    if is_ordered_failure(item):
+        return replace(
+            state, observed=state.observed + 1, calls=state.calls + 1, consecutive_errors=state.consecutive_errors + 1
+        )
     return after_message(state, item, settings) if item.kind == "message" else after_call(state, item, settings)
+
+
+def is_ordered_failure(item: Evidence) -> bool:
+    """Whether a retry that the plan ordered failed too: it is counted, and says nothing about the agent."""
+    return item.ordered and not item.success
 
 
 def _ladder(state: State, found: list[Hit], settings: Settings) -> tuple[State, Verdict]:

@@ -7,9 +7,9 @@ from contextlib import nullcontext
 from typing import Any
 
 from agents.access import ancestry
+from agents.engine.drives.work import Checked, registered_handler
 from agents.engine.requests import waits_for_an_actor
 from agents.engine.summon import wake_a_runner
-from agents.engine.work import Checked, registered_handler
 from agents.errors import ActorEnded, InboxFull
 from agents.machines import ACTOR
 from agents.models import Actor, InboxItem, Lease, Session

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.db.models.functions import Length
+from django.http import HttpRequest
 
 from agents.admin.readonly import ReadOnlyAdmin
 from constellations.models import NormalForm
@@ -21,8 +22,10 @@ class NormalFormAdmin(ReadOnlyAdmin):
     list_display = ("pk", "characters")
     ordering = ("-pk",)
 
-    def get_queryset(self, request) -> QuerySet:
-        return super().get_queryset(request).defer("form").annotate(length=Length("form"))
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset(request).defer("form").annotate(length=Length("form"))
+        return rows
 
     def characters(self, row: Any) -> int:
-        return row.length
+        length: int = row.length
+        return length

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -34,7 +36,7 @@ STATES = OpenApiParameter("states", OpenApiTypes.INT, enum=[0, 1], description="
 class ExportViews(Api):
     """Constellations as documents."""
 
-    filter_backends: list = []
+    filter_backends: list[Any] = []
 
     def get_queryset(self) -> QuerySet[Constellation]:
         return Constellation.objects.filter(session__in=Session.objects.visible_to(self.request.user))
@@ -55,7 +57,7 @@ class ExportViews(Api):
 class ImportViews(Api):
     """Documents as requests to a session."""
 
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     parser_classes = [DocumentJson]
 
     def get_queryset(self) -> QuerySet[Session]:
@@ -78,7 +80,7 @@ class ImportViews(Api):
 class EditImportViews(Versioned):
     """Documents as edits of the constellation in the address."""
 
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     parser_classes = [DocumentJson]
     needs = {"apply": "edit"}
     by_version = frozenset(needs)
@@ -100,7 +102,7 @@ class EditImportViews(Versioned):
 class CheckViews(Api):
     """What documents would become."""
 
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     parser_classes = [DocumentJson]
     needs = {"check": "read"}
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db import transaction
 
+from agents.engine.drives.work import Checked
 from agents.engine.requests import changes_actor
-from agents.engine.work import Checked
 from agents.errors import AgentsError
 from agents.models import Actor, InboxItem, Session
 from agents.services import sessions
@@ -21,8 +21,8 @@ from constellations.mcp.access import READ, Caller, constellation_of, session_of
 from constellations.mcp.parameters import ToolParameters
 from constellations.mcp.reading import newest_page
 from constellations.models import Constellation
-from constellations.reads.addresses import describe_cut, leave_out, of_interaction, shorten_text, with_cuts
-from constellations.reads.overview import TEXT, VALUE_BYTES
+from constellations.reads.excerpts.addresses import describe_cut, leave_out, of_interaction, shorten_text, with_cuts
+from constellations.reads.excerpts.overview import TEXT, VALUE_BYTES
 from constellations.services import dispatcher, lifecycle, task_commands
 from constellations.services.standing import standing_of
 

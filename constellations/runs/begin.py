@@ -15,7 +15,7 @@ from constellations.plan.operations import deed_of
 from constellations.plan.plan import Plan
 from constellations.runs.context import Context
 from constellations.services.adopt import FollowUp, ForkedGraph, ReopenedGraph, fill_fork
-from constellations.services.gates import with_gates
+from constellations.services.gates.openings import with_gates
 from constellations.services.mending import mend_and_retry
 
 CREATION = "creation"

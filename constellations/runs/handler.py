@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from agents.engine.work import OwnedSession, register_handler
+from agents.engine.drives.work import OwnedSession, register_handler
 from agents.errors import AgentsError
 from agents.models import Agent
 from agents.streams.row_types import InboxRow

@@ -30,8 +30,8 @@ from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
 from constellations.services import mending
-from constellations.services.gate_keeping import watched_now
-from constellations.services.gates import with_gates
+from constellations.services.gates.keeping import watched_now
+from constellations.services.gates.openings import with_gates
 
 FORK_EVENTS = 500_000
 """Events of a stream that a fork reads at most."""

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from agents.api.problems import drop_unknown
-from agents.engine.work import Checked
+from agents.engine.drives.work import Checked
 from agents.models import Device
 from agents.services import sessions
 from agents.tools.catalogue import TOOLS

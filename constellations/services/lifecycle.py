@@ -38,7 +38,7 @@ from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation, Edit
 from constellations.reads.watching import NOTHING, GateWatch
 from constellations.services import adopt, mending
-from constellations.services.gate_keeping import watched_now
+from constellations.services.gates.keeping import watched_now
 
 TITLE_LENGTH = 200
 """Characters of a session's title."""

@@ -24,9 +24,9 @@ from agents.streams.tables import Fields
 from constellations import plan as room
 from constellations.limits import IMPORTED_WORDS
 from constellations.models import NormalForm
-from constellations.plan import text
-from constellations.plan.calls import COMMAND
 from constellations.plan.condensed import condense_plan, expand_plan
+from constellations.plan.keys.calls import COMMAND
+from constellations.plan.plain_text import text
 from constellations.plan.plan import Plan, parse_plan
 from constellations.reads.devices import known_devices
 

@@ -30,7 +30,7 @@ class Command(MaskedCommand):
         target.add_argument("--constellation", type=int, help="to which the edit that the file holds is applied")
         parser.add_argument("--dialect", choices=NAMES, default="", help="told by the document's keys when left out")
 
-    def handle(self, *args, **options) -> str:
+    def handle(self, *args: Any, **options: Any) -> str:
         document, dialect = _bytes_of(options["file"]), options["dialect"]
         try:
             if options["constellation"] is not None:

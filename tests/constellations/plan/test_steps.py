@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from constellations.errors import PlanRejected
-from constellations.plan.fields import MAX_PHASES
-from constellations.plan.guards import MAX_PATTERN, MAX_POLICIES
+from constellations.plan.keys.fields import MAX_PHASES
+from constellations.plan.keys.guards import MAX_PATTERN, MAX_POLICIES
+from constellations.plan.keys.step_keys import DEFAULTS, MAX_STEPS
 from constellations.plan.plan import parse_plan
-from constellations.plan.step_keys import DEFAULTS, MAX_STEPS
 from constellations.services.plans import read_plan
 
 CALL = {"do": "call", **DEFAULTS["call"]}
