@@ -11,7 +11,7 @@ import orjson
 from agents.gates.policies import target_of
 from agents.progress.digests import canonical_json
 from agents.progress.evidence import Control, Evidence, evidence_of, message_of
-from agents.progress.hits import ROWS_SHOWN, quote_text
+from agents.progress.rules.hits import ROWS_SHOWN, quote_text
 from agents.progress.settings import Settings
 from agents.progress.shapes import shape_of
 from agents.progress.state import State
