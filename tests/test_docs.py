@@ -423,7 +423,10 @@ def test_a_hook_on_a_page_takes_what_hooks_are_told(block):
     names: dict[str, object] = {"__name__": "shown"}
     exec(compile(block.text, block.place, "exec"), names)
     hooks = [value for name, value in names.items() if name.startswith("on_")]
-    assert hooks
+    arbiters = [value for name, value in names.items() if name == "rule_on"]
+    assert hooks or arbiters
+    for arbiter in arbiters:
+        assert set(arbiter("a prompt", {"rule": "no_novelty"})) == {"stuck", "why"}
     for hook in hooks:
         hook(1, {"task_id": "shown"})
 

@@ -96,6 +96,11 @@ def suspicion(state: State) -> Suspicion | None:
     return state.suspicion
 
 
+def confirm_suspicion(state: State, suspected: Suspicion, settings: Settings = DEFAULTS) -> tuple[State, Verdict]:
+    """Somebody who was asked says that what was suspected is so: as if a rule had found it."""
+    return _ladder(state, [Hit(suspected.rule, suspected.identity, suspected.rows, suspected.sentence, 1.0)], settings)
+
+
 def accept_loop(state: State, identity: str) -> State:
     """A person says "go on anyway": this loop is none from now on."""
     return replace(state, accepted=with_newest(state.accepted, identity, True, STEERED_LIMIT))
