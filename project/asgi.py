@@ -32,10 +32,10 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from agents.access.logins import require_own_origin
-from agents.api import sse
-from agents.api.websocket import SessionConsumer
-from project.admission import Admission
-from project.token_attempts import TokenAttempts
+from agents.api.live_view import sse
+from agents.api.live_view.websocket import SessionConsumer
+from project.admission.requests import Admission
+from project.admission.token_attempts import TokenAttempts
 
 REQUEST_THREADS = 8
 """Threads that answer requests, each with a database connection that stays open."""

@@ -12,7 +12,8 @@ from drf_spectacular.plumbing import ComponentRegistry
 from rest_framework.request import Request
 
 from agents.api.problems import MEDIA_TYPE
-from agents.api.serializers import Problem, RequestBody
+from agents.api.serializers.fields import RequestBody
+from agents.api.serializers.problems import Problem
 
 Direction = Literal["request", "response"]
 ALWAYS = ("400", "401", "403", "404", "405", "406", "503")

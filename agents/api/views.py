@@ -22,14 +22,16 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
 from agents.access.permissions import actor_name, why_refused
-from agents.api import serializers
-from agents.api.device_serializers import DeviceBody, DeviceChange, DeviceRow
 from agents.api.pagination import LARGEST, PAGE, optional_parameter, read_parameter
 from agents.api.parsers import StrictJson
 from agents.api.queries import ByAccept, KnownQuery
 from agents.api.schema import ProblemSchema
-from agents.api.token_serializers import FreshToken, TokenBody, TokenRow
+from agents.api.serializers import sessions as session_serializers
+from agents.api.serializers.devices import DeviceBody, DeviceChange, DeviceRow
+from agents.api.serializers.machines import History, MachineList, MachineTable
+from agents.api.serializers.tokens import FreshToken, TokenBody, TokenRow
 from agents.engine import requests
+from agents.engine.drives.work import Checked
 from agents.errors import AgentsError
 from agents.ids import CAPACITY
 from agents.machines import ACTOR, MACHINES, Machine
@@ -99,7 +101,7 @@ def history_page(request: Request, row: Any, machine: str, about: history.About)
     """A page of what the machine of `row` went through; to be read inside `consistent_read`."""
     cursor = read_parameter(request, "cursor", 0, 0, LARGEST)
     limit = read_parameter(request, "limit", PAGE, 1, history.PAGE_LIMIT)
-    return Response(serializers.History(history.transitions_page(row, machine, cursor, limit, about)).data)
+    return Response(History(history.transitions_page(row, machine, cursor, limit, about)).data)
 
 
 def request_id(request: Request) -> str:
@@ -115,7 +117,7 @@ def session_head(session: int) -> int:
 class SessionViews(mixins.ListModelMixin, Api):
     """Sessions and what they are asked."""
 
-    serializer_class = serializers.SessionRow
+    serializer_class = session_serializers.SessionRow
     newest_first = True
     filter_backends: list = []
 
@@ -129,21 +131,20 @@ class SessionViews(mixins.ListModelMixin, Api):
             raise NotFound("there is no such session, or it is not yours to see")
         return found
 
-    @extend_schema(request=serializers.SessionBody, responses={201: serializers.SessionMade})
+    @extend_schema(request=session_serializers.SessionBody, responses={201: session_serializers.SessionMade})
     def create(self, request: Request) -> Response:
-        body = self.body(serializers.SessionBody)
-        payload, interaction = serializers.interaction_payload(body), None
-        if payload:
-            sessions.check_payload(payload)
+        body = self.body(session_serializers.SessionBody)
+        payload, interaction = session_serializers.interaction_payload(body), None
+        checked = sessions.check_payload(payload) if payload else None
         with write_transaction():
             made = sessions.session_create(
                 request.user, body["title"], by=actor_name(request), parent=body.get("parent")
             )  # fmt: skip
             if payload:
-                interaction = self._submit(made.pk, "interaction", body.get("client_id", ""), payload)[0].pk
+                interaction = self._submit(made.pk, "interaction", body.get("client_id", ""), payload, checked)[0].pk
         return Response({**self._detail(self.get_queryset().get(pk=made.pk)), "interaction": interaction}, status=201)
 
-    @extend_schema(parameters=[SNAPSHOT], responses=serializers.SessionDetail)
+    @extend_schema(parameters=[SNAPSHOT], responses=session_serializers.SessionDetail)
     def retrieve(self, request: Request, pk: str) -> Response:
         wanted = read_parameter(request, "snapshot", 0, 0, 1)
         session = self.get_object()
@@ -153,45 +154,47 @@ class SessionViews(mixins.ListModelMixin, Api):
 
     def _detail(self, session: Any) -> dict[str, Any]:
         actors = list(session.actors.order_by("-epoch")[:ACTORS])
-        row = serializers.SessionRow(session).data
-        row["actors"] = serializers.ActorRow(actors, many=True, context={"renewed_at": session.renewed_at}).data
+        row = session_serializers.SessionRow(session).data
+        row["actors"] = session_serializers.ActorRow(actors, many=True, context={"renewed_at": session.renewed_at}).data
         snapshot = getattr(session, "snapshot", None)
         row["head"] = session_head(session.pk) if snapshot is None else snapshot["seq"]
         return row if snapshot is None else {**row, "snapshot": snapshot}
 
-    @extend_schema(methods=["GET"], responses=serializers.InteractionRow(many=True))
-    @extend_schema(methods=["POST"], request=serializers.InteractionBody, responses={202: serializers.Accepted})
-    @action(detail=True, methods=["get", "post"], serializer_class=serializers.InteractionRow)
+    @extend_schema(methods=["GET"], responses=session_serializers.InteractionRow(many=True))
+    @extend_schema(methods=["POST"], request=session_serializers.InteractionBody, responses={202: session_serializers.Accepted})
+    @action(detail=True, methods=["get", "post"], serializer_class=session_serializers.InteractionRow)
     def interactions(self, request: Request, pk: str) -> Response:
         """What a session was asked: a plan, or a request in words."""
         session = self.only_id()
         if request.method == "POST":
             return self._submit_interaction(session)
         rows = InboxItem.objects.asked_in(session)
-        return self.get_paginated_response(serializers.InteractionRow(self.paginate_queryset(rows), many=True).data)
+        return self.get_paginated_response(session_serializers.InteractionRow(self.paginate_queryset(rows), many=True).data)
 
     def _submit_interaction(self, session: int) -> Response:
-        body = self.body(serializers.InteractionBody)
-        payload = serializers.interaction_payload(body)
+        body = self.body(session_serializers.InteractionBody)
+        payload = session_serializers.interaction_payload(body)
         seq = session_head(session)  # before the request, so that whoever follows from here misses nothing of it
         item, created = self._submit(session, "interaction", body.get("client_id", ""), payload)
         ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
         return Response({**ids, "created": created, "seq": seq}, status=202)
 
-    def _submit(self, session: int, kind: str, client_id: str, payload: dict[str, Any]) -> tuple[InboxItem, bool]:
+    def _submit(
+        self, session: int, kind: str, client_id: str, payload: dict[str, Any], checked: Checked | None = None
+    ) -> tuple[InboxItem, bool]:  # fmt: skip
         by, asked = actor_name(self.request), request_id(self.request)
-        checked = self.action == "create"  # a new session's first request has been, before anything was written
         return sessions.request_submit(session, kind, client_id, payload, by=by, request_id=asked, checked=checked)
 
     @extend_schema(
-        request=serializers.CommandBody, responses={200: serializers.CommandAccepted, 202: serializers.CommandAccepted}
+        request=session_serializers.CommandBody,
+        responses={200: session_serializers.CommandAccepted, 202: session_serializers.CommandAccepted},
     )
     @action(detail=True, methods=["post"])
     def commands(self, request: Request, pk: str) -> Response:
         """Commands to a session's actor, such as pause and resume."""
-        session, body = self.only_id(), self.body(serializers.CommandBody)
+        session, body = self.only_id(), self.body(session_serializers.CommandBody)
         client_id, kind, seq = body.get("client_id", ""), body["kind"], session_head(session)
-        payload: dict[str, Any] = {name: body[name] for name in ("reason", "mode", *serializers.GO_ON) if name in body}
+        payload: dict[str, Any] = {name: body[name] for name in ("reason", "mode", *session_serializers.GO_ON) if name in body}
         known = client_id and InboxItem.objects.filter(session_id=session, client_id=client_id).exists()
         if not known and not requests.changes_actor(session, kind, payload):
             return Response({"session": session, "command": None, "changed": False, "seq": seq})
@@ -199,7 +202,7 @@ class SessionViews(mixins.ListModelMixin, Api):
         answer = {"session": session, "command": item.pk, "changed": created, "seq": seq}
         return Response(answer, status=202 if created else 200)
 
-    @extend_schema(parameters=[EPOCH, *HISTORY_PAGE], responses=serializers.History, filters=False)
+    @extend_schema(parameters=[EPOCH, *HISTORY_PAGE], responses=History, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def transitions(self, request: Request, pk: str) -> Response:
         """How one of its actors came to its state: every transition, oldest first, with its number."""
@@ -211,7 +214,7 @@ class SessionViews(mixins.ListModelMixin, Api):
                 raise NotFound("the session has had no such actor")
             return history_page(request, actor, ACTOR.name, history.about_nothing)
 
-    @extend_schema(parameters=[SINCE, LIMIT], responses=serializers.Events, filters=False)
+    @extend_schema(parameters=[SINCE, LIMIT], responses=session_serializers.Events, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def events(self, request: Request, pk: str) -> HttpResponse:
         """The session's stream from a place on."""
@@ -287,16 +290,16 @@ class TokenViews(mixins.ListModelMixin, mixins.DestroyModelMixin, Api):
 class MachineViews(Api):
     """The tables of all state machines."""
 
-    serializer_class = serializers.MachineTable
+    serializer_class = MachineTable
     pagination_class = None
     filter_backends: list = []
     lookup_url_kwarg, lookup_value_regex = "name", "[a-z_]{1,32}"
 
-    @extend_schema(responses=serializers.MachineList, operation_id="machines_list")
+    @extend_schema(responses=MachineList, operation_id="machines_list")
     def list(self, request: Request) -> Response:
         return Response({"results": [machine_table(machine) for machine in MACHINES.values()], "next": None})
 
-    @extend_schema(responses=serializers.MachineTable)
+    @extend_schema(responses=MachineTable)
     def retrieve(self, request: Request, name: str) -> Response:
         if name not in MACHINES:
             raise NotFound(f"there is no machine called {name}")
@@ -304,7 +307,7 @@ class MachineViews(Api):
 
 
 def machine_table(machine: Machine) -> dict[str, Any]:
-    return serializers.MachineTable(
+    return MachineTable(
         {
             "name": machine.name, "initial": machine.initial, "terminal": sorted(machine.terminal),
             "round_end": sorted(machine.round_end), "subtask_end": sorted(machine.subtask_end),

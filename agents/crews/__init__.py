@@ -1,17 +1,15 @@
 """The agents that work on one attempt of a task which is more than one plain call (docs/engine.md, "Crews").
 
 May import: gates, tools, streams, machines, progress, faults, clock, ids, errors.
-Begin at: agents.crews.crew (the crew of an attempt), agents.crews.load (read back), agents.crews.member (one agent).
-Called by: constellations.runs.crews.
+Begin at: agents.crews.crew (the crew of an attempt), agents.crews.load (read back), agents.crews.members.member (one agent).
+Called by: constellations.runs.attempts.crews.
 
 A module imports only those above it in this list, for its types too; .importlinter holds that.
 
 script       the mind of an agent without a language model: the steps of its plan
 ways         what follows from a fault, by its kind
 evidence     what an agent did, as rows and as what the rules of `agents.progress` remember
-phases       the records of a task's phases
-assignment   what all agents of an attempt are given, and the blackboard that they share
-member       one agent: its rows and where it stands; its gate is `agents.gates.gate`
+members/     one agent: what it was given, its rows, its phases; its gate is `agents.gates.gate`
 permit       strategies: which calls are made
 answer       strategies: what an agent knows, and what it does next
 check        strategies: what a call brought

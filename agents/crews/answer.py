@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agents.crews.evidence import message_row
-from agents.crews.member import Member
+from agents.crews.members.member import Member
 from agents.crews.script import JUDGED, Position, Step
 from agents.machines.tool_loop import WORKING
 from agents.streams.turn import Turn

@@ -1,17 +1,17 @@
 """The agents that work on one attempt: a host, and the app agents it has delegated to, the last of which is at work.
 
-A crew is driven by its owner (constellations.runs.crews) in the turns of the session. It records what its agents do, says
-which calls are to begin once that is durable, and whether it wants its slot or can do without. All of it can be read back
-from rows.
+A crew is driven by its owner (constellations.runs.attempts.crews) in the turns of the session. It records what its agents
+do, says which calls are to begin once that is durable, and whether it wants its slot or can do without. All of it can be
+read back from rows.
 """
 
 from __future__ import annotations
 
 import logging
 
-from agents.crews.assignment import Assignment, Blackboard
 from agents.crews.check import remember_end
-from agents.crews.member import Member
+from agents.crews.members.assignment import Assignment, Blackboard
+from agents.crews.members.member import Member
 from agents.crews.script import Script
 from agents.crews.states import STATES
 from agents.crews.ways import ENDINGS

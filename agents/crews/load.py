@@ -7,7 +7,7 @@ from typing import Any
 
 from agents import ids
 from agents.crews.crew import Crew
-from agents.crews.member import Member
+from agents.crews.members.member import Member
 from agents.crews.script import Position
 from agents.crews.ways import ENDINGS
 from agents.streams.row_types import AgentRow, ApprovalRow, EvidenceRow, LoopRow

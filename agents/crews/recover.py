@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agents.crews.check import STUCK
-from agents.crews.member import Member
+from agents.crews.members.member import Member
 from agents.crews.permit import is_free
 from agents.crews.ways import FIRST_S, LONGEST_S, STRETCH, way_out
 from agents.faults import pause_seconds

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from agents.crews.member import Member
+from agents.crews.members.member import Member
 from agents.crews.script import Step
 from agents.crews.strategies import PIPES
 from agents.errors import AgentsError

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from agents.crews.answer import answer_prompt, note_resources, prompt_agent
 from agents.crews.check import check_progress, remember_end
-from agents.crews.member import Member
+from agents.crews.members.member import Member
 from agents.crews.permit import permit_call, wait_for_call
 from agents.crews.recover import recover_agent
 from agents.machines.device_agent import PROCESSING_PHASES

@@ -4,6 +4,9 @@ May import: models, masks, per_loop, faults, clock, progress, errors.
 Begin at: agents.devices.local (runs a command), agents.devices.confinement (its walls), agents.devices.limits (what it may
     use).
 Called by: agents.tools, and the engine for what a dead runner left.
+
+profiles/     what a device is called, offers and may use
+workspace/    its files, and where paths lead
 """
 
 from agents.devices.limits import CommandLimits

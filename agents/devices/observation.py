@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agents.clock import now_iso, to_iso
-from agents.devices import files, readings
+from agents.devices import readings
 from agents.devices.local import TEMPORARY
 from agents.devices.processes import list_pids
+from agents.devices.workspace import files
 from agents.progress.digests import canonical_json, text_digest
 
 FILES = 200

@@ -6,7 +6,7 @@ import heapq
 import math
 from collections.abc import Callable
 
-from agents.engine.drive import Drive
+from agents.engine.drives.drive import Drive
 
 
 class SessionTimers:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from agents.devices.names import name_fault
-from agents.devices.paths import ResolvedPath, unresolved_path
-from agents.devices.places import resolve_path
+from agents.devices.profiles.names import name_fault
+from agents.devices.workspace.paths import ResolvedPath, unresolved_path
+from agents.devices.workspace.places import resolve_path
 from agents.gates.policies import Act
 from agents.tools.command import device_workspace
 

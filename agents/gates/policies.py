@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from agents.devices.command_lines import run_by_a_shell
-from agents.devices.paths import PathResolver, ResolvedPath, unresolved_path
+from agents.devices.workspace.paths import PathResolver, ResolvedPath, unresolved_path
 from agents.patterns import fits_beginning, is_found, may_fit
 from agents.progress.digests import canonical_json
 from agents.tools.catalogue import PATHS

@@ -1,7 +1,7 @@
 """The mask at the ways out that belong to no app of ours: Django's answers, logs, and what commands print.
 
-Streams of events are masked where they are encoded (agents.streams.tail, agents.api.websocket, agents.api.sse), MCP in its
-server, output where it is read (agents.reads.printed); docs/secrets.md, "Where it is masked".
+Streams of events are masked where they are encoded (agents.streams.tail, agents.api.live_view), MCP in its server, output where
+it is read (agents.reads.printed); docs/secrets.md, "Where it is masked".
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.progress.calls import kind_of_call, kind_of_tool
 from agents.progress.digests import error_digest
-from agents.progress.evidence import UNKNOWN, Control, Evidence, Item
+from agents.progress.evidence import UNKNOWN, Control, Evidence, Item, Kind
 from agents.progress.settings import Settings
 from agents.progress.shapes import shape_of
 from agents.progress.state import State
@@ -52,21 +52,26 @@ def items_of(trace: Mapping[str, Any], settings: Settings = DEFAULTS) -> list[It
 
 
 def item_of(action: Mapping[str, Any], settings: Settings) -> Item:
-    """One action of a trace (its `content_hash` is a file's state after a change, else the digest of the result)."""
+    """One action of a trace (its `content_hash` is a file's state after a change, else the digest of the result).
+
+    A run of our own says its `call_kind`: it knows what has to be guessed of any other trace.
+    """
     kind, tool, target = action["kind"], action["tool"], action["target"] or ""
     if kind in CONTROLS:
         return Control(kind)
-    changes = action.get("pre_hash") is not None or kind_of_tool(tool, settings) == "change"
+    known: Kind | None = action.get("call_kind")
+    changes = action.get("pre_hash") is not None or (known is None and kind_of_tool(tool, settings) == "change")
     outcome = action.get("content_hash")
     seen = outcome if changes or outcome not in SILENCE else None
     error = _CUT.sub("", action.get("error") or "")
     return Evidence(
         tool=tool, target=target, call=action["args_digest"], success=action["success"],
-        error=error_digest(error, target), raw_error=error, error_kind=_kind_of_error(action, error),
+        error=action.get("error_digest") or error_digest(error, target), raw_error=error,
+        error_kind=_kind_of_error(action, error),
         outcome=seen, before=(action.get("pre_hash") or UNKNOWN) if changes else None,
-        kind=kind_of_call(tool, target, settings) if kind == "tool" else kind,
+        kind=known or (kind_of_call(tool, target, settings) if kind == "tool" else kind),
         shape=action.get("shape"), call_shape=action.get("args_shape") or "",
-        error_shape=action.get("error_shape") or (shape_of(error) if error else ""),
+        error_shape=action.get("error_shape") or ("" if known else shape_of(error)),
         ordered=bool(action.get("ordered")),
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from django.db.models import QuerySet, Sum
 from django.utils import timezone
 
-from agents.engine.work import registered_handler
+from agents.engine.drives.work import registered_handler
 from agents.machines import MACHINES
 from agents.models import Agent, Transition
 
@@ -58,7 +58,7 @@ def latest_transitions(subject: int, most: int, about: About) -> list[Transition
 
 
 def transitions_page(subject: Subject, machine: str, cursor: int, limit: int, about: About) -> dict[str, Any]:
-    """Its transitions beyond `cursor`, oldest first, and what its machine says of it now (agents.api.serializers.History)."""
+    """Its transitions beyond `cursor`, oldest first, and what its machine says of it now (agents.api.serializers.machines)."""
     known = transitions_of(subject.pk)
     rows = list(known.filter(id__gt=cursor)[: limit + 1])
     before = known.filter(id__lte=cursor).count() if cursor else 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from agents.devices.ceilings import MAX_CONCURRENT
-from agents.devices.profiles import check_profile
+from agents.devices.profiles.ceilings import MAX_CONCURRENT
+from agents.devices.profiles.profile import check_profile
 from agents.errors import AgentsError
 from agents.machines import DEVICE_AGENT
 from agents.models import Agent, Device, Stream

@@ -13,10 +13,11 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from agents.devices import files, host
+from agents.devices import host
 from agents.devices.limits import CommandLimits
 from agents.devices.local import DEFAULT_PATH, CommandOutcome, run_command
-from agents.devices.names import name_fault
+from agents.devices.profiles.names import name_fault
+from agents.devices.workspace import files
 from agents.errors import AgentsError
 from agents.masks.values import resolve_environment
 from agents.progress.digests import text_digest

@@ -1,4 +1,4 @@
-"""The tools that look at a local device's workspace and change its files (agents.devices.files, agents.devices.observation).
+"""The tools that look at a local device's workspace and change its files (agents.devices, `workspace` and `observation`).
 
 Their work is done in threads; an interrupted one has ended, or can change nothing any more, when its outcome is told.
 """
@@ -12,8 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from agents.devices import files, observation
+from agents.devices import observation
 from agents.devices.output import TEXT_CHARACTERS
+from agents.devices.workspace import files
 from agents.per_loop import one_per_loop
 from agents.progress.digests import text_digest
 from agents.tools.calls import Call, Outcome, check_arguments, register_tool

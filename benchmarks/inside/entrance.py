@@ -8,7 +8,7 @@ import socket
 import time
 from pathlib import Path
 
-from agents.api.serializers import PLAN_LENGTH
+from agents.api.serializers.sessions import PLAN_LENGTH
 from agents.engine.runner import Runner
 from agents.engine.sessions import Sessions
 from agents.models import Event

@@ -6,7 +6,7 @@ import time
 
 from django.contrib.auth.models import User
 
-from agents.engine.drive import Drive
+from agents.engine.drives.drive import Drive
 from agents.engine.runner import Runner
 from agents.engine.sessions import Sessions
 from agents.services.sessions import request_submit, session_create

@@ -8,7 +8,9 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from agents.api.serializers import Accepted, ClientId, ProblemPlace, RequestBody, StrictText
+from agents.api.serializers.fields import ClientId, RequestBody, StrictText
+from agents.api.serializers.problems import ProblemPlace
+from agents.api.serializers.sessions import Accepted
 from constellations.api.edit_serializers import BasedOn
 from constellations.plan.dialects import NAMES
 from constellations.plan.documents import MAX_JSON_BYTES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from agents.api.pagination import LARGEST
-from agents.api.serializers import AuthorName, ClientId, RequestBody, StrictText, WholeNumber
+from agents.api.serializers.fields import AuthorName, ClientId, RequestBody, StrictText, WholeNumber
 from constellations.editor.editor import MAX_OPERATIONS
 from constellations.models import Edit
 from constellations.reads.why import KINDS
@@ -160,4 +160,4 @@ class Why(serializers.Serializer):
     state = serializers.CharField()
     kind = serializers.ChoiceField(KINDS)
     text = serializers.CharField()
-    fields = serializers.DictField()  # type: ignore[assignment]
+    fields = serializers.DictField()

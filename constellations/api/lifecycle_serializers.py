@@ -6,7 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
-from agents.api.serializers import REASON_LENGTH, ClientId, Parent, RequestBody, StrictText, WholeNumber
+from agents.api.serializers.fields import ClientId, Parent, RequestBody, StrictText, WholeNumber
+from agents.api.serializers.sessions import REASON_LENGTH
 from agents.ids import CAPACITY
 from constellations.api.edit_serializers import BasedOn, Operation, Standing
 from constellations.editor.editor import MAX_OPERATIONS

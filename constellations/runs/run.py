@@ -20,19 +20,19 @@ from constellations.live.live import LiveGraph
 from constellations.live.row_types import AttemptRow, ConstellationRow
 from constellations.live.rows import Node
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
+from constellations.runs.attempts.crews import Crews
+from constellations.runs.attempts.ends import CutOff, EndedAttempt, cancel_waiting, cancellation, cut_off, end_attempt, overdue
+from constellations.runs.attempts.lost import ASKS, LostTasks
+from constellations.runs.attempts.placing import Dispatch
+from constellations.runs.attempts.timers import Timers
 from constellations.runs.begin import begin_run
 from constellations.runs.close import close
 from constellations.runs.context import Context, Start
-from constellations.runs.crews import Crews
-from constellations.runs.ends import CutOff, EndedAttempt, cancel_waiting, cancellation, cut_off, end_attempt, overdue
-from constellations.runs.lost import ASKS, LostTasks
-from constellations.runs.placing import Dispatch
 from constellations.runs.proposals import Proposals
 from constellations.runs.replanning import Replanning
-from constellations.runs.timers import Timers
 
 if TYPE_CHECKING:
-    from agents.engine.work import OwnedSession
+    from agents.engine.drives.work import OwnedSession
 
 RESTARTED = "restarted"
 ACCEPTED = 50
@@ -51,7 +51,7 @@ QUEUES = "SELECT device_id FROM agents_slotrequest WHERE session_id = %s"
 
 
 class ConstellationWork:
-    """Implements `agents.engine.work.Work` for one constellation."""
+    """Implements `agents.engine.drives.work.Work` for one constellation."""
 
     def __init__(self, drive: OwnedSession, interaction: InboxRow):
         self.drive, self.interaction = drive, interaction

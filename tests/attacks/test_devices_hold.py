@@ -9,9 +9,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import connections
 
-from agents.devices.ceilings import CEILINGS
-from agents.devices.names import name_fault
-from agents.devices.profiles import BeyondCeiling, DeviceRejected
+from agents.devices.profiles.ceilings import CEILINGS
+from agents.devices.profiles.names import name_fault
+from agents.devices.profiles.profile import BeyondCeiling, DeviceRejected
 from agents.models import Device, Event
 from agents.services.devices import DeviceExists, device_change, device_create
 from agents.tools.command import NoWorkspace, artifacts_folder, device_workspace

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agents.devices import files
 from agents.devices.confinement import UID, Walls, hand_over, own_id
+from agents.devices.workspace import files
 from tests.attacks.test_confinement import Ground
 
 pytestmark = [pytest.mark.attack, pytest.mark.skipif(os.getuid() != 0, reason="only root can be followed by other users")]

@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from agents.engine.outcomes import OutcomeFile, read_outcomes
+from agents.engine.bodies.outcomes import OutcomeFile, read_outcomes
 from agents.models import Event
 from agents.streams.verify import verify_database
 from agents.tools.calls import Outcome

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from agents.devices import host
-from agents.engine.outcomes import OutcomeFile
+from agents.engine.bodies.outcomes import OutcomeFile
 from agents.engine.sessions import Sessions
 from agents.models import InboxItem, Output
 from agents.services.sessions import request_submit
@@ -99,7 +99,7 @@ def test_what_a_dead_runner_had_only_in_its_outcome_file_is_written_once(engine,
 
 def test_a_cancelled_attempt_has_what_it_said_before_the_decision(engine, device, monkeypatch):
     """Its output is never flushed for its own sake here: it comes with the record of the end, or later."""
-    monkeypatch.setattr("agents.engine.reports.FLUSH_S", 600.0)
+    monkeypatch.setattr("agents.engine.bodies.reports.FLUSH_S", 600.0)
     says = ["sh", "-c", "echo begun; while :; do sleep 1; done"]
     session, _ = engine.submit({"tasks": [{"task_id": "a", "device": "laptop", "command": says}]})
     asked: list[int] = []

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from agents.devices import files as file_access
+from agents.devices.workspace import files as file_access
 from agents.models import Approval, Evidence
 from agents.services import policies
 from agents.services.approvals import approval_decide

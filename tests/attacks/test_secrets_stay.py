@@ -19,7 +19,7 @@ from django.db import connections, models
 from django.test import Client
 from django.urls import get_resolver, reverse
 
-from agents.engine.hooks import Hooks
+from agents.engine.threads.hooks import Hooks
 from agents.masks import values
 from agents.masks.doors import MaskedCommand, MaskedLogs
 from agents.masks.masking import MARK, is_hidden
@@ -33,7 +33,7 @@ from constellations.models import Constellation, Task
 from constellations.services.edits import edit_apply
 from frontend.words import MACHINES
 from project.asgi import application
-from tests.agents.api.test_sse import Client as SseClient
+from tests.agents.api.live_view.test_sse import Client as SseClient
 from tests.agents.conftest import (
     NOW,
     Rest,

@@ -7,9 +7,9 @@ import pytest
 from django.urls import get_resolver
 from rest_framework import serializers
 
+from agents.api.live_view.websocket import ViewClosed, acknowledged_by
 from agents.api.parsers import KeyTwice, read_json
-from agents.api.serializers import RequestBody
-from agents.api.websocket import ViewClosed, acknowledged_by
+from agents.api.serializers.fields import RequestBody
 from project.asgi import application
 from tests.agents.conftest import Rest, closed_connections, make_token  # noqa: F401 (a fixture)
 from tests.project.test_asgi import get

@@ -5,7 +5,7 @@ from django.contrib.auth.models import Group
 from django.core.management.base import CommandError
 from django.utils import timezone
 
-from agents.devices.profiles import DeviceRejected
+from agents.devices.profiles.profile import DeviceRejected
 from agents.models import Runner
 from agents.services.devices import device_change
 from agents.tools import confining

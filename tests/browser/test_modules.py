@@ -465,6 +465,16 @@ def changed_row(table: str, row: int, **told: Any) -> dict[str, Any]:
             "train: 1 file changed, of its last actions 8 went well and 2 failed",
         ),
         ("identity_accepted", {}, "Somebody said to go on anyway: this loop is none from now on"),
+        (
+            "loop_labelled",
+            {"loop_id": 8, "set": {"loop": {"8": {"label": {"stuck": True, "since": 4, "reason": "the same"}}}}},
+            "Somebody says that train was stuck since row 4: the same",
+        ),
+        (
+            "loop_labelled",
+            {"loop_id": 8, "set": {"loop": {"8": {"label": {"stuck": False, "since": None, "reason": ""}}}}},
+            "Somebody says that train was not stuck",
+        ),
         ("hook_failed", {"hook": "on_stuck", "message": "refused"}, "The hook on_stuck failed: refused"),
         ("blackboard_changed", {"set": {"agent": {"7": {"blackboard": {"a": 1, "b": 2}}}}}, "On the blackboard of train: a, b"),
     ],

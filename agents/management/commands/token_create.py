@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agents.api.token_serializers import TOKEN_DAYS
+from agents.api.serializers.tokens import TOKEN_DAYS
 from agents.errors import NoSuchSession
 from agents.models.access import SCOPES
 from agents.services.tokens import token_create

@@ -39,6 +39,7 @@ export const WORK = {
   stuck: (data, fold) => [lookOf("tool_loop", data.action === "halt" ? "Halted" : "ErrorRecovery"), `${agentName(data.agent_id, fold)} is stuck (${data.rule})${named(data.sentence)}${data.action === "halt" ? "; it was halted" : "; it was told so"}`],
   progress: (data, fold) => [lookOf("agent", "CONTINUE"), `${agentName(data.agent_id, fold)}: ${plural(data.files_modified ?? 0, "file")} changed, of its last actions ${data.recent_successes} went well and ${data.recent_failures} failed`],
   identity_accepted: () => [lookOf("agent", "CONTINUE"), "Somebody said to go on anyway: this loop is none from now on"],
+  loop_labelled: (data, fold) => labelled(data, fold),
   hook_failed: (data) => [lookOf("agent", "ERROR"), `The hook ${data.hook} failed${named(data.message)}`],
   blackboard_changed: (data, fold) => written(data, fold),
 };
@@ -109,6 +110,12 @@ function written(data, fold) {
   if (!keys.length) return null;
   const rest = keys.length > LONGEST_LIST ? " and more" : "";
   return [lookOf("event", "edited"), `On the blackboard of ${agentName(data.agent_id ?? id, fold)}: ${keys.slice(0, LONGEST_LIST).join(", ")}${rest}`];
+}
+
+function labelled(data, fold) {
+  const label = data.set?.loop?.[data.loop_id]?.label ?? {};
+  const name = agentName(fold.recall("loop", data.loop_id)?.agent_id, fold);
+  return [lookOf("event", "edited"), `Somebody says that ${name} was ${label.stuck ? `stuck since row ${label.since}` : "not stuck"}${named(label.reason)}`];
 }
 
 function agentName(id, fold) {

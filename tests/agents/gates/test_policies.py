@@ -5,7 +5,7 @@ import shlex
 import pytest
 
 from agents.access.permissions import why_refused
-from agents.devices.paths import ResolvedPath
+from agents.devices.workspace.paths import ResolvedPath
 from agents.gates.policies import SEARCHED, Act, Judgement, Rule, Site, action_digest, judge_act, target_of
 from agents.models import Event, Policy
 from agents.patterns import LENGTH as PATTERN_LENGTH

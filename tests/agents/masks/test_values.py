@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from agents.devices.profiles import DeviceRejected
+from agents.devices.profiles.profile import DeviceRejected
 from agents.masks import values
 from agents.masks.masking import MARK
 from agents.masks.values import SecretMissing, environment_flaw, literal_secrets, mask_text, resolve_environment, secret_value

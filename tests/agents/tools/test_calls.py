@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from agents.devices import files
+from agents.devices.workspace import files
 from agents.faults import pause_seconds
 from agents.progress.digests import text_digest
 from agents.progress.evidence import ABSENT

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.engine.drive import UNDECIDED, Drive
+from agents.engine.drives.drive import UNDECIDED, Drive
 from agents.engine.journal import Journal
 from agents.models import Actor, Approval, Event, InboxItem
 from agents.services import sessions

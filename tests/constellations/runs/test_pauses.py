@@ -184,7 +184,7 @@ def test_a_restart_while_paused_lets_nothing_begin(engine, paused):
 
 
 def test_a_fault_of_a_paused_actor_lets_nothing_begin_that_it_held(engine, paused, monkeypatch):
-    from agents.engine.drive import Drive
+    from agents.engine.drives.drive import Drive
 
     read = Drive.hydrate
 

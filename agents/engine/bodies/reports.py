@@ -1,0 +1,111 @@
+"""What the bodies of a runner's sessions print and how they end, until it is recorded.
+
+Everything here happens on the runner's loop. The end of a body is in the outcome file before anything is decided about it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from agents.engine.bodies.outcomes import OutcomeFile
+from agents.engine.bodies.outputs import FLUSH_S, WAITING_CHARACTERS, Outputs
+from agents.engine.drives.drive import Drive
+from agents.engine.journal import Journal
+from agents.streams.statements import RawCursor
+from agents.streams.turn import Batch
+from agents.tools.calls import Bodies, Call, Outcome
+
+
+class Reports:
+    """Of one runner. `drives` and `ready` are those of its sessions; `wake` lets its loop go round."""
+
+    def __init__(
+        self, journal: Journal, folder: Path, runner: int, drives: dict[int, Drive], ready: dict[int, None],
+        wake: Callable[[], None],
+    ):  # fmt: skip
+        self._drives, self._ready, self._wake = drives, ready, wake
+        self.bodies = Bodies(self._body_ended)
+        self.outputs = Outputs(journal)
+        self._outcomes = OutcomeFile(folder, runner)
+        self._flush_at = 0.0
+        self._flush_wanted = False
+
+    def close(self) -> None:
+        self._outcomes.close()
+
+    def begin(self, call: Call) -> None:
+        """Start the body of `call`."""
+        call.on_output = partial(self._printed, call)
+        self.bodies.start(call)
+
+    def _body_ended(self, call: Call, outcome: Outcome) -> None:
+        """Told for every body, on the loop. The outcome is in the file before anything is decided about it."""
+        outcome.attempt = call.attempt
+        outcome.printed, outcome.unwritten = self.outputs.end(call.attempt)
+        drive = self._drives.get(call.session)
+        if drive is None or drive.hand.work is None or (drive.is_new and outcome.outcome == "cancelled"):
+            return  # cancelled, or begun under a lease that was lost: the end of its body changes nothing any more
+        if outcome.printed > call.printed:
+            drive.pending.note("output_ended", attempt_id=call.attempt, characters=outcome.printed)
+        if outcome.outcome != "cancelled":  # an interrupted body's end is decided already, or it is lost
+            outcome = self._outcomes.add(call.key, outcome)
+        outcome.unwritten = None
+        drive.outcomes[call.key] = outcome
+        self._ready[call.session] = None
+        if not self._flush_wanted:
+            self._flush_wanted = True
+            asyncio.get_running_loop().call_soon(self.flush_outcomes)
+        self._wake()
+
+    def flush_outcomes(self) -> None:
+        self._flush_wanted = False
+        self._outcomes.flush()
+
+    def _printed(self, call: Call, text: str) -> None:
+        if not self.outputs:
+            self._flush_at = asyncio.get_running_loop().time() + FLUSH_S
+            self._wake()
+        if self.outputs.add(call.attempt, text, call.printed) and call.session in self._drives:
+            self._drives[call.session].pending.note("output_started", attempt_id=call.attempt)
+            self._ready[call.session] = None
+        if self.outputs.waiting > WAITING_CHARACTERS:
+            self._flush_at = 0.0
+            self._wake()
+
+    def next_flush(self) -> float:
+        """When what is printed is to be written, by the loop's clock; infinity when nothing is."""
+        return self._flush_at if self.outputs else math.inf
+
+    def last_words(self, own_cursor: RawCursor, written: list[Batch]) -> None:
+        """What was printed until a call's end is durable with what is recorded of that end."""
+        drives = [self._drives[batch.stream] for batch in written]
+        ended = {outcome.attempt for drive in drives for outcome in drive.outcomes.values()}
+        cut_off = self.bodies.attempts(key for drive in drives for key in drive.pending.interrupts)
+        self.outputs.write(own_cursor, ended | cut_off)
+
+    def recorded(self) -> None:
+        """A commit has ended: an outcome file without anything that is still to be recorded is begun anew when it is long."""
+        if not self._unrecorded():
+            self._outcomes.settled()
+
+    def _unrecorded(self) -> bool:
+        return any(drive.outcomes for drive in self._drives.values())
+
+    def forget_outcomes(self) -> None:
+        """The file is needed no more, unless something in it was never recorded."""
+        if not self._unrecorded():
+            self._outcomes.remove()
+
+    async def flush_outputs(self, now: float) -> None:
+        """Write what bodies have printed, when it is time."""
+        if self.outputs and now >= self._flush_at:
+            self._flush_at = now + FLUSH_S
+            await self.outputs.flush(self._ending)
+
+    def _ending(self) -> set[int]:
+        """Attempts with calls that have ended, whose ends are not yet recorded."""
+        return {outcome.attempt for drive in self._drives.values() for outcome in drive.outcomes.values()}
