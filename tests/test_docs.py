@@ -24,7 +24,7 @@ from agents.devices.local import command_environment
 from constellations.plan import operations
 from constellations.plan.keys.guards import SETTING_READERS
 from constellations.plan.keys.step_keys import DEFAULTS
-from constellations.runs import planner
+from constellations.services.plans import read_plan
 from project.demo.demo import demo_devices
 from tests.agents.conftest import Rest
 
@@ -247,7 +247,7 @@ def tasks_named(rule: dict) -> set[str]:
 @of_language("yaml")
 def test_a_plan_on_a_page_is_built_and_begins(block, rest):
     text = plan_with(block.text)
-    assert planner.prepare_plan({"plan": text}).changes.added_tasks
+    assert read_plan({"plan": text}).tasks
     answer = rest.post("/api/sessions/", {"title": block.place, "plan": text})
     assert answer.status_code == 201, answer.content
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from agents.progress.calls import is_infrastructure
-from agents.progress.evidence import Control, Item
+from agents.progress.evidence import Control, Evidence, Item
 from agents.progress.remember import after_call, after_control, after_message, seen_as
 from agents.progress.rules.hits import Hit
 from agents.progress.rules.order import find_suspicions
@@ -66,19 +66,15 @@ def judge_item(state: State, item: Item, settings: Settings = DEFAULTS) -> tuple
         silent = item.kind in ("user", "phase")
     elif is_infrastructure(item.error_kind):
         state, silent = replace(state, observed=state.observed + 1), True
-    elif item.ordered and not item.success:  # the plan asked for this retry: it is counted, and says nothing of the agent
-        state, silent = count_failure(state), True
+    elif is_ordered_failure(item):
+        errors = state.consecutive_errors + 1
+        state, silent = replace(state, observed=state.observed + 1, calls=state.calls + 1, consecutive_errors=errors), True
     elif item.kind == "message":
         state, silent = after_message(state, item, settings), False
     else:
         item, silent = seen_as(state, item, settings), False
         state = after_call(state, item, settings)
     return state, [] if silent or not settings.enable else find_suspicions(state, item, settings)
-
-
-def count_failure(state: State) -> State:
-    """The state after a failure that no rule looks at."""
-    return replace(state, observed=state.observed + 1, calls=state.calls + 1, consecutive_errors=state.consecutive_errors + 1)
 
 
 def _ladder(state: State, found: list[Hit], settings: Settings) -> tuple[State, Verdict]:

@@ -243,9 +243,10 @@ def _is_on(value: Any) -> bool:
 
 def _reason(value: Any) -> str:
     """Why a run is called a failure."""
-    if not text_reader(MAX_PROSE)(value):
+    text = text_reader(MAX_PROSE)(value)
+    if not text:
         raise Misfit("is empty; it says why the run is called a failure")
-    return value
+    return text
 
 
 RULE_READERS: dict[str, Reader] = {

@@ -141,7 +141,7 @@ def make_edit(opened: Door, live: LiveGraph, wanted: EditRequest, watched: GateW
     live.apply(opened.turn, changes, row)
     if wanted.watch is not None:
         wanted.watch.after(live)
-    return row["id"]
+    return int(row["id"])
 
 
 def decide_edit(live: LiveGraph, wanted: EditRequest, devices: Devices) -> tuple[Sequence[Any], editor.Changes]:

@@ -181,7 +181,7 @@ def _named(operation: Fields) -> str:
     about = parameters.get("task_id") or parameters.get("dependency_id")
     if about is None and "from" in parameters:
         about = f"{parameters['from']}>{parameters['to']}"
-    return op.replace("_", " ") + (f" {about}" if about else "")
+    return str(op).replace("_", " ") + (f" {about}" if about else "")
 
 
 # What approving does

@@ -66,14 +66,12 @@ class Hooks:
             return
         for draft in batch.written():
             for name, told in _told(draft):
-                if name in self._hooks:
-                    self._submit(batch.stream, name, told)
-
-    def _submit(self, session: int, name: str, told: Fields) -> None:
-        try:
-            self._calls.put_nowait((session, name, told))
-        except Full:
-            self._left_out.add(name)
+                if name not in self._hooks:
+                    continue
+                try:
+                    self._calls.put_nowait((batch.stream, name, told))
+                except Full:
+                    self._left_out.add(name)
 
     def _work(self) -> None:
         recorded: set[str] = set()

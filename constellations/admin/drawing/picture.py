@@ -136,7 +136,7 @@ def _y(row: float) -> int:
     return MARGIN + round(row * ROW)
 
 
-def _line(edge: tuple, way: Sequence[Place], tasks: Mapping[int, Mapping[str, Any]]) -> DependencyLine:
+def _line(edge: tuple[Any, ...], way: Sequence[Place], tasks: Mapping[int, Mapping[str, Any]]) -> DependencyLine:
     """From box to box, straight through the layers that it passes, and bent between them."""
     upstream, downstream, name, kind, condition = edge
     path = f"M{_x(way[0][0]) + WIDTH} {_y(way[0][1])}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from django import forms
 
@@ -34,6 +34,8 @@ CHANGES = 200
 """Changes that a preview lists."""
 
 ShortRows, FullRows, DependencyRows = rows_formset(ShortTaskForm), rows_formset(TaskForm), rows_formset(DependencyForm)
+
+Made = TypeVar("Made")
 
 
 class ReasonForm(forms.Form):
@@ -104,7 +106,7 @@ class Sheet:
         self.looked_ahead = True
         self.preview = self._with_operations(lambda operations: edit_preview(self.shown.constellation.pk, operations))
 
-    def _with_operations(self, act: Any) -> Any:
+    def _with_operations(self, act: Callable[[list[Row]], Made]) -> Made | None:
         if not self.is_valid():
             return None
         found = self.operations()

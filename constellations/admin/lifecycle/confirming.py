@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.admin import ModelAdmin, helpers
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.template.response import TemplateResponse
 
 from constellations.services.edits import REASON_LENGTH
@@ -49,7 +50,7 @@ def request_mark(request: HttpRequest) -> str:
     return request.POST.get(ONCE, "")[:32]
 
 
-def confirmation_page(admin: ModelAdmin, request: HttpRequest, question: Question) -> TemplateResponse:
+def confirmation_page(admin: ModelAdmin[Any], request: HttpRequest, question: Question) -> TemplateResponse:
     """The page; what was sent comes along, so that the answer meets the same rows and action."""
     context = {
         **admin.admin_site.each_context(request), "opts": admin.opts, "title": question.title, "question": question,
@@ -60,7 +61,7 @@ def confirmation_page(admin: ModelAdmin, request: HttpRequest, question: Questio
     return TemplateResponse(request, "admin/constellations/confirm.html", context)
 
 
-def _kept(sent: Mapping) -> list[tuple[str, str]]:
+def _kept(sent: QueryDict) -> list[tuple[str, str]]:
     """The choice of rows and of the action, as the list sent it."""
     names = ("action", "select_across", "index", "back", helpers.ACTION_CHECKBOX_NAME)
-    return [(name, value) for name in names for value in sent.getlist(name)]  # type: ignore[attr-defined]
+    return [(name, value) for name in names for value in sent.getlist(name)]

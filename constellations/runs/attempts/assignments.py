@@ -20,8 +20,8 @@ from agents.streams.row_types import LiveDevice
 from agents.tools.catalogue import PATHS
 from constellations import conditions
 from constellations.live.row_types import TaskRow
+from constellations.plan.keys.calls import STEPS
 from constellations.plan.script import calls_of, rule_of, script_of
-from constellations.plan.tasks import STEPS
 from constellations.runs.context import Context, Start
 
 

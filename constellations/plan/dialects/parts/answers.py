@@ -67,7 +67,7 @@ def read_edit(value: Any, dialect: str, recipes: Recipes) -> Edited:
     return found
 
 
-def find_flaws(to: Translation, answer: Mapping) -> None:
+def find_flaws(to: Translation, answer: Mapping[str, Any]) -> None:
     """What keeps an answer from being carried out."""
     for key in answer:
         if key not in ENVELOPE:
@@ -125,7 +125,7 @@ class _Reader:
     def _put(self, op: Any, parameters: Any) -> None:
         self.found.operations.append({"op": op, "parameters": parameters})
 
-    def _tie(self, dialect: Dialect, given: Mapping, at: Path) -> None:
+    def _tie(self, dialect: Dialect, given: Mapping[str, Any], at: Path) -> None:
         """Dependencies that a new task names."""
         for key, other, is_upstream in named_neighbours(dialect, given):
             own = given.get("task_id")

@@ -12,7 +12,9 @@ from constellations.plan.dialects.vocabulary import Dialect
 from constellations.plan.values import Path, Row
 
 
-def translate_dependency(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Row:
+def translate_dependency(
+    to: Translation, dialect: Dialect, value: Mapping[str, Any], place: Path, written: Path, key: str = ""
+) -> Row:
     """A dependency of a plan."""
     made = translate_piece(to, dialect.dependency, value, place, written)
     words = {word.plan: word.key for word in dialect.dependency.words}

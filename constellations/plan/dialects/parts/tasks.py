@@ -12,7 +12,9 @@ from constellations.plan.tasks import IN_WORDS
 from constellations.plan.values import Path, Row, did_you_mean, findings_under, key_text, read_fields
 
 
-def translate_task(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Row:
+def translate_task(
+    to: Translation, dialect: Dialect, value: Mapping[str, Any], place: Path, written: Path, key: str = ""
+) -> Row:
     """A task of a plan. `key`: under which it stands, where tasks stand under keys."""
     made = translate_fields(to, dialect, value, place, written, key)
     if not any(word in made.said for word in WORDS_FOR_DOING):
@@ -21,7 +23,9 @@ def translate_task(to: Translation, dialect: Dialect, value: Mapping, place: Pat
     return made.said
 
 
-def translate_fields(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Piece:
+def translate_fields(
+    to: Translation, dialect: Dialect, value: Mapping[str, Any], place: Path, written: Path, key: str = ""
+) -> Piece:
     """What is said of a task, in the words of a plan."""
     made = translate_piece(to, dialect.task, value, place, written)
     made.name_by_key("task_id", "task_id", key)
@@ -82,12 +86,12 @@ def _calls(made: Piece, dialect: Dialect) -> Iterator[tuple[Row, Path]]:
             yield _call(made, dialect, action, (*way, place)), (*way, place)
 
 
-def _ways(value: Mapping, dialect: Dialect) -> list[Path]:
+def _ways(value: Mapping[str, Any], dialect: Dialect) -> list[Path]:
     """Where a task has actions."""
     return [way for way in dict.fromkeys(((ACTIONS,), dialect.actions)) if _at(value, way)]
 
 
-def _at(fields: Mapping, way: Path) -> Any:
+def _at(fields: Mapping[str, Any], way: Path) -> Any:
     held: Any = fields
     for step in way:
         held = held.get(step) if isinstance(held, Mapping) else None
