@@ -23,7 +23,8 @@ class NormalFormAdmin(ReadOnlyAdmin):
     ordering = ("-pk",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).defer("form").annotate(length=Length("form"))
+        rows: QuerySet[Any] = super().get_queryset(request).defer("form").annotate(length=Length("form"))
+        return rows
 
     def characters(self, row: Any) -> int:
         length: int = row.length
