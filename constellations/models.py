@@ -98,6 +98,20 @@ class Constellation(models.Model):
         return self.name or f"constellation {self.pk}"
 
 
+class NormalForm(models.Model):
+    """The plan that an interaction asks for, as the service that took it has read it.
+
+    It is beside the fold: it follows from the payload, and where the seal does not fit the payload is read again.
+    """
+
+    interaction = models.OneToOneField(InboxItem, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    form = models.TextField(help_text="JSON (constellations.plan.condensed).")
+    seal = models.CharField(max_length=64, help_text="Of the code that read the plan, of the payload and of the form.")
+
+    def __str__(self) -> str:
+        return f"normal form of request {self.pk}"
+
+
 @with_keys(fields.TASK)
 class Task(models.Model):
     """A node of the graph (machine 5; the seeds' TaskStar). `task_id` is unique in its constellation.

@@ -127,7 +127,7 @@ class Sessions:
             if more:
                 self.ready[stream] = None
             if batch is None:
-                self._rest(drive)
+                self._resting.note(drive, self._loop.time())
             else:
                 batches.append(batch)
                 self._deciding[stream] = batch
@@ -140,7 +140,12 @@ class Sessions:
         except FATAL:
             raise
         except Exception as error:  # what one session wants recorded cannot be: the others must not suffer for it
-            await self._commit_apart(batches, error)
+            if len(batches) == 1:
+                self._deciding.pop(batches[0].stream, None)
+                self._broke(self.drives[batches[0].stream], error)
+                return
+            for batch in batches:
+                await self._commit([batch])
             return
         if done.written:
             self.reports.outputs.wrote()
@@ -166,14 +171,6 @@ class Sessions:
         if fresh is not None:
             self._deciding[batch.stream] = fresh
         return fresh
-
-    async def _commit_apart(self, batches: list[Batch], error: Exception) -> None:
-        if len(batches) == 1:
-            self._deciding.pop(batches[0].stream, None)
-            self._broke(self.drives[batches[0].stream], error)
-        else:
-            for batch in batches:
-                await self._commit([batch])
 
     def _written(self, batch: Batch) -> None:
         self._deciding.pop(batch.stream, None)
@@ -330,9 +327,6 @@ class Sessions:
             self.ready.update(dict.fromkeys(self.drives))
 
     # --- rest
-
-    def _rest(self, drive: Drive) -> None:
-        self._resting.note(drive, self._loop.time())
 
     def fire_timers(self) -> None:
         self.ready.update(dict.fromkeys(stream for stream in self._resting.due() if stream in self.drives))

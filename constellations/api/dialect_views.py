@@ -67,11 +67,11 @@ class ImportViews(Api):
     @action(detail=True, methods=["post"], url_path="import", url_name="import")
     def take(self, request: Request, pk: str) -> Response:
         session, body = self.get_object().pk, self.body(dialect_serializers.ImportBody)
-        payload, warnings = imports.payload_of(body["document"], body.get("dialect", ""))
+        checked, warnings = imports.read_document(body["document"], body.get("dialect", ""))
         seq = session_head(session)  # before the request, so that whoever follows from here misses nothing of it
         by, client_id = actor_name(request), body.get("client_id", "")
         item, created = sessions.request_submit(
-            session, "interaction", client_id, payload, by=by, request_id=request_id(request), checked=True
+            session, "interaction", client_id, checked.payload, by=by, request_id=request_id(request), checked=checked
         )
         ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
         return Response({**ids, "created": created, "seq": seq, "warnings": warnings}, status=202)

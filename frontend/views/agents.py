@@ -19,6 +19,7 @@ from agents.access.permissions import why_refused
 from agents.machines import MACHINES
 from agents.models import Agent, Approval, Evidence, Loop, PhaseRecord, Session, Transition
 from agents.reads.authors import names_of
+from agents.reads.verdicts import latest_verdict, set_since
 from constellations.models import Attempt
 from frontend import words
 
@@ -63,6 +64,8 @@ def _context(agent: Agent, refused: str) -> dict[str, Any]:
     attempt = attempts.select_related("task").order_by("-id").first()
     approvals = list(Approval.objects.filter(session=agent.session_id, agent=agent).order_by("-id")[:APPROVALS_SHOWN])
     names = names_of(row.decided_by for row in approvals)
+    evidence = list(Evidence.objects.filter(loop=loop).order_by("-id")[:EVIDENCE_SHOWN]) if loop else []
+    set_since(evidence)
     spent = _spent([agent.pk, *([loop.pk] if loop else [])])
     lives = agent.machine in MACHINES and not MACHINES[agent.machine].is_terminal(agent.state)
     return {
@@ -74,7 +77,7 @@ def _context(agent: Agent, refused: str) -> dict[str, Any]:
         "spans": state_spans(agent.machine, agent.state, agent.entered_at, spent.get(agent.pk, {})),
         "loop_spans": state_spans("tool_loop", loop.state, loop.entered_at, spent.get(loop.pk, {})) if loop else [],
         "phases": list(PhaseRecord.objects.filter(agent=agent).order_by("number")[:PHASES_SHOWN]),
-        "evidence": list(Evidence.objects.filter(loop=loop).order_by("-id")[:EVIDENCE_SHOWN]) if loop else [],
+        "evidence": [(row, latest_verdict([row], lives=lives)) for row in evidence],
         "accepted": attempt.task.accepted if attempt else [],
         "may_go_on": lives and not refused,
         "blackboard": json.dumps(agent.blackboard, indent=2, ensure_ascii=False)[:TEXT_SHOWN] if agent.blackboard else "",

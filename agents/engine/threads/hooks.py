@@ -25,7 +25,7 @@ from agents.streams.tables import Fields
 from agents.streams.turn import Batch, PendingEvent
 
 Hook = Callable[[int, Fields], Any]
-NAMES = {"state_changed": "on_state_change", "stuck": "on_stuck", "progress": "on_progress"}
+NAMES = {"state_changed": "on_state_change", "stuck": "on_stuck", "progress": "on_progress", "suspected": "on_suspicion"}
 """Hooks by the type of the events that they are about."""
 WAITING = 10_000
 """Calls that may wait; while a hook is slower than that, further ones are left out, and the first of those is recorded."""
@@ -66,14 +66,12 @@ class Hooks:
             return
         for draft in batch.written():
             for name, told in _told(draft):
-                if name in self._hooks:
-                    self._submit(batch.stream, name, told)
-
-    def _submit(self, session: int, name: str, told: Fields) -> None:
-        try:
-            self._calls.put_nowait((session, name, told))
-        except Full:
-            self._left_out.add(name)
+                if name not in self._hooks:
+                    continue
+                try:
+                    self._calls.put_nowait((batch.stream, name, told))
+                except Full:
+                    self._left_out.add(name)
 
     def _work(self) -> None:
         recorded: set[str] = set()

@@ -36,8 +36,10 @@ class Command(MaskedCommand):
             if options["constellation"] is not None:
                 edit, _ = imports.apply_edit(options["constellation"], document, dialect, author="system")
                 return edit.edit_id if edit is not None else "nothing to change"
-            payload, warnings = imports.payload_of(document, dialect)
-            item, _ = sessions.request_submit(options["session"], "interaction", "", payload, by="system", checked=True)
+            checked, warnings = imports.read_document(document, dialect)
+            item, _ = sessions.request_submit(
+                options["session"], "interaction", "", checked.payload, by="system", checked=checked
+            )
         except AgentsError as error:
             lines = [f"  {_place(each)}{each['message']}" for each in error.problems[:PROBLEMS_LIMIT]]
             raise CommandError("\n".join([str(error), *lines])) from error
