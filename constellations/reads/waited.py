@@ -26,7 +26,7 @@ def waited_s(constellation: int, turn: Turn) -> float:
 
 def _steps_of(turn: Turn) -> Iterator[dict[str, Any]]:
     """The transitions of a turn that is not recorded yet."""
-    for draft in turn.drafts:
-        if draft.type == "state_changed":
-            yield draft.data
-        yield from draft.data.get("transitions", ())
+    for event in turn.events:
+        if event.type == "state_changed":
+            yield event.data
+        yield from event.data.get("transitions", ())
