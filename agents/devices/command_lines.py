@@ -81,7 +81,7 @@ class NotPlain(ValueError):
 def split_line(line: str) -> list[str]:
     """The words of a line which a shell would only split; raises NotPlain."""
     line = line.strip(BLANKS)
-    for found in _own(line):
+    for found in _what_a_shell_reads(line):
         raise NotPlain(f"{found} {UNREAD}", is_shells=True)
     try:
         words = shlex.split(line)
@@ -216,47 +216,39 @@ def _characters(line: str) -> Iterator[tuple[int, str, bool]]:
         place += 2 if character == "\\" and quote != "'" else 1
 
 
-def _own(line: str) -> Iterator[str]:
+def _what_a_shell_reads(line: str) -> Iterator[str]:
     """What in a line a shell would not hand on as it stands."""
     if found := ASSIGNMENT.match(line):
         yield f"`{found[0]}`"
     for place, quote, begins in _characters(line):
-        if line[place] == "\\" and quote != "'":
-            yield from _escaped(line[place + 1 : place + 2], quote)
+        character = line[place]
+        if character == "\\" and quote != "'":
+            if (escaped := line[place + 1 : place + 2]) == "\n":
+                yield "a backslash before a line end"
+            elif quote and escaped in ("$", "`"):
+                yield "a backslash in double quotes"
         elif quote == '"':
-            yield from _in_double_quotes(line, place)
-        elif not quote and line[place] not in " \t":
+            if character == "`":
+                yield "a backquote"
+            elif EXPANDED.match(line, place):
+                yield "`$` in double quotes"
+        elif not quote and character not in " \t":
             yield from _unquoted(line, place, begins)
 
 
-def _escaped(character: str, quote: str) -> Iterator[str]:
-    if character == "\n":
-        yield "a backslash before a line end"
-    elif quote and character in ("$", "`"):
-        yield "a backslash in double quotes"
-
-
-def _in_double_quotes(line: str, place: int) -> Iterator[str]:
-    if line[place] == "`":
-        yield "a backquote"
-    elif EXPANDED.match(line, place):
-        yield "`$` in double quotes"
-
-
 def _unquoted(line: str, place: int, starts_word: bool) -> Iterator[str]:
+    """What a shell makes of a character outside quotes."""
     character = line[place]
     if character == "`":
         yield "a backquote"
     elif character in "\r\n":
         yield "a line end"
-    elif character in ALWAYS or (character == "#" and starts_word) or _is_replaced(line, place, starts_word):
+    elif (
+        character in ALWAYS
+        or (character == "#" and starts_word)
+        or (character == "$" and (EXPANDED.match(line, place) or QUOTED_BY_DOLLAR.match(line, place)))
+        or (character == "~" and (starts_word or line[place - 1] == "="))
+    ):
         yield f"`{character}`"
     elif character == "{" and (found := BRACES.match(line, place)):
         yield f"`{found[0]}`"
-
-
-def _is_replaced(line: str, place: int, starts_word: bool) -> bool:
-    """Whether a shell puts something else in the place of a `$` or a `~`."""
-    if line[place] == "$":
-        return bool(EXPANDED.match(line, place) or QUOTED_BY_DOLLAR.match(line, place))
-    return line[place] == "~" and (starts_word or line[place - 1] == "=")
