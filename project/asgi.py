@@ -34,8 +34,8 @@ from starlette.staticfiles import StaticFiles
 from agents.access.logins import require_own_origin
 from agents.api.live_view import sse
 from agents.api.live_view.websocket import SessionConsumer
-from project.admission import Admission
-from project.token_attempts import TokenAttempts
+from project.admission.requests import Admission
+from project.admission.token_attempts import TokenAttempts
 
 REQUEST_THREADS = 8
 """Threads that answer requests, each with a database connection that stays open."""

@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agents.devices.limits import LARGEST
 from agents.devices.profiles.ceilings import CEILINGS
-from constellations.plan import guards
+from constellations.plan.keys import guards
 from constellations.plan.values import Misfit, key_text
 
 LONGEST_S = 10 * 365 * 86_400.0
@@ -77,7 +77,7 @@ def progress_of(variable: str) -> dict:
 
 
 def ceilings_of(variable: str) -> dict[str, float]:
-    """How far who may make devices raises their limits: `CEILINGS` of agents.devices.profiles, changed by a JSON object."""
+    """How far who may make devices raises their limits: `CEILINGS` of a device, changed by a JSON object."""
     try:
         said = json.loads(os.environ.get(variable, "") or "{}")
     except json.JSONDecodeError as error:

@@ -2,7 +2,7 @@
 
 Daphne hands a request to the application when all of it is there, and twisted lets a client take its time. Here a request
 is refused as soon as it is seen to be too large or too slow, an address has so many connections, and a websocket so many
-frames a second. What a body may have is `project.admission`'s to say; the options are daphne's.
+frames a second. What a body may have is `project.admission.requests`'s to say; the options are daphne's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import project.asgi  # noqa: F401 (it sets Django up, for what follows)
 # isort: split
 from agents.api.problems import MEDIA_TYPE, RETRY_AFTER_S, problem_body
 from agents.rates import Allowance
-from project.admission import body_limit, body_seconds, is_trusted, too_large, too_slow
+from project.admission.requests import body_limit, body_seconds, is_trusted, too_large, too_slow
 
 HEADERS_S = 15.0
 """Seconds from a request's first byte to the end of its headers."""

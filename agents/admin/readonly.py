@@ -11,6 +11,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db import models
 from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.text import smart_split
@@ -113,7 +114,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     def get_changelist(self, request, **kwargs) -> type[ChangeList]:
         return NamingChangeList
 
-    def get_object(self, request, object_id, from_field=None):
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         found = super().get_object(request, object_id, from_field)
         self.add_names([] if found is None else [found])
         return found

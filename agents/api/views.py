@@ -31,6 +31,7 @@ from agents.api.serializers.devices import DeviceBody, DeviceChange, DeviceRow
 from agents.api.serializers.machines import History, MachineList, MachineTable
 from agents.api.serializers.tokens import FreshToken, TokenBody, TokenRow
 from agents.engine import requests
+from agents.engine.drives.work import Checked
 from agents.errors import AgentsError
 from agents.ids import CAPACITY
 from agents.machines import ACTOR, MACHINES, Machine
@@ -134,14 +135,13 @@ class SessionViews(mixins.ListModelMixin, Api):
     def create(self, request: Request) -> Response:
         body = self.body(session_serializers.SessionBody)
         payload, interaction = session_serializers.interaction_payload(body), None
-        if payload:
-            sessions.check_payload(payload)
+        checked = sessions.check_payload(payload) if payload else None
         with write_transaction():
             made = sessions.session_create(
                 request.user, body["title"], by=actor_name(request), parent=body.get("parent")
             )  # fmt: skip
             if payload:
-                interaction = self._submit(made.pk, "interaction", body.get("client_id", ""), payload)[0].pk
+                interaction = self._submit(made.pk, "interaction", body.get("client_id", ""), payload, checked)[0].pk
         return Response({**self._detail(self.get_queryset().get(pk=made.pk)), "interaction": interaction}, status=201)
 
     @extend_schema(parameters=[SNAPSHOT], responses=session_serializers.SessionDetail)
@@ -179,9 +179,10 @@ class SessionViews(mixins.ListModelMixin, Api):
         ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
         return Response({**ids, "created": created, "seq": seq}, status=202)
 
-    def _submit(self, session: int, kind: str, client_id: str, payload: dict[str, Any]) -> tuple[InboxItem, bool]:
+    def _submit(
+        self, session: int, kind: str, client_id: str, payload: dict[str, Any], checked: Checked | None = None
+    ) -> tuple[InboxItem, bool]:  # fmt: skip
         by, asked = actor_name(self.request), request_id(self.request)
-        checked = self.action == "create"  # a new session's first request has been, before anything was written
         return sessions.request_submit(session, kind, client_id, payload, by=by, request_id=asked, checked=checked)
 
     @extend_schema(

@@ -1,9 +1,8 @@
 """The agents that work on one attempt of a task which is more than one plain call (docs/engine.md, "Crews").
 
 May import: gates, tools, streams, machines, progress, faults, clock, ids, errors.
-Begin at: agents.crews.crew (the crew of an attempt), agents.crews.load (read back), agents.crews.members.member (one
-    agent).
-Called by: constellations.runs.crews.
+Begin at: agents.crews.crew (the crew of an attempt), agents.crews.load (read back), agents.crews.members.member (one agent).
+Called by: constellations.runs.attempts.crews.
 
 A module imports only those above it in this list, for its types too; .importlinter holds that.
 

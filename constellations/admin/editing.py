@@ -14,10 +14,13 @@ from django.urls import reverse
 
 from agents.access.permissions import why_refused
 from agents.admin.readonly import ReadOnlyAdmin
-from constellations.admin.sheets import Sheet
+from constellations.admin.forms.sheets import Sheet
 from constellations.models import Constellation, Edit
-from constellations.plan import sentences
+from constellations.plan.plain_text import sentences
 from constellations.services.standing import edits_between
+
+Context = dict[str, Any]
+"""What a template of the admin is given."""
 
 NAMED = 5
 """Edits of others that a message names."""
@@ -61,7 +64,7 @@ class EditingAdmin(ReadOnlyAdmin):
     """Whether the page offers every field of a task."""
     change_form_template = "admin/constellations/sheet.html"
 
-    def has_change_permission(self, request, obj=None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return user_may(request, "edit") and (obj is None or self.is_editable(obj))
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
@@ -71,7 +74,7 @@ class EditingAdmin(ReadOnlyAdmin):
     def is_editable(self, row: Any) -> bool:
         """Whether a row may still change."""
 
-    def get_object(self, request, object_id, from_field=None):
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """Read once a request."""
         known = request.__dict__.setdefault("_rows_of_pages", {})
         if object_id not in known:
@@ -90,7 +93,9 @@ class EditingAdmin(ReadOnlyAdmin):
         """What the page of a row shows besides."""
         return {}
 
-    def changeform_view(self, request, object_id=None, form_url="", extra_context=None):
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Context | None = None
+    ) -> HttpResponse:
         # Not in a transaction, as Django would: the edit reads its graph before it waits for a lock.
         row = self.get_object(request, unquote(object_id)) if object_id else None
         if row is None:
@@ -120,7 +125,7 @@ class EditingAdmin(ReadOnlyAdmin):
             return HttpResponseRedirect(request.get_full_path())
         return HttpResponseRedirect(reverse("admin:constellations_constellation_change", args=(self.constellation_of(row).pk,)))
 
-    def history_view(self, request, object_id, extra_context=None):
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Context | None = None) -> HttpResponse:
         """The history is that of the edits."""
         row = self.get_object(request, unquote(object_id))
         if row is None:

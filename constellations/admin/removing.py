@@ -14,8 +14,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from agents.errors import AgentsError
-from constellations.admin.confirming import NAMED, Question, confirmation_page, is_confirmed, reason_of, request_mark
-from constellations.admin.editing import EditingAdmin, author_of, tell_edit, user_may
+from constellations.admin.editing import Context, EditingAdmin, author_of, tell_edit, user_may
+from constellations.admin.lifecycle.confirming import NAMED, Question, confirmation_page, is_confirmed, reason_of, request_mark
 from constellations.editor.editor import MAX_OPERATIONS
 from constellations.models import Constellation
 from constellations.plan.values import Row
@@ -23,7 +23,7 @@ from constellations.services.edits import edit_apply
 
 
 @admin.action(description="Remove the selected %(verbose_name_plural)s", permissions=["delete"])
-def remove(modeladmin: RemovingAdmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+def remove(modeladmin: RemovingAdmin, request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
     if not is_confirmed(request):
         return confirmation_page(modeladmin, request, modeladmin.question(rows, request.get_full_path()))
     modeladmin.remove(request, rows)
@@ -35,7 +35,7 @@ class RemovingAdmin(EditingAdmin):
 
     actions: Any = (remove,)
 
-    def has_delete_permission(self, request, obj=None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_change_permission(request, obj)
 
     @abstractmethod
@@ -43,16 +43,16 @@ class RemovingAdmin(EditingAdmin):
         """The operation that removes a row."""
 
     @abstractmethod
-    def what_goes(self, rows: QuerySet) -> Iterable[str]:
+    def what_goes(self, rows: QuerySet[Any]) -> Iterable[str]:
         """What a removal takes away, in words."""
 
-    def get_actions(self, request):
+    def get_actions(self, request: HttpRequest) -> Any:
         """Django's own action deletes rows; ours makes an edit."""
         found = super().get_actions(request)
         found.pop("delete_selected", None)
         return found
 
-    def delete_view(self, request, object_id, extra_context=None):
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Context | None = None) -> HttpResponse:
         row = self.get_object(request, unquote(object_id))
         if row is None:
             return super().delete_view(request, object_id, extra_context)
@@ -70,13 +70,13 @@ class RemovingAdmin(EditingAdmin):
     def address(self) -> str:
         return f"admin:{self.opts.app_label}_{self.opts.model_name}"
 
-    def question(self, rows: QuerySet, back: str) -> Question:
+    def question(self, rows: QuerySet[Any], back: str) -> Question:
         total = rows.count()
         what = self.opts.verbose_name if total == 1 else f"{total:,} {self.opts.verbose_name_plural}"
         text = "It is one edit: recorded, and undone as one. What has started is not removed; then nothing is."
         return Question(f"Remove {what}?", text, list(self.what_goes(rows[:NAMED])), total, back, danger=True)
 
-    def remove(self, request: HttpRequest, rows: QuerySet) -> bool:
+    def remove(self, request: HttpRequest, rows: QuerySet[Any]) -> bool:
         """Remove rows and say so; whether all of them went."""
         chosen = list(rows[: MAX_OPERATIONS + 1])
         if len(chosen) > MAX_OPERATIONS:

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from constellations.editor.draft import SKIPPED
 from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation, Dependency, Edit, Task
-from constellations.plan.fields import LINE_COLUMNS
+from constellations.plan.keys.fields import LINE_COLUMNS
 from constellations.plan.tasks import TASK_DEFAULTS
 from constellations.plan.values import Row
 from constellations.reads.progress import same_stream

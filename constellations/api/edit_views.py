@@ -24,7 +24,7 @@ from constellations.errors import GateKept
 from constellations.models import Constellation, Edit
 from constellations.plan.operations import write_in_full
 from constellations.plan.values import MAX_ID
-from constellations.reads import history
+from constellations.reads.excerpts import history
 from constellations.services import standing
 from constellations.services.edits import AUTHOR_LENGTH, edit_apply
 from constellations.services.preview import edit_preview

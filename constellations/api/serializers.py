@@ -10,8 +10,8 @@ from rest_framework import serializers
 
 from agents.api.serializers.work import ApprovalRow
 from constellations.models import Attempt, Constellation, Dependency, Task
-from constellations.plan.fields import CHANGEABLE, STORED
-from constellations.plan.kinds import Lists, Shape
+from constellations.plan.keys.fields import CHANGEABLE, STORED
+from constellations.plan.keys.kinds import Lists, Shape
 from constellations.reads.progress import same_stream
 
 LISTED = tuple(key for key, field in STORED.items() if Lists.REST in field.lists)
@@ -92,7 +92,7 @@ class TaskRow(serializers.ModelSerializer):
             "created_at", "entered_at", "started_at", "ended_at", "retry_at",
         )  # fmt: skip
 
-    def build_standard_field(self, field_name: str, model_field: models.Field) -> Built:
+    def build_standard_field(self, field_name: str, model_field: models.Field[Any, Any]) -> Built:
         """As the keys of a plan say it: Django does not know what is in a list."""
         key = STORED.get(field_name)
         built, said = super().build_standard_field(field_name, model_field)

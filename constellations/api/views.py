@@ -27,8 +27,8 @@ from constellations.api.lifecycle_views import CommandViews, cancel_response, re
 from constellations.api.versioned import IF_MATCH, Versioned, etag_header
 from constellations.machines import CONSTELLATION, TASK
 from constellations.models import Constellation, Dependency, Task
-from constellations.plan.kinds import Field
-from constellations.reads.narrowing import FILTERS, having, help_of
+from constellations.plan.keys.kinds import Field
+from constellations.reads.excerpts.narrowing import FILTERS, having, help_of
 from constellations.reads.output import piece_from, tail_of
 from constellations.reads.progress import progress_of, same_stream, waiting_approvals
 from constellations.reads.statistics import figures_of, statistics_of
@@ -61,7 +61,7 @@ class ConstellationFilter(django_filters.FilterSet):
 class OfConstellation(IdFilter):
     """Tasks of one constellation."""
 
-    def filter(self, queryset: QuerySet, value: int | None) -> QuerySet:
+    def filter(self, queryset: QuerySet[Any], value: int | None) -> QuerySet[Any]:
         return queryset if value is None else same_stream(queryset, int(value)).filter(constellation_id=value)
 
 
@@ -88,7 +88,8 @@ class TaskFilter(django_filters.FilterSet):
 
     @classmethod
     def get_filters(cls) -> dict[str, django_filters.Filter]:
-        return super().get_filters() | {key: NameFilter(field) for key, field in FILTERS.items()}
+        found: dict[str, django_filters.Filter] = super().get_filters()
+        return found | {key: NameFilter(field) for key, field in FILTERS.items()}
 
 
 class ConstellationViews(mixins.ListModelMixin, EditViews, CommandViews):

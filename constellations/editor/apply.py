@@ -21,10 +21,10 @@ from constellations.editor.draft import (
     why_not,
 )
 from constellations.editor.replacing import inherit_dependents
-from constellations.plan import calls
 from constellations.plan import tasks as plan_tasks
-from constellations.plan.fields import CHANGEABLE, STORED
 from constellations.plan.fitting import DEVICE_FIELDS, unknown_device
+from constellations.plan.keys import calls
+from constellations.plan.keys.fields import CHANGEABLE, STORED
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
 from constellations.plan.values import Row, did_you_mean, key_text
 
@@ -120,14 +120,14 @@ def _with_fields(row: Row, fields: Row) -> Row:
             f"{row['task_id']} is in words alone, and has no arguments; give them with a tool, or give it a command",
             "arguments",
         )
-    if new["tool"] == plan_tasks.COMMAND and not new["arguments"].get("argv"):
+    if new["tool"] == calls.COMMAND and not new["arguments"].get("argv"):
         raise OperationRefused("a command needs its argument list; give it as command", "command")
-    if new["tool"] == plan_tasks.STEPS and not new["phases"]:
+    if new["tool"] == calls.STEPS and not new["phases"]:
         raise OperationRefused("a task in steps needs steps; or give it a command or a tool", "steps")
-    if new["tool"] == plan_tasks.STEPS and new["arguments"]:
+    if new["tool"] == calls.STEPS and new["arguments"]:
         raise OperationRefused("a task in steps has no arguments of its own; each of its steps has", "arguments")
     is_called_otherwise = (new["tool"], new["arguments"]) != (row["tool"], row["arguments"])
-    if new["tool"] not in (plan_tasks.STEPS, plan_tasks.IN_WORDS) and is_called_otherwise:
+    if new["tool"] not in (calls.STEPS, plan_tasks.IN_WORDS) and is_called_otherwise:
         for path, message in calls.call_findings("task", new["tool"], new["arguments"]):
             raise OperationRefused(message, key_text(path))
     return new
@@ -278,8 +278,8 @@ def _put_task(draft: EditDraft, row: Row) -> None:
 
 def _word_of(key: str, row: Row) -> str:
     """What a plan calls a field of a task."""
-    if key in ("tool", "arguments") and row["tool"] == plan_tasks.COMMAND:
-        return plan_tasks.COMMAND
+    if key in ("tool", "arguments") and row["tool"] == calls.COMMAND:
+        return calls.COMMAND
     return "steps" if key == "phases" else STORED[key].key
 
 

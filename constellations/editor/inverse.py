@@ -10,7 +10,7 @@ from typing import Any
 
 from constellations.editor.draft import Snapshot
 from constellations.errors import UndoRefused
-from constellations.plan.fields import CHANGEABLE, STORED
+from constellations.plan.keys.fields import CHANGEABLE, STORED
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
 from constellations.plan.values import Row
 

@@ -13,12 +13,12 @@ from constellations.mcp import results
 from constellations.mcp.access import Caller, constellation_of
 from constellations.mcp.parameters import ToolParameters
 from constellations.mcp.pieces import CHARACTERS, json_of, piece_of
-from constellations.plan import sentences
-from constellations.reads.addresses import describe_cut, of_edit, with_cuts
+from constellations.plan.plain_text import sentences
 from constellations.reads.devices import known_devices
-from constellations.reads.overview import take_within
+from constellations.reads.excerpts.addresses import describe_cut, of_edit, with_cuts
+from constellations.reads.excerpts.overview import take_within
 from constellations.services import dispatcher
-from constellations.services.gate_keeping import known_rules
+from constellations.services.gates.keeping import known_rules
 from constellations.services.preview import PreviewWatch, edit_preview
 from constellations.services.proposals import ProposalResult, edit_propose
 from constellations.services.undo import edit_undo

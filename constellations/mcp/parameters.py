@@ -18,14 +18,14 @@ from constellations.machines import CONSTELLATION, TASK
 from constellations.mcp.pieces import CHARACTERS, SEAL_LENGTH
 from constellations.mcp.pieces import LARGEST as LARGEST_PIECE
 from constellations.plan import values
-from constellations.plan.calls import MAX_WORD
-from constellations.plan.fields import MAX_DEPENDENCY_ID
-from constellations.plan.json_schema import FLAG, OBJECT, TEXT, TEXTS, Schema, a_part, an_object, many, one_of, said
+from constellations.plan.keys.calls import MAX_WORD
+from constellations.plan.keys.fields import MAX_DEPENDENCY_ID
+from constellations.plan.keys.json_schema import FLAG, OBJECT, TEXT, TEXTS, Schema, a_part, an_object, many, one_of, said
 from constellations.plan.operations import MAX_TASKS
 from constellations.plan.schemas import TOOLS
 from constellations.plan.values import MAX_ID, Misfit, Reader, key_text
-from constellations.reads.narrowing import FILTERS, help_of
-from constellations.reads.overview import TASKS
+from constellations.reads.excerpts.narrowing import FILTERS, help_of
+from constellations.reads.excerpts.overview import TASKS
 from constellations.services.edits import AUTHOR_LENGTH, EDIT_ID, REASON_LENGTH
 from constellations.services.lifecycle import TITLE_LENGTH
 
@@ -55,9 +55,10 @@ class Parameter(NamedTuple):
 
 
 def edit_name(value: Any) -> str:
-    if not EDIT_ID.fullmatch(values.text_reader(64)(value)):
+    name = values.text_reader(64)(value)
+    if not EDIT_ID.fullmatch(name):
         raise Misfit("up to 64 letters, digits and . _ : - make one")
-    return value
+    return name
 
 
 def _whole(description: str, low: int = 1, high: int = LARGEST) -> Parameter:

@@ -23,8 +23,8 @@ from constellations.errors import ConstellationsError, NoSuchTask
 from constellations.live.kept import read_graph
 from constellations.mcp import results
 from constellations.mcp.access import Caller, approvals_of, constellation_of, device_of, task_of
-from constellations.reads.addresses import ROOT, json_text
-from constellations.reads.written import read_written_task
+from constellations.reads.excerpts.addresses import ROOT, json_text
+from constellations.reads.excerpts.written import read_written_task
 from constellations.services.preview import critical_path
 from constellations.services.undo import edit_named
 

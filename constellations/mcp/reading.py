@@ -33,8 +33,8 @@ from constellations.mcp.access import (
 from constellations.mcp.parameters import PAGE, ToolParameters
 from constellations.mcp.pieces import CHARACTERS, limits_of, read_piece
 from constellations.models import Constellation, Edit, Task
-from constellations.reads import history
-from constellations.reads.addresses import (
+from constellations.reads.excerpts import history
+from constellations.reads.excerpts.addresses import (
     describe_cut,
     leave_out,
     of_approval,
@@ -45,10 +45,10 @@ from constellations.reads.addresses import (
     shorten_text,
     with_cuts,
 )
-from constellations.reads.narrowing import FILTERS
-from constellations.reads.overview import TEXT, OverviewPart, read_overview, size_of
+from constellations.reads.excerpts.narrowing import FILTERS
+from constellations.reads.excerpts.overview import TEXT, OverviewPart, read_overview, size_of
+from constellations.reads.excerpts.written import read_written_tasks
 from constellations.reads.why import explain_task
-from constellations.reads.written import read_written_tasks
 
 ACTION_BYTES = 10_000
 """Of an approval's action, as JSON; a longer one is read by its address."""
@@ -85,7 +85,7 @@ class DigestNeeded(ConstellationsError):
     code = "digest_needed"
 
 
-def newest_page(rows: QuerySet, given: Fields, key: str = "id") -> tuple[list[Any], int | None]:
+def newest_page(rows: QuerySet[Any], given: Fields, key: str = "id") -> tuple[list[Any], int | None]:
     """The newest rows by `key`, and what to give as `before` for those after them."""
     limit = given.get("limit", PAGE)
     older = rows.filter(**{f"{key}__lt": given["before"]}) if "before" in given else rows

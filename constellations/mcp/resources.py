@@ -10,7 +10,7 @@ from constellations.errors import ConstellationsError
 from constellations.mcp import reading
 from constellations.mcp.access import READ, Caller, constellations_of
 from constellations.mcp.pieces import ID, TEMPLATES, WHOLE, approval_of, read_whole
-from constellations.reads.addresses import of_constellation
+from constellations.reads.excerpts.addresses import of_constellation
 
 LISTED = 50
 """The newest, in one page."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from constellations.plan import fields
-from constellations.plan.kinds import Field as PlanField
-from constellations.plan.kinds import Lists, Shape
+from constellations.plan.keys import fields
+from constellations.plan.keys.kinds import Field as PlanField
+from constellations.plan.keys.kinds import Lists, Shape
 
 Json = dict[str, Any]
 

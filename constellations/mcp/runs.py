@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
+from agents.engine.drives.work import Checked
 from agents.engine.requests import changes_actor
 from agents.errors import AgentsError
 from agents.models import Actor, InboxItem, Session
@@ -20,8 +21,8 @@ from constellations.mcp.access import READ, Caller, constellation_of, session_of
 from constellations.mcp.parameters import ToolParameters
 from constellations.mcp.reading import newest_page
 from constellations.models import Constellation
-from constellations.reads.addresses import describe_cut, leave_out, of_interaction, shorten_text, with_cuts
-from constellations.reads.overview import TEXT, VALUE_BYTES
+from constellations.reads.excerpts.addresses import describe_cut, leave_out, of_interaction, shorten_text, with_cuts
+from constellations.reads.excerpts.overview import TEXT, VALUE_BYTES
 from constellations.services import dispatcher, lifecycle, task_commands
 from constellations.services.standing import standing_of
 
@@ -74,14 +75,14 @@ def start_request(caller: Caller, arguments: Fields) -> results.Started:
     if (known := _started_as(caller, given.get("client_id", ""))) is not None:
         refuse_another_request(known, "interaction", caller.by, payload)
         return _started(known, False)
-    sessions.check_payload(payload)
+    checked = sessions.check_payload(payload)
     with write_transaction():
         session = sessions.session_create(caller.user, given.get("title", ""), by=caller.by, parent=given.get("parent"))
         known = _started_as(caller, given.get("client_id", ""))  # by the same call, made twice at once: the token is held now
         if known is not None:
             transaction.set_rollback(True)
         else:
-            item, _ = _submit(caller, session.pk, "interaction", given.get("client_id", ""), payload, checked=True)
+            item, _ = _submit(caller, session.pk, "interaction", given.get("client_id", ""), payload, checked)
     if known is not None:
         refuse_another_request(known, "interaction", caller.by, payload)
         return _started(known, False)
@@ -97,7 +98,7 @@ def _started_as(caller: Caller, client_id: str) -> InboxItem | None:
 
 
 def _submit(
-    caller: Caller, session: int, kind: str, client_id: str, payload: Fields, *, checked: bool = False
+    caller: Caller, session: int, kind: str, client_id: str, payload: Fields, checked: Checked | None = None
 ) -> tuple[InboxItem, bool]:  # fmt: skip
     return sessions.request_submit(
         session, kind, client_id, payload, by=caller.by, request_id=secrets.token_hex(8), checked=checked

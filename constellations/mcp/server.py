@@ -42,7 +42,7 @@ from constellations.mcp import resources
 from constellations.mcp.access import Caller
 from constellations.mcp.results import Result
 from constellations.mcp.tools import REMOVING, TOOLS, McpTool
-from constellations.plan import sentences
+from constellations.plan.plain_text import sentences
 from constellations.plan.values import did_you_mean
 
 log = logging.getLogger(__name__)

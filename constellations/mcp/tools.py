@@ -9,7 +9,7 @@ from functools import partial
 from agents.streams.tables import Fields
 from constellations.mcp import editing, reading, results, runs
 from constellations.mcp.access import Caller
-from constellations.plan.json_schema import Schema
+from constellations.plan.keys.json_schema import Schema
 from constellations.plan.schemas import EditorTool, bare_keys
 from constellations.services import dispatcher
 

@@ -5,6 +5,7 @@ Begin at: constellations.plan.plan (a whole plan), constellations.plan.tasks (a 
     (an edit's operations).
 Called by: editor, services, runs, and every entrance that takes a plan or an edit.
 
-The tables of keys and of their words, such as the types of dependencies, are in fields, step_keys and guards. What is said
-of a wrong value is in values; of parts that do not go together in tasks, steps and operations.
+The tables of keys and of their words, such as the types of dependencies, are in keys. What is said of a wrong value is in
+values; of parts that do not go together in tasks, steps and operations. Other ways to write a plan are in dialects and
+plain_text.
 """

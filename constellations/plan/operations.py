@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from constellations.plan import tasks as plan_tasks
-from constellations.plan.calls import MAX_PROSE, read_condition
 from constellations.plan.documents import MAX_DEPTH
 from constellations.plan.error_kinds import ERROR, slips_in
-from constellations.plan.fields import MAX_NAME
+from constellations.plan.keys.calls import MAX_PROSE, read_condition
+from constellations.plan.keys.fields import MAX_NAME
 from constellations.plan.values import (
     MAX_ID,
     MAX_ITEMS,
@@ -243,9 +243,10 @@ def _is_on(value: Any) -> bool:
 
 def _reason(value: Any) -> str:
     """Why a run is called a failure."""
-    if not text_reader(MAX_PROSE)(value):
+    text = text_reader(MAX_PROSE)(value)
+    if not text:
         raise Misfit("is empty; it says why the run is called a failure")
-    return value
+    return text
 
 
 RULE_READERS: dict[str, Reader] = {

@@ -15,8 +15,8 @@ from constellations.errors import CycleFound, PlanRejected
 from constellations.graph import Graph
 from constellations.plan import documents, operations
 from constellations.plan.documents import Document, Unreadable
-from constellations.plan.fields import MAX_NAME
 from constellations.plan.fitting import Devices, unknown_devices
+from constellations.plan.keys.fields import MAX_NAME
 from constellations.plan.operations import MAX_DEPENDENCIES, MAX_TASKS, list_within
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS, read_dependency, read_task
 from constellations.plan.values import (

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from constellations.plan.fields import DEPENDENCY, NAMING, TASK
-from constellations.plan.guards import POLICY_SCHEMA
-from constellations.plan.json_schema import FLAG, IDENT, OBJECT, Schema, a_part, an_object, many, ref, said
-from constellations.plan.kinds import schemas_of
+from constellations.plan.keys.fields import DEPENDENCY, NAMING, TASK
+from constellations.plan.keys.guards import POLICY_SCHEMA
+from constellations.plan.keys.json_schema import FLAG, IDENT, OBJECT, Schema, a_part, an_object, many, ref, said
+from constellations.plan.keys.kinds import schemas_of
+from constellations.plan.keys.step_keys import ALL_WRITTEN, PHASE, TELLING
 from constellations.plan.operations import DOING
-from constellations.plan.step_keys import ALL_WRITTEN, PHASE, TELLING
 from constellations.plan.values import did_you_mean
 
 

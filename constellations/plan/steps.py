@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.crews.script import DELEGATIONS
-from constellations.plan import calls
-from constellations.plan.calls import STEPS
-from constellations.plan.kinds import readers_of
-from constellations.plan.step_keys import (
+from constellations.plan.keys import calls
+from constellations.plan.keys.calls import STEPS
+from constellations.plan.keys.kinds import readers_of
+from constellations.plan.keys.step_keys import (
     ALL_WRITTEN,
     DEFAULTS,
     EXPECTED,
@@ -119,7 +119,7 @@ class _Reading:
             self.find(path, f"a step is an object with one of {', '.join(TELLING)}, not {value_kind(value)}")
             return ""
         if value.get("do") is not None:
-            return self.fields(path, {"do": value["do"]}, {"do": choice_reader(tuple(DEFAULTS))}).get("do", "")
+            return str(self.fields(path, {"do": value["do"]}, {"do": choice_reader(tuple(DEFAULTS))}).get("do", ""))
         told = [key for key in TELLING if value.get(key) is not None]
         if len(told) == 1:
             return TELLING[told[0]]
@@ -132,7 +132,7 @@ class _Reading:
             self.find(path, f"a step has one of {', '.join(TELLING)}; this one has none")
         return ""
 
-    def _fields(self, path: Path, do: str, value: Mapping) -> tuple[Path, Row]:
+    def _fields(self, path: Path, do: str, value: Mapping[str, Any]) -> tuple[Path, Row]:
         """The fields of the normal form, less defaults, and where those of the telling key's object are written."""
         is_normal = value.get("do") is not None
         fields = self.fields(path, value, {"do": str, **NORMAL[do]} if is_normal else WRITTEN[do])

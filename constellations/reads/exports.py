@@ -12,7 +12,7 @@ from constellations.models import Constellation, Dependency, Task
 from constellations.plan import dialects
 from constellations.plan.dialects.writing import TOLD
 from constellations.plan.documents import MAX_JSON_BYTES
-from constellations.plan.fields import CHANGEABLE
+from constellations.plan.keys.fields import CHANGEABLE
 from constellations.plan.operations import MAX_DEPENDENCIES, MAX_TASKS
 from constellations.plan.tasks import TASK_DEFAULTS
 from constellations.reads.progress import same_stream

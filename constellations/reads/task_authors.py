@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from agents.access import ancestry
 from agents.models import Transition
 from constellations.models import Constellation, Edit, Task
-from constellations.reads.history import Ties
+from constellations.reads.excerpts.history import Ties
 
 KINDS = ("task", "tool", "question", "lost")
 """Of the approvals that are about a task."""

@@ -18,9 +18,9 @@ RECORDED = (
 
 def waited_s(constellation: int, turn: Turn) -> float:
     """Seconds of all its tasks together: what is recorded, and what this turn is about to record."""
-    recorded = current_store().execute(raw_cursor(), RECORDED, (TASK.name, READY, constellation)).fetchone()[0]
+    recorded: float = current_store().execute(raw_cursor(), RECORDED, (TASK.name, READY, constellation)).fetchone()[0]
     return recorded + sum(
-        told["spent"] for told in _steps_of(turn) if (told["machine"], told["from_state"]) == (TASK.name, READY)
+        float(told["spent"]) for told in _steps_of(turn) if (told["machine"], told["from_state"]) == (TASK.name, READY)
     )
 
 

@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from agents.engine.leases import LEASE_S
 from agents.machines import ACTOR
-from agents.models import Actor, Device, Loop, Runner
+from agents.models import Actor, Device, Evidence, Loop, Runner
 from agents.reads.agents import agents_below
+from agents.reads.verdicts import latest_verdict, set_since
 from agents.streams.tables import Fields
 from constellations import conditions
 from constellations.editor.draft import is_skipped
@@ -33,10 +34,10 @@ EDGES = 10_000
 KINDS = (
     "running", "ended", "cancelled", "in_words", "dependency", "condition_unknown", "condition_false", "approval", "callback",
     "waits", "resources", "paused", "retry", "no_runner", "no_device", "device_offline", "device_draining", "device_full",
-    "limit", "starting",
+    "limit", "starting", "stuck",
 )  # fmt: skip
 """`in_words`: it says in words alone what to do. `callback`: somebody outside has to report. `waits`: its agent awaits
-something else. `starting`: nothing holds it back.
+something else. `starting`: nothing holds it back. `stuck`: its agent gets, or got, nowhere.
 """
 NEEDS = "needs a model or a command"
 NO_RUNNER = "no runner lives: start one, for example with `manage.py up`"
@@ -63,6 +64,7 @@ def _explanation(task: Task) -> Fields:
             _approval(task)
             or _awaits(task)
             or _short(task)
+            or _stuck(task)
             or explanation_of("running", f"{task.task_id} runs, attempt {task.attempt}")
         )
     if task.state == "WAITING_DEPENDENCY" or is_skipped(row):
@@ -73,6 +75,8 @@ def _explanation(task: Task) -> Fields:
         return {**found, "text": found["text"] + then}
     if task.state == "CANCELLED":
         return explanation_of("cancelled", task.reason or "it was cancelled")
+    if task.state == "FAILED" and task.reason.startswith("stuck:") and (stuck := _stuck(task)) is not None:
+        return stuck
     if task.state != "PENDING":
         beginning = task.error if len(task.error) <= ERROR_SHOWN else f"{task.error[:ERROR_SHOWN]} ..."
         because = f": {beginning}" if task.error else ""
@@ -177,6 +181,26 @@ def _short(task: Task) -> Fields | None:
         return None
     text = f"its agent waits until {attempt.device.name} has enough again: {loop.reason}"
     return explanation_of("resources", text, agent=loop.agent_id, device=attempt.device.name, since=loop.entered_at)
+
+
+def _stuck(task: Task) -> Fields | None:
+    """Its agent is stuck: the latest verdict, unless something has gone well since, or somebody lets it go on anyway."""
+    attempt = Attempt.objects.filter(task=task).order_by("-number").first()
+    if attempt is None:
+        return None
+    lives, agents = attempt.outcome == "", [attempt.agent_id, *agents_below(attempt.agent_id)]
+    row = Evidence.objects.filter(loop__agent__in=agents, verdict__isnull=False).select_related("loop").order_by("-id").first()
+    if row is None or row.verdict is None or row.verdict["action"] not in ("steer", "halt"):
+        return None
+    well = Evidence.objects.filter(loop=row.loop_id, number__gt=row.number, success=True, kind__in=Evidence.ACTIONS)
+    if lives and (row.verdict["identity"] in task.accepted or well.exists()):
+        return None
+    set_since([row])
+    found = latest_verdict([row], lives=lives) or {}
+    since = found["since"]
+    text = f"its agent {'is' if lives else 'was'} stuck since row {since['row']} ({since['at']:%Y-%m-%d %H:%M:%S} UTC): "
+    text += f"{found['about']}. {found['sentence'].removesuffix('.')}. {found['followed']}"
+    return explanation_of("stuck", text, agent=row.loop.agent_id, **found)
 
 
 def _paused(task: Task) -> Fields | None:

@@ -2,6 +2,6 @@
 
 May import: agents, services, reads, live, editor, limits, plan, conditions, graph, machines, errors.
 Begin at: constellations.runs.handler (registered with the engine), constellations.runs.run (one interaction),
-    constellations.runs.placing (tasks to devices).
+    constellations.runs.attempts.placing (tasks to devices).
 Called by: agents.engine, through the handler that constellations.apps registers.
 """

@@ -20,16 +20,16 @@ from constellations.live.live import LiveGraph
 from constellations.live.row_types import AttemptRow, ConstellationRow
 from constellations.live.rows import Node
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
+from constellations.runs.attempts.crews import Crews
+from constellations.runs.attempts.ends import CutOff, EndedAttempt, cancel_waiting, cancellation, cut_off, end_attempt, overdue
+from constellations.runs.attempts.lost import ASKS, LostTasks
+from constellations.runs.attempts.placing import Dispatch
+from constellations.runs.attempts.timers import Timers
 from constellations.runs.begin import begin_run
 from constellations.runs.close import close
 from constellations.runs.context import Context, Start
-from constellations.runs.crews import Crews
-from constellations.runs.ends import CutOff, EndedAttempt, cancel_waiting, cancellation, cut_off, end_attempt, overdue
-from constellations.runs.lost import ASKS, LostTasks
-from constellations.runs.placing import Dispatch
 from constellations.runs.proposals import Proposals
 from constellations.runs.replanning import Replanning
-from constellations.runs.timers import Timers
 
 if TYPE_CHECKING:
     from agents.engine.drives.work import OwnedSession
@@ -329,6 +329,10 @@ class ConstellationWork:
         )
         row["accepted"] = accepted
         return True
+
+    def rule_on_loop(self, turn: Turn, item: InboxRow) -> bool:
+        """An arbiter's ruling goes to the agent that it is about, and is kept with its evidence."""
+        return self.crews.rule_on_loop(turn, item["payload"])
 
     def cancel_task(self, turn: Turn, item: InboxRow) -> bool:
         """Somebody cancels one task, and what depends on it follows."""

@@ -30,8 +30,8 @@ from constellations.machines.constellation import CLOSED
 from constellations.models import Constellation
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
 from constellations.services import mending
-from constellations.services.gate_keeping import watched_now
-from constellations.services.gates import with_gates
+from constellations.services.gates.keeping import watched_now
+from constellations.services.gates.openings import with_gates
 
 FORK_EVENTS = 500_000
 """Events of a stream that a fork reads at most."""
@@ -82,6 +82,20 @@ def is_about(payload: Fields) -> bool:
 def prepare_follow_up(payload: Fields, by: str) -> ReopenedGraph | ForkedGraph:
     """Read and check what `by` wants; raises NotReopened, NotForked, NotRetried, EditRefused, GateKept, NoSuchConstellation."""
     return read_reopened(payload[REOPEN], by) if REOPEN in payload else _forked(payload[FORK], by)
+
+
+@dataclass(frozen=True)
+class CheckedFollowUp:
+    """A payload about a graph that is there, which can begin as that graph is now."""
+
+    payload: Fields
+
+    def runs_commands(self) -> bool:
+        """The graph may hold commands; nobody looks."""
+        return True
+
+    def keep(self, interaction: int) -> None:
+        """Nothing is written down: when its turn comes, the graph may be another one."""
 
 
 # Reopening

@@ -21,10 +21,10 @@ from constellations.models import Constellation, Edit
 from constellations.plan.operations import split_operation, write_in_present_words
 from constellations.plan.schemas import TOOLS, EditorTool, naming_tools, unknown_editor_tool_text
 from constellations.plan.values import SHOWN, key_text, value_kind
-from constellations.reads.overview import read_overview
+from constellations.reads.excerpts.overview import read_overview
 from constellations.reads.watching import GateWatch
 from constellations.services import edits, standing
-from constellations.services.gate_keeping import weigh_gates
+from constellations.services.gates.keeping import weigh_gates
 
 EXAMPLE = '{"op": "add_task", "parameters": {"task_id": "report", "command": ["make", "report"]}}'
 """What is told to somebody whose operation names no tool."""

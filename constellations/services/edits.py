@@ -27,7 +27,7 @@ from constellations.plan.fitting import Devices
 from constellations.plan.hidden_texts import refuse_hidden
 from constellations.plan.operations import write_in_full
 from constellations.reads.watching import GateWatch
-from constellations.services.gate_keeping import watched_now, weigh_gates
+from constellations.services.gates.keeping import watched_now, weigh_gates
 from constellations.services.standing import edits_between
 
 REASON_LENGTH = 2_000
@@ -141,7 +141,7 @@ def make_edit(opened: Door, live: LiveGraph, wanted: EditRequest, watched: GateW
     live.apply(opened.turn, changes, row)
     if wanted.watch is not None:
         wanted.watch.after(live)
-    return row["id"]
+    return int(row["id"])
 
 
 def decide_edit(live: LiveGraph, wanted: EditRequest, devices: Devices) -> tuple[Sequence[Any], editor.Changes]:

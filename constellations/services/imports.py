@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from agents.api.problems import drop_unknown
+from agents.engine.drives.work import Checked
 from agents.models import Device
 from agents.services import sessions
 from agents.tools.catalogue import TOOLS
@@ -30,8 +31,8 @@ def plan_of(imported: dialects.Imported) -> dict[str, Any]:
     return dialects.write_document(imported.tasks, imported.dependencies, imported.rules, name=imported.name)
 
 
-def payload_of(document: Any, dialect: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The payload of the interaction that carries out what a document says, checked; and what its author should know.
+def read_document(document: Any, dialect: str = "") -> tuple[Checked, list[dict[str, Any]]]:
+    """The interaction that carries out what a document says, checked; and what its author should know.
 
     Raises PlanRejected with every problem, and where in the document it is.
     """
@@ -99,14 +100,13 @@ def _worth_knowing(imported: dialects.Imported) -> Iterator[Finding]:
                 yield ("replan", number, "edit", place, "add_task", "copy"), f"{told}so; give {source} or the copy a command"
 
 
-def _checked(imported: dialects.Imported, plan: dict[str, Any]) -> dict[str, Any]:
-    """The payload that a plan is, if it can be carried out."""
+def _checked(imported: dialects.Imported, plan: dict[str, Any]) -> Checked:
+    """The interaction that a plan is, if it can be carried out."""
     payload: dict[str, Any] = {"plan": json.dumps(plan, ensure_ascii=False, separators=(",", ":"))}
     if any(row["tool"] == IN_WORDS for row in imported.tasks):
         payload[IMPORTED_WORDS] = True
     try:
-        sessions.check_payload(payload)
+        return sessions.check_payload(payload)
     except (EditRefused, PlanRejected) as error:
         problems = [imported.problem(each.get("field") or each.get("key", ""), each["message"]) for each in error.problems]
         raise PlanRejected(problems, f"{imported.dialect} document") from error
-    return payload

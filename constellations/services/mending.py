@@ -19,7 +19,7 @@ from constellations.live.live import LiveGraph
 from constellations.live.retry import all_that_begin, begin_again, check_retry
 from constellations.reads.watching import GateWatch
 from constellations.services.edits import EditRequest, edit_row, rebase_edit
-from constellations.services.gate_keeping import weigh_gates
+from constellations.services.gates.keeping import weigh_gates
 
 NOTHING_FAILED = "nothing has FAILED, so nothing begins again; name tasks to retry, or send the operations as an edit"
 

@@ -24,7 +24,7 @@ from constellations.reads.devices import known_devices
 from constellations.reads.watching import sites_of
 from constellations.services import edits, standing
 from constellations.services.edits import EditRequest, edit_row
-from constellations.services.gate_keeping import known_rules
+from constellations.services.gates.keeping import known_rules
 
 PREVIEW = "preview"
 """Author of an edit that is not made."""

@@ -26,7 +26,7 @@ from constellations.live.kept import GraphReadAhead, newest_graph, read_ahead
 from constellations.live.live import LiveGraph
 from constellations.models import Edit
 from constellations.plan.operations import write_in_full, write_in_present_words
-from constellations.reads.overview import take_within
+from constellations.reads.excerpts.overview import take_within
 from constellations.reads.progress import same_stream
 from constellations.services.edits import (
     EditRequest,
@@ -37,7 +37,7 @@ from constellations.services.edits import (
     make_edit,
     refuse_another_edit,
 )
-from constellations.services.gate_keeping import gates_taken_away, watched_now
+from constellations.services.gates.keeping import gates_taken_away, watched_now
 from constellations.services.preview import edit_preview
 
 KIND = "edit"
@@ -181,7 +181,7 @@ def _named(operation: Fields) -> str:
     about = parameters.get("task_id") or parameters.get("dependency_id")
     if about is None and "from" in parameters:
         about = f"{parameters['from']}>{parameters['to']}"
-    return op.replace("_", " ") + (f" {about}" if about else "")
+    return str(op).replace("_", " ") + (f" {about}" if about else "")
 
 
 # What approving does

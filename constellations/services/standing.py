@@ -12,7 +12,7 @@ from agents.reads.authors import names_of
 from agents.streams.tables import Fields
 from constellations.errors import NoSuchConstellation
 from constellations.models import Constellation, Edit
-from constellations.plan import sentences
+from constellations.plan.plain_text import sentences
 
 BETWEEN = 50
 """Edits that one answer names; more are counted."""

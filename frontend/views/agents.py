@@ -19,6 +19,7 @@ from agents.access.permissions import why_refused
 from agents.machines import MACHINES
 from agents.models import Agent, Approval, Evidence, Loop, PhaseRecord, Session, Transition
 from agents.reads.authors import names_of
+from agents.reads.verdicts import latest_verdict, set_since
 from constellations.models import Attempt
 from frontend import words
 
@@ -69,7 +70,7 @@ def _context(agent: Agent, refused: str) -> dict[str, Any]:
         "spans": state_spans(agent.machine, agent.state, agent.entered_at, spent.get(agent.pk, {})),
         "loop_spans": state_spans("tool_loop", loop.state, loop.entered_at, spent.get(loop.pk, {})) if loop else [],
         "phases": list(PhaseRecord.objects.filter(agent=agent).order_by("number")[:PHASES_SHOWN]),
-        "evidence": _evidence(loop),
+        "evidence": _evidence(loop, lives=lives),
         "accepted": attempt.task.accepted if attempt else [],
         "may_go_on": lives and not refused,
         "blackboard": json.dumps(agent.blackboard, indent=2, ensure_ascii=False)[:TEXT_SHOWN] if agent.blackboard else "",
@@ -99,8 +100,11 @@ def _approvals(agent: Agent) -> list[tuple[Approval, str]]:
     return [(row, names[row.decided_by]) for row in rows]
 
 
-def _evidence(loop: Loop | None) -> list[Evidence]:
-    return list(Evidence.objects.filter(loop=loop).order_by("-id")[:EVIDENCE_SHOWN]) if loop else []
+def _evidence(loop: Loop | None, *, lives: bool) -> list[tuple[Evidence, dict[str, Any] | None]]:
+    """The latest rows, each with its verdict in words."""
+    rows = list(Evidence.objects.filter(loop=loop).order_by("-id")[:EVIDENCE_SHOWN]) if loop else []
+    set_since(rows)
+    return [(row, latest_verdict([row], lives=lives)) for row in rows]
 
 
 def _spent(subjects: list[int]) -> dict[int, dict[str, float]]:

@@ -13,9 +13,9 @@ from redis.exceptions import RedisError
 
 from frontend.logins import limits
 from frontend.logins.links import make_login_link
-from project import token_attempts
+from project.admission import token_attempts
+from project.admission.token_attempts import WITHIN_S, WRONG, TokenAttempts
 from project.asgi import entrances
-from project.token_attempts import WITHIN_S, WRONG, TokenAttempts
 from tests.agents.conftest import closed_connections, make_token  # noqa: F401 (a fixture)
 from tests.project.test_asgi import get
 

@@ -21,7 +21,7 @@ from tests.project.installation import STOP_S
 SHORT = """
 import sys
 from project import web_server
-from project import admission
+from project.admission import requests as admission
 admission.BODY_S = web_server.HEADERS_S = {seconds}
 sys.argv[0] = "web_server"
 web_server.main()

@@ -110,6 +110,7 @@ def problem_schema(scene):
     return {"$ref": "#/components/schemas/Problem", "components": {"schemas": schemas}}
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_refusal_is_as_the_openapi_description_has_it(scene, problem_schema, what):
     status, ask = REFUSED[what]

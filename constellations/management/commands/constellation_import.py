@@ -30,14 +30,16 @@ class Command(MaskedCommand):
         target.add_argument("--constellation", type=int, help="to which the edit that the file holds is applied")
         parser.add_argument("--dialect", choices=NAMES, default="", help="told by the document's keys when left out")
 
-    def handle(self, *args, **options) -> str:
+    def handle(self, *args: Any, **options: Any) -> str:
         document, dialect = _bytes_of(options["file"]), options["dialect"]
         try:
             if options["constellation"] is not None:
                 edit, _ = imports.apply_edit(options["constellation"], document, dialect, author="system")
                 return edit.edit_id if edit is not None else "nothing to change"
-            payload, warnings = imports.payload_of(document, dialect)
-            item, _ = sessions.request_submit(options["session"], "interaction", "", payload, by="system", checked=True)
+            checked, warnings = imports.read_document(document, dialect)
+            item, _ = sessions.request_submit(
+                options["session"], "interaction", "", checked.payload, by="system", checked=checked
+            )
         except AgentsError as error:
             raise CommandError("\n".join([str(error), *_lines(error)])) from error
         self.stderr.write("".join(f"{_place(each)}{each['message']}\n" for each in warnings), ending="")

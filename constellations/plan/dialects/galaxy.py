@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from constellations.machines import CONSTELLATION, TASK
-from constellations.plan.calls import prose
 from constellations.plan.dialects.vocabulary import (
     ACTIONS,
     EXTENSION,
@@ -20,7 +19,8 @@ from constellations.plan.dialects.vocabulary import (
     any_case,
     as_written,
 )
-from constellations.plan.fields import DEPENDENCY_TYPES, MAX_ATTEMPTS, PRIORITIES
+from constellations.plan.keys.calls import prose
+from constellations.plan.keys.fields import DEPENDENCY_TYPES, MAX_ATTEMPTS, PRIORITIES
 from constellations.plan.operations import MAX_TASKS
 from constellations.plan.values import (
     MAX_ID,

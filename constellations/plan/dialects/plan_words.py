@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from agents.devices.command_lines import shell_line_of
-from constellations.plan.calls import COMMAND, SHELL
-from constellations.plan.fields import STORED
+from constellations.plan.keys.calls import COMMAND, SHELL
+from constellations.plan.keys.fields import STORED
+from constellations.plan.keys.step_keys import DEFAULTS, INNER, RENAMED, TELLING
 from constellations.plan.operations import write_in_present_words
 from constellations.plan.plan import Plan, absent_tasks
-from constellations.plan.step_keys import DEFAULTS, INNER, RENAMED, TELLING
 from constellations.plan.steps import STEPS
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS, IN_WORDS, TASK_DEFAULTS
 from constellations.plan.values import Row

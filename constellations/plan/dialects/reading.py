@@ -10,9 +10,11 @@ from typing import Any
 
 from constellations.errors import EditGiven, PlanRejected
 from constellations.plan import documents
-from constellations.plan.dialects import answers, fences
-from constellations.plan.dialects.constellation import translate_document
-from constellations.plan.dialects.recipes import Recipes
+from constellations.plan.dialects import fences
+from constellations.plan.dialects.parts import answers
+from constellations.plan.dialects.parts.constellation import translate_document
+from constellations.plan.dialects.parts.recipes import Recipes
+from constellations.plan.dialects.parts.translation import Translation
 from constellations.plan.dialects.recognition import (
     FOREIGN,
     NAMES,
@@ -22,7 +24,6 @@ from constellations.plan.dialects.recognition import (
     is_envelope,
     recognise_dialect,
 )
-from constellations.plan.dialects.translation import Translation
 from constellations.plan.documents import MAX_JSON_BYTES, Document, Unreadable
 from constellations.plan.fitting import Devices, unknown_devices
 from constellations.plan.plan import Plan, locate_findings, read_value

@@ -66,7 +66,7 @@ def recognise_dialect(value: Any) -> str:
     raise Unrecognised(f"its keys are of several dialects: {told}; say which it is")
 
 
-def _evidence(value: Mapping) -> Iterator[tuple[Path, frozenset[str]]]:
+def _evidence(value: Mapping[str, Any]) -> Iterator[tuple[Path, frozenset[str]]]:
     """Each key that a dialect has, and the dialects that have it."""
     path: Path = ()
     if is_envelope(value):

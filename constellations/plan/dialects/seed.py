@@ -13,7 +13,7 @@ from constellations.plan.dialects.vocabulary import (
     any_case,
     as_written,
 )
-from constellations.plan.fields import DEPENDENCY_TYPES, PRIORITIES
+from constellations.plan.keys.fields import DEPENDENCY_TYPES, PRIORITIES
 from constellations.plan.values import Row, read_mapping
 
 TOLD = {key: as_written for key in ("result", "error", "started_at", "ended_at")}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from constellations.plan.step_keys import MAX_STEPS
+from constellations.plan.keys.step_keys import MAX_STEPS
 from constellations.plan.values import Path, Reader, Row, choice_reader, list_reader
 
 EXTENSION = "orrery"
@@ -20,7 +20,7 @@ def as_written(value: Any) -> Any:
     return value
 
 
-def any_case(words: Iterable[str]) -> Reader:
+def any_case(words: Iterable[str]) -> Callable[[Any], str | None]:
     """One of `words`, in capitals or not; given as it stands in `words`. Nothing at all counts as left out."""
     known = {word.upper(): word for word in words}
     strict = choice_reader(tuple(known.values()))

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from constellations.plan.dialects import lines, plan_words, shell, tasks
+from constellations.plan.dialects import plan_words
+from constellations.plan.dialects.parts import lines, shell, tasks
+from constellations.plan.dialects.parts.translation import Translation
 from constellations.plan.dialects.recognition import FOREIGN, NAMES, ORRERY, STATES
-from constellations.plan.dialects.translation import Translation
 from constellations.plan.dialects.vocabulary import Dialect, DialectPart
+from constellations.plan.keys.step_keys import DEFAULTS
 from constellations.plan.plan import Plan, absent_tasks
-from constellations.plan.step_keys import DEFAULTS
 from constellations.plan.steps import STEPS
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS, IN_WORDS, TASK_DEFAULTS, read_dependency, read_task
 from constellations.plan.values import Path, Row, did_you_mean

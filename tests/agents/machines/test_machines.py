@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agents.machines import MACHINES, Machine, MachineError, Row, TransitionNotAllowed, step
-from constellations.runs.ends import EFFECTS
+from constellations.runs.attempts.ends import EFFECTS
 
 NAMES = ("actor", "constellation_agent", "device_agent", "tool_loop", "task", "constellation")
 TERMINAL = {

@@ -586,7 +586,7 @@ def test_the_picture_tells_states_by_words_and_leads_to_the_tasks(staff, seed):
 
 
 def test_the_picture_of_a_large_graph_is_bounded_and_says_what_is_left_out(staff, session, laptop, monkeypatch):
-    monkeypatch.setattr("constellations.admin.picture.DRAWN", 3)
+    monkeypatch.setattr("constellations.admin.drawing.picture.DRAWN", 3)
     made = plant(session, *(noop(f"t{number}", after=[f"t{number - 1}"] if number else []) for number in range(9)))
     advance(made, t0="COMPLETED", t1="RUNNING")
     page = staff.page(made)

@@ -16,7 +16,7 @@ from constellations.models import Attempt, Constellation
 from tests.agents.conftest import Rest
 from tests.constellations.admin.admin_client import Staff, row_of
 from tests.constellations.planting import noop, states
-from tests.constellations.runs.test_crews_edges import GIVEN_BACK, found
+from tests.constellations.runs.attempts.test_crews_edges import GIVEN_BACK, found
 from tests.constellations.runs.test_run import query
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]

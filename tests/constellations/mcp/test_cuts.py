@@ -11,7 +11,7 @@ from agents.services import sessions
 from agents.services.devices import device_create
 from agents.streams.verify import verify_database
 from constellations.models import Constellation, Task
-from constellations.reads.addresses import of_task
+from constellations.reads.excerpts.addresses import of_task
 from constellations.services.edits import edit_apply
 from tests.agents.conftest import add_approvals, make_token, record
 from tests.constellations.mcp.mcp_program import SCOPES, Program, parts_that_may_be_cut, with_scopes
@@ -159,7 +159,7 @@ def test_tasks_are_found_by_state_and_name_and_read_page_by_page(program, sessio
 
 
 def test_more_dependencies_of_one_task_than_an_answer_shows_can_be_read(program, session, monkeypatch):
-    monkeypatch.setattr("constellations.reads.overview.DEPENDENCIES", 30)
+    monkeypatch.setattr("constellations.reads.excerpts.overview.DEPENDENCIES", 30)
     device_create("laptop", by="system")
     names = [f"t{number}" for number in range(40)]
     graph = plant(session, *map(noop, names), noop("last", after=names), noop("after", after=["last"]))

@@ -319,7 +319,7 @@ def test_answers_are_bounded_and_say_so(program, digits, monkeypatch):
     assert [(edit["edit_id"], edit["operations"], edit["truncated"]) for edit in history] == [
         ("longer", history[0]["operations"], history[0]["truncated"]), ("long", [], True),
     ]  # fmt: skip
-    monkeypatch.setattr("constellations.reads.overview.TASKS", 2)
+    monkeypatch.setattr("constellations.reads.excerpts.overview.TASKS", 2)
     found = program("get_constellation", constellation_id=digits.pk)
     assert (len(found["tasks"]), found["truncated"]) == (2, True)
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from constellations.errors import PlanRejected
 from constellations.plan import plan as plans
-from constellations.plan.dialects import NAMES, ToldStates, constellation, read_constellation, write_document
-from constellations.plan.dialects.shell import line_words
+from constellations.plan.dialects import NAMES, ToldStates, read_constellation, write_document
+from constellations.plan.dialects.parts import constellation
+from constellations.plan.dialects.parts.shell import line_words
 from constellations.plan.documents import MAX_JSON_BYTES
 from constellations.plan.tasks import IN_WORDS
 

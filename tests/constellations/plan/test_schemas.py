@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constellations.plan import guards, operations, schemas, step_keys, steps, tasks
-from constellations.plan.fields import NAMING
-from constellations.plan.json_schema import ref
+from constellations.plan import operations, schemas, steps, tasks
+from constellations.plan.keys import guards, step_keys
+from constellations.plan.keys.fields import NAMING
+from constellations.plan.keys.json_schema import ref
 from constellations.plan.schemas import TOOLS, unknown_editor_tool_text
 from constellations.plan.values import Misfit
 

@@ -12,7 +12,7 @@ from constellations.models import Attempt, Constellation
 from constellations.services.edits import edit_apply
 from constellations.services.lifecycle import constellation_reopen, constellation_retry
 from project.demo.demo import EXIT_CODES
-from tests.constellations.runs.test_crews import WAITING, found, steps
+from tests.constellations.runs.attempts.test_crews import WAITING, found, steps
 from tests.constellations.runs.test_run import command, noop, something_runs, states
 from tests.constellations.services.test_live_edits import edited_while_it_runs
 

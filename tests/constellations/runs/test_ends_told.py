@@ -9,7 +9,7 @@ from agents.streams.turn import PIECE
 from constellations.models import Constellation, Task
 from constellations.services.edits import edit_apply
 from constellations.services.lifecycle import constellation_fork, constellation_retry
-from tests.constellations.runs.test_crews import WAITING, found
+from tests.constellations.runs.attempts.test_crews import WAITING, found
 from tests.constellations.runs.test_run import actor_state, command, in_thread, inbox_rests, noop, query, something_runs, states
 from tests.constellations.services.test_edit_sessions import sessions_of
 

@@ -9,11 +9,11 @@ from agents.streams.tables import TABLES
 from agents.streams.turn import Turn
 from agents.tools.calls import Outcome
 from constellations.live.live import LiveGraph
-from constellations.runs import assignments
+from constellations.runs.attempts import assignments
+from constellations.runs.attempts.ends import cancellation, cut_off, end_attempt, overdue
+from constellations.runs.attempts.lost import ASKS
+from constellations.runs.attempts.timers import Timers
 from constellations.runs.context import Context, Start
-from constellations.runs.ends import cancellation, cut_off, end_attempt, overdue
-from constellations.runs.lost import ASKS
-from constellations.runs.timers import Timers
 
 NOW = 1_000_000.0
 DEVICE = 7

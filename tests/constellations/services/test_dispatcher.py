@@ -17,7 +17,7 @@ from constellations.models import Constellation, Edit
 from constellations.plan.operations import READERS
 from constellations.services import dispatcher
 from constellations.services.dispatcher import EXAMPLE, InTurn, commands_of, execute_commands, list_tools, operations_of
-from constellations.services.gate_keeping import watched_now
+from constellations.services.gates.keeping import watched_now
 from tests.constellations.planting import noop, plant, states
 
 pytestmark = pytest.mark.django_db

@@ -31,8 +31,8 @@ from constellations.services import edits
 from constellations.services.edits import edit_apply
 from constellations.services.undo import edit_undo
 from tests.agents.conftest import Rest
-from tests.constellations import test_conditions
 from tests.constellations.api import test_edits as test_edit_api
+from tests.constellations.conditions import test_conditions
 from tests.constellations.editor import test_editor
 from tests.constellations.editor.test_editor import (
     add,
@@ -52,8 +52,9 @@ from tests.constellations.services import test_edits
 ROOT = Path(__file__).resolve().parents[3] / "constellations"
 PURE = (
     "editor/editor", "editor/draft", "editor/apply", "editor/commuting", "editor/inverse", "editor/replacing",
-    "plan/operations", "plan/tasks", "plan/calls", "plan/steps", "plan/step_keys", "plan/guards", "plan/documents",
-    "plan/values", "plan/plan", "plan/fitting", "runs/rules", "conditions", "graph",
+    "plan/operations", "plan/tasks", "plan/keys/calls", "plan/steps", "plan/keys/step_keys", "plan/keys/guards",
+    "plan/documents", "plan/values", "plan/plan", "plan/fitting", "runs/rules", "graph", "conditions/parsing",
+    "conditions/operators", "conditions/evaluation",
 )  # fmt: skip
 """Modules of the editor that need no database."""
 STORED = ("services/edits", "services/undo", "services/preview", "api/edit_views", "errors")

@@ -1,0 +1,126 @@
+"""What tasks and steps say alike: a call of a tool, a condition, prose. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.devices import command_lines
+from agents.devices.command_lines import NotPlain
+from agents.tools import catalogue
+from constellations import conditions
+from constellations.errors import ConditionRejected
+from constellations.plan.values import Finding, Misfit, Path, Row, findings_under, list_reader, text_reader, value_kind
+
+MAX_WORD = 80
+"""Characters of the name of a device, a type, a capability, a tool."""
+MAX_PROSE = 20_000
+"""Characters of a description, a tip, a reason, a word of a command."""
+MAX_WORDS = 1_000
+"""Words of a command."""
+MAX_SECONDS = 31_536_000
+"""A year: the longest timeout, deadline, back-off, wait, expected duration."""
+
+COMMAND = "command"
+"""The tool that runs an argument list, `argv`, on its device."""
+STEPS = "steps"
+"""The tool of a task in steps."""
+
+prose = text_reader(MAX_PROSE)
+
+
+SHELL = "shell"
+"""The key that has a shell run a command which is written as one text."""
+BESIDE = "give an argument list to have it as it stands, or `shell: true` beside it to have `sh -c` run it"
+"""What can be done about a line of which a shell would understand more than words."""
+
+
+def read_argv(value: Any, ways_out: str = BESIDE) -> list[str]:
+    """A command's words: an argument list, or a text of which a shell would do no more than split it.
+
+    Where it would do more, the refusal names `ways_out`.
+    """
+    if isinstance(value, str):
+        try:
+            value = command_lines.split_line(prose(value))
+        except NotPlain as error:
+            raise Misfit(f"{error}: {ways_out}" if error.is_shells else f"{error}; close it") from error
+    words = list_reader(_word_of_command, MAX_WORDS)(value)
+    if not words or not words[0]:
+        raise Misfit("names no program: give one and its arguments, as in [make, test]")
+    return words
+
+
+def read_command(value: Any) -> str | list[str]:
+    """A command as it is written, a text or words; `make_call` makes an argument list of it, with a shell or without."""
+    if not isinstance(value, str | list | tuple):
+        raise Misfit(f"must be a list of words or a text, not {value_kind(value)}")
+    return prose(value) if isinstance(value, str) else read_argv(value)
+
+
+def _word_of_command(value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, Mapping):
+        raise Misfit("must be text, not an object; put a word that has a colon in quotes")
+    return prose(value)
+
+
+def read_condition(value: Any) -> str:
+    condition = prose(value)
+    if condition:
+        try:
+            conditions.check_condition(condition)
+        except ConditionRejected as error:
+            raise Misfit(str(error)) from error
+    return condition
+
+
+def make_call(fields: Row, what: str, is_whole: bool = True) -> list[Finding]:
+    """Makes `command` among the fields of a task or a step (`what`) the tool of that name, in place; findings.
+
+    The fields of an update are not the whole call: what stays as it is may be the arguments, or the tool.
+    """
+    findings: list[Finding] = []
+    by_shell = fields.pop(SHELL, False)
+    if COMMAND in fields:
+        both = f"a {what} has a command or a tool, not both"
+        findings += [((other,), f"{both}: {other} beside command") for other in ("tool", "arguments") if other in fields]
+        fields["tool"], written = COMMAND, fields.pop(COMMAND)
+        fields["arguments"] = {"argv": _words(written, by_shell, (COMMAND,), findings)}
+        return findings
+    if fields.get("tool") == COMMAND and "arguments" in fields:
+        arguments = fields["arguments"]
+        findings += findings_under(("arguments",), catalogue.argument_flaws(COMMAND, {**arguments, "argv": ["any"]}))
+        if "argv" in arguments or not findings:
+            arguments["argv"] = _words(arguments.get("argv", []), by_shell, ("arguments", "argv"), findings)
+    elif by_shell:
+        findings.append(((SHELL,), "shell: true is said of a command that is a text, and there is none beside it"))
+    if "tool" in fields and not findings and not (what == "task" and fields["tool"] == STEPS):
+        findings += call_findings(what, fields["tool"], fields.get("arguments", {}) if is_whole else fields.get("arguments"))
+    return findings
+
+
+def call_findings(what: str, tool: str, arguments: Row | None) -> list[Finding]:
+    """Whether there is such a tool, and whether it takes these arguments, where they are given."""
+    if not tool:
+        return [(("tool",), f"is empty: give the {what} a command or a tool")]
+    if said := catalogue.unknown_tool_text(tool):
+        return [(("tool",), said)]
+    found = catalogue.argument_flaws(tool, arguments) if arguments is not None else []
+    return findings_under(("arguments",), found) if found else []
+
+
+def _words(written: Any, by_shell: bool, path: Path, findings: list[Finding]) -> list[str]:
+    """The argument list of a command; none, and a finding, where it has none."""
+    try:
+        if not by_shell:
+            return read_argv(written)
+        if not isinstance(written, str):
+            raise Misfit("is an argument list, which no shell reads: leave shell: true out, or give the command as a text")
+        if not written.strip():
+            raise Misfit("is empty, and so there is nothing for a shell to run")
+        return command_lines.shell_arguments(prose(written))
+    except Misfit as misfit:
+        findings.append(((*path, *misfit.path), str(misfit)))
+    return []

@@ -1,0 +1,153 @@
+"""The keys of tasks and dependencies, each said once. Pure.
+
+Readers, defaults, schemas, columns, serializers, answers over MCP and forms are all made from these two tables (the keys of
+steps are in `step_keys`, those of policies in `guards`). A key that is added here needs a migration, and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents.devices.profiles.names import name_fault
+from agents.gates.policies import DECISIONS
+from constellations.plan.keys import guards, json_schema, kinds
+from constellations.plan.keys.calls import COMMAND, MAX_WORD, SHELL, read_condition
+from constellations.plan.keys.kinds import Field, Kind, Lists, Shape
+from constellations.plan.keys.step_keys import steps_there
+from constellations.plan.values import (
+    MAX_ID,
+    Misfit,
+    TextReader,
+    choice_reader,
+    identifier_reader,
+    list_reader,
+    one_or_list_reader,
+    text_reader,
+)
+
+PRIORITIES = ("LOW", "MEDIUM", "HIGH", "CRITICAL")
+DEPENDENCY_TYPES = ("UNCONDITIONAL", "COMPLETION_ONLY", "SUCCESS_ONLY", "CONDITIONAL")
+ON_LOST = ("retry", "fail", "ask")
+
+MAX_NAME = 200
+MAX_DEPENDENCY_ID = 250
+"""Characters, as the columns have them."""
+MAX_ATTEMPTS = 100
+MAX_PHASES = 100
+"""Phases of a task."""
+MAX_LABELS = 16
+"""Labels of a task."""
+MAX_LABEL = 64
+"""Characters of a label."""
+
+
+def priority(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(PRIORITIES):
+        return value
+    return PRIORITIES.index(choice_reader(PRIORITIES)(value))
+
+
+def device_names(value: Any) -> list[str]:
+    """Names, each once; one that is empty, as `{device}` is for a task that was on none, names nothing."""
+    return list(dict.fromkeys(filter(None, one_or_list_reader(text_reader(MAX_WORD))(value))))
+
+
+def label(value: Any) -> str:
+    """A name as devices and their labels have one."""
+    name = text_reader(MAX_LABEL)(value)
+    if fault := name_fault(name):
+        raise Misfit(fault)
+    return name
+
+
+def or_empty(read_text: TextReader) -> TextReader:
+    """Also no text, which says nothing."""
+    return lambda value: "" if value == "" else read_text(value)
+
+
+_PRIORITY = Kind(priority, json_schema.one_of(PRIORITIES), Shape.PLACE, choices=PRIORITIES)
+_DEVICES = Kind(device_names, json_schema.TEXTS, Shape.NAMES)
+_PHASES = kinds.parts(list_reader(lambda phase: phase, MAX_PHASES), json_schema.ref("phase"))
+_POLICIES = kinds.parts(guards.policies, json_schema.ref("policy"))
+_PROGRESS = Kind(guards.read_progress, guards.PROGRESS_SCHEMA, Shape.OBJECT)
+_REPLACED = Kind(or_empty(identifier_reader(MAX_ID)), json_schema.IDENT, Shape.WORD, MAX_ID)
+_IDS = Kind(one_or_list_reader(identifier_reader(MAX_ID)), json_schema.many(json_schema.IDENT), Shape.NAMES)
+
+TASK = (
+    Field("task_id", kinds.identifier(MAX_ID), label="Task id", lists=Lists.EVERYWHERE),
+    Field("name", kinds.word(MAX_NAME), lists=Lists.EVERYWHERE),
+    Field("description", kinds.prose()),
+    Field("tips", kinds.TEXTS, []),
+    Field(
+        "device", kinds.word(MAX_WORD), column="wanted_device", about="Where it has to run; else any that fits.",
+        lists=Lists.REST | Lists.MCP,
+    ),
+    Field("device_type", kinds.word(MAX_WORD)),
+    Field("capabilities", kinds.names(text_reader(MAX_WORD)), [], about="Its device has to have."),
+    Field("not_device", _DEVICES, [], about="Devices it must not run on.", label="Not on"),
+    Field(
+        "labels", kinds.names(label, MAX_LABELS, MAX_LABEL), [], about="To find it by: letters, digits and . _ -",
+        lists=Lists.EVERYWHERE, filters=True,
+    ),
+    Field(
+        COMMAND, kinds.COMMAND, column=None, about="Argument list to run, no shell; or a line of plain words.",
+        hint="Words as a shell splits them; no shell runs them.",
+    ),
+    Field(
+        SHELL, kinds.FLAG, False, column=None, about="`sh -c` runs the command, which is one text.",
+        hint="A shell runs the command (sh -c), and policies judge it as a shell's.",
+    ),
+    Field("tool", kinds.word(MAX_WORD), COMMAND, hint="Instead of a command.", lists=Lists.MCP),
+    Field("arguments", kinds.OBJECT, {}, about="Of its tool.", lists=Lists.MCP),
+    Field("priority", _PRIORITY, 1, lists=Lists.EVERYWHERE),
+    Field("timeout", kinds.TIME, None, about="Seconds of one attempt."),
+    Field(
+        "deadline", kinds.TIME, None, about="Seconds from the constellation's creation.",
+        hint="Seconds from the constellation's creation, waiting included.",
+    ),
+    Field("max_attempts", kinds.count(1, MAX_ATTEMPTS), 1, label="Attempts"),
+    Field("backoff", kinds.SECONDS, 1.0, about="Seconds before the second attempt; doubles with each."),
+    Field("confirm", kinds.FLAG, False, about="A person has to approve it before it begins."),
+    Field("steps", kinds.parts(steps_there, json_schema.ref("step")), [], column=None),
+    Field(
+        "phases", _PHASES, [], label="Steps",
+        hint="Instead of a command or a tool: JSON, [{description, expected_duration, steps}].",
+    ),
+    Field(
+        "policies", _POLICIES, [],
+        hint=f"Of its calls; they only tighten the installation's: JSON, [{{tool, pattern, decision}}], to "
+        f"{', '.join(DECISIONS)}.",
+    ),
+    Field(
+        "progress", _PROGRESS, {}, about="How patient the detection of being stuck is.", label="When it is stuck",
+        hint=f"What differs from the settings of the detection: JSON, {{name: value}} of {', '.join(guards.SETTING_READERS)}.",
+    ),
+    Field("on_lost", kinds.choice(ON_LOST, 8), "retry", hint="When nobody knows how an attempt ended."),
+    Field("after", _IDS, [], column=None, about="Tasks that have to be completed before it.", is_new=True),
+    Field(
+        "replaces", _REPLACED, about="A task that failed or was cancelled: what waited for it waits for this one.",
+        is_new=True, lists=Lists.MCP,
+    ),
+)  # fmt: skip
+"""The keys of a task. Times are in seconds; a priority is kept as its place in PRIORITIES."""
+STORED = {field.name: field for field in TASK if field.is_stored}
+"""Those that rows have, by what rows call them."""
+
+DEPENDENCY = (
+    Field(
+        "dependency_id", Kind(text_reader(MAX_DEPENDENCY_ID), json_schema.TEXT, Shape.ID, MAX_DEPENDENCY_ID),
+        about="`from>to` when left out.", lists=Lists.MCP,
+    ),
+    Field("from", kinds.identifier(MAX_ID), about="The upstream task.", is_new=True, lists=Lists.MCP),
+    Field("to", kinds.identifier(MAX_ID), about="The task that waits.", is_new=True, lists=Lists.MCP),
+    Field("type", kinds.choice(DEPENDENCY_TYPES, 20), "SUCCESS_ONLY", lists=Lists.MCP),
+    Field("condition", kinds.line(read_condition), about="Over the upstream's result: `accuracy > 0.95`.", lists=Lists.MCP),
+    Field("description", kinds.prose()),
+)  # fmt: skip
+"""The keys of a dependency, whose ends are given once."""
+NAMING = ("dependency_id", "from", "to")
+"""What names a dependency: its id, or both ends."""
+CHANGEABLE = tuple(field.key for field in DEPENDENCY if field.key not in NAMING)
+"""What may change of a dependency that is there."""
+LINE_COLUMNS = {field.key: field.key for field in DEPENDENCY} | {"from": "upstream__task_id", "to": "downstream__task_id"}
+"""Where a query finds the keys of a dependency."""

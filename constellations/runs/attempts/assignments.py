@@ -1,0 +1,69 @@
+"""Which attempts need a crew, and what such a crew is to do.
+
+An attempt is worked on by a crew (agents.crews) when its task is in steps, waits for a person's approval, or makes a call that
+a policy has something to say about. Every other attempt is one plain call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+
+from agents.crews.members.assignment import Assignment
+from agents.crews.script import call_of
+from agents.gates.judging import act_on
+from agents.gates.policies import Judgement, Site, concerns_call, judge_act
+from agents.progress.settings import Settings
+from agents.streams.row_types import LiveDevice
+from agents.tools.catalogue import PATHS
+from constellations import conditions
+from constellations.live.row_types import TaskRow
+from constellations.plan.keys.calls import STEPS
+from constellations.plan.script import calls_of, rule_of, script_of
+from constellations.runs.context import Context, Start
+
+
+def needs_crew(context: Context, task: TaskRow, device: LiveDevice) -> bool:
+    """Whether a task is more than one plain call."""
+    if task["tool"] == STEPS or task["confirm"]:
+        return True
+    if not (context.policies or task["policies"]):
+        return False
+    if task["tool"] in PATHS:  # a path that is judged: the call has to be held to where it led
+        rules, site = [*context.policies, *map(rule_of, task["policies"])], Site.of(device)
+        if any(rule.pattern and concerns_call(rule, task["tool"], site) for rule in rules):
+            return True
+    return _judge_call(context, task, task["tool"], task["arguments"], device).decision != "allow"
+
+
+def make_assignment(context: Context, start: Start) -> Assignment:
+    """What the crew of an attempt is to do, and where."""
+    task = start.node.row
+    device = context.devices[start.attempt["device_id"]]
+    return Assignment(
+        stream=context.stream, interaction=context.interaction["id"], attempt=start.attempt, device=device, task=task["id"],
+        title=task["name"] or task["task_id"], scope=context.scope, inherits=context.inherits, script=script_of(task),
+        plain=task["tool"] != STEPS, is_gated=_is_gated(context, task, device),
+        timeout=task["timeout"], on_lost=task["on_lost"],
+        settings=Settings.of({**settings.PROGRESS, **task["progress"]}),
+        accepted=task["accepted"], has_arbiter=bool(settings.STUCK_ARBITER), own=[rule_of(row) for row in task["policies"]],
+        rules=lambda: context.policies, holds=lambda condition, value: conditions.evaluate_condition(condition, value, {}),
+    )  # fmt: skip
+
+
+def _is_gated(context: Context, task: TaskRow, device: LiveDevice) -> bool:
+    """Whether a person is asked before anything is done: the plan says so, or a policy calls one of its calls critical."""
+    if task["confirm"]:
+        return True
+    steps = calls_of(script_of(task))
+    judged = [_judge_call(context, task, *call_of(step), device, step.get("writes", "")) for step in steps]
+    return any(each.decision == "ask" and each.critical for each in judged)
+
+
+def _judge_call(
+    context: Context, task: TaskRow, tool: str, arguments: Mapping[str, Any], device: LiveDevice, writes: str = ""
+) -> Judgement:  # fmt: skip
+    own = [rule_of(row) for row in task["policies"]]
+    return judge_act(context.policies, own, act_on(device, tool, arguments, writes), Site.of(device))
