@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Any, Literal
 
@@ -45,16 +45,8 @@ def query_parameters(method: str, request: Request) -> tuple[str, ...]:
     assert match is not None, "a request comes by an address"
     operation = match.func, method
     if operation not in _described:
-        # Asked as the generator of the whole description does, but for the place of the address, of which nothing is wanted.
         with DESCRIBING:
-            view = SchemaGenerator().create_view(*operation)
-            view.request = request
-            if getattr(view, "filter_backends", ()):
-                # Filters are of the rows' model. The generator would look for it, and go on without filters where that fails.
-                view.queryset = view.get_queryset()
-            schema = view.schema
-            schema.method, schema.path, schema.registry = method, "", ComponentRegistry()
-            _described[operation] = tuple(each["name"] for each in schema._get_parameters() if each["in"] == "query")
+            _described[operation] = tuple(_names(*operation, request))
     return _described[operation]
 
 
@@ -62,3 +54,18 @@ DESCRIBING = Lock()
 """Views share the object that describes them: one thread at a time asks it."""
 _described: dict[tuple[Callable[..., Any], str], tuple[str, ...]] = {}
 """By view and method, once they were asked for: they stay what they are."""
+
+
+def _names(route: Callable[..., Any], method: str, request: Request) -> Iterator[str]:
+    """Asked as the generator of the whole description does, but for the place of the address, of which nothing is wanted."""
+    generator = SchemaGenerator()
+    view = generator.create_view(route, method)
+    view.request = request
+    if getattr(view, "filter_backends", ()):
+        # Filters are of the rows' model. The generator would look for it, and go on without filters where that fails.
+        view.queryset = view.get_queryset()
+    schema = view.schema
+    schema.method, schema.path, schema.registry = method, "", ComponentRegistry()
+    for each in schema._get_parameters():
+        if each["in"] == "query":
+            yield each["name"]

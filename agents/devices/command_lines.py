@@ -141,7 +141,11 @@ def commands_run_by(command: str) -> list[str]:
 
 def _add_what_runs(found: list[str], text: str) -> str | None:
     """Adds to `found` what a command runs, one behind the other; given back is a line in quotes that a shell is handed last."""
-    spans = [word.span() for word in (WORD.finditer(text) if _runs_others(text) else islice(WORD.finditer(text), 1))]
+    first = WORD.search(text)
+    program = _unquoted_word(first[0]) if first else ""
+    # Of a program that has no command behind it only the first word is read.
+    runs_others = first is not None and (program_name(program) in SHELLS or next_command([program], 0) is not None)
+    spans = [word.span() for word in (WORD.finditer(text) if runs_others else islice(WORD.finditer(text), 1))]
     words = [_unquoted_word(text[start:end]) for start, end in spans]
     at = 0
     inner: int | None = 0
@@ -156,13 +160,6 @@ def _add_what_runs(found: list[str], text: str) -> str | None:
     if words and text[slice(*spans[at])] != words[at]:
         found.append(words[at] + text[spans[at][1] :])  # "rm" and r\m are rm
     return None
-
-
-def _runs_others(text: str) -> bool:
-    """Whether the first word of a text may have a command behind it: of one that has none the rest is not read."""
-    first = WORD.search(text)
-    word = _unquoted_word(first[0]) if first else ""
-    return bool(first) and (program_name(word) in SHELLS or next_command([word], 0) is not None)
 
 
 def _unquoted_word(word: str) -> str:

@@ -157,15 +157,14 @@ def _takes_code(name: str, words: Sequence[CommandWord]) -> str:
     if options is None:
         return ""
     given = [word.text for word in words[1:]]
-    by_option = any(text.startswith(option) or _bundled(text, option) for text in given for option in options)
+    # A short option may stand among others, as in -Ic.
+    short = [re.compile(rf"-[A-Za-z]*{option[1]}") for option in options if len(option) == 2]
+    by_option = any(
+        text.startswith(options) or (not text.startswith("--") and any(each.match(text) for each in short)) for text in given
+    )
     if by_option or "-" in given or not [text for text in given if not text.startswith("-")]:
         return f"{name} is given code"
     return ""
-
-
-def _bundled(text: str, option: str) -> bool:
-    """Whether a short option stands among others, as in -Ic."""
-    return len(option) == 2 and bool(re.match(rf"-[A-Za-z]*{option[1]}", text)) and not text.startswith("--")
 
 
 def _unread_options(name: str, words: Sequence[CommandWord]) -> str:
