@@ -244,7 +244,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ApprovalKindEnum": "agents.models.loops.Approval.KINDS",
         "ApprovalStateEnum": "agents.models.loops.Approval.STATES",
-        "PolicyDecisionEnum": "agents.models.loops.Policy.DECISIONS",
+        "PolicyDecisionEnum": "agents.decisions.DECISIONS",
     },
 }
 KNOX_TOKEN_MODEL = "agents.Token"

@@ -20,7 +20,7 @@ from django.urls import resolve
 from drf_spectacular.generators import SchemaGenerator
 from jsonschema import Draft202012Validator
 
-from agents.devices.local import command_environment
+from agents.devices.starting import command_environment
 from constellations.plan import operations
 from constellations.plan.keys.guards import SETTING_READERS
 from constellations.plan.keys.step_keys import DEFAULTS

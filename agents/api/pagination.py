@@ -50,20 +50,16 @@ class ById(BasePagination):
         self.field = getattr(view, "cursor_field", "id")
         newest_first = getattr(view, "newest_first", False)
         limit = read_parameter(request, "limit", PAGE, 1, PAGE_LIMIT)
-        cursor = self._cursor(request)
+        cursor: Any = request.query_params.get("cursor")
+        if self.field in COUNTED:
+            cursor = optional_parameter(request, "cursor", 0, LARGEST)
+        elif cursor is not None and not (cursor.isascii() and cursor.isprintable()):
+            raise ValidationError({"cursor": "must be the `next` of an earlier page"})
         if cursor is not None:
             queryset = queryset.filter(**{f"{self.field}__{'lt' if newest_first else 'gt'}": cursor})
         rows = list(queryset.order_by(f"{'-' if newest_first else ''}{self.field}")[: limit + 1])
         self.next = getattr(rows[limit - 1], self.field) if len(rows) > limit else None
         return rows[:limit]
-
-    def _cursor(self, request: Request) -> int | str | None:
-        if self.field in COUNTED:
-            return optional_parameter(request, "cursor", 0, LARGEST)
-        text = request.query_params.get("cursor")
-        if text is not None and not (text.isascii() and text.isprintable()):
-            raise ValidationError({"cursor": "must be the `next` of an earlier page"})
-        return str(text)
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response({"results": data, "next": self.next})

@@ -166,12 +166,9 @@ class SessionViews(mixins.ListModelMixin, Api):
     def interactions(self, request: Request, pk: str) -> Response:
         """What a session was asked: a plan, or a request in words."""
         session = self.only_id()
-        if request.method == "POST":
-            return self._submit_interaction(session)
-        rows = InboxItem.objects.asked_in(session)
-        return self.get_paginated_response(session_serializers.InteractionRow(self.paginate_queryset(rows), many=True).data)
-
-    def _submit_interaction(self, session: int) -> Response:
+        if request.method != "POST":
+            rows = self.paginate_queryset(InboxItem.objects.asked_in(session))
+            return self.get_paginated_response(session_serializers.InteractionRow(rows, many=True).data)
         body = self.body(session_serializers.InteractionBody)
         payload = session_serializers.interaction_payload(body)
         seq = session_head(session)  # before the request, so that whoever follows from here misses nothing of it

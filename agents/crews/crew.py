@@ -66,9 +66,9 @@ class Crew:
         """Go on until somebody has to be waited for; `more` says that only the turn was too short."""
         self.more = False
         for _ in range(ACTS):
-            recorded = len(turn.drafts)
+            recorded = len(turn.events)
             self._act_once(turn, now)
-            if self.end is not None or len(turn.drafts) == recorded:
+            if self.end is not None or len(turn.events) == recorded:
                 return
         self.more = True
 
@@ -101,8 +101,17 @@ class Crew:
             self.take_on(member.child)
 
     def _end_member(self, turn: Turn, member: Member) -> None:
-        """An agent has ended: its host goes on, or the attempt is over."""
-        outcome = self._conclude(member)
+        """An agent has ended: its host goes on, or the attempt is over. Its state and its last call say how it did its work."""
+        last = member.last_outcome or Outcome("")
+        if member.agent["state"] == "FINISH":
+            # A host's result is all that its crew has saved; a plain task's, and a child's, is what its last call gave.
+            found = self.blackboard.values if member is self.host and not member.script.plain else {}
+            outcome = Outcome("completed", result=dict(found) if found else last.result, exit_code=last.exit_code)
+        elif last.reason or (member.script.plain and last.outcome not in ("", "completed")):
+            outcome = last
+        else:
+            error = member.agent["reason"]
+            outcome = Outcome("failed", error=error, exit_code=last.exit_code, error_kind=last.error_kind)
         self._close(turn, member, outcome.outcome == "completed", member.agent["reason"])
         if member is self.host:
             self.end = outcome
@@ -111,17 +120,6 @@ class Crew:
             host = self.at_work
             host.child, host.child_outcome = None, outcome
             turn.record("agent_returned", agent_id=member.agent["id"], host_id=host.agent["id"], outcome=outcome.outcome)
-
-    def _conclude(self, member: Member) -> Outcome:
-        """How an agent that has ended did its work: by its state, and by its last call."""
-        last = member.last_outcome or Outcome("")
-        if member.agent["state"] == "FINISH":
-            # A host's result is all that its crew has saved; a plain task's, and a child's, is what its last call gave.
-            found = self.blackboard.values if member is self.host and not member.script.plain else {}
-            return Outcome("completed", result=dict(found) if found else last.result, exit_code=last.exit_code)
-        if last.reason or (member.script.plain and last.outcome not in ("", "completed")):
-            return last
-        return Outcome("failed", error=member.agent["reason"], exit_code=last.exit_code, error_kind=last.error_kind)
 
     def _close(self, turn: Turn, member: Member, ended_well: bool, reason: str) -> None:
         """What an agent leaves open ends with it."""

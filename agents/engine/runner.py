@@ -113,7 +113,7 @@ class Runner:
         listener = nudges.NudgeListener(self._nudged)
         await listener.start()
         try:
-            while self._stop_at is None or (self.sessions.drives and time.monotonic() <= self._stop_at):
+            while not self._done():
                 try:
                     await self._cycle()
                 except Exception as error:
@@ -229,6 +229,11 @@ class Runner:
             self.sessions.drain()
         self._next["look"] = 0.0
         self._wake.set()
+
+    def _done(self) -> bool:
+        if self._stop_at is None:
+            return False
+        return not self.sessions.drives or time.monotonic() > self._stop_at
 
     def _is_over(self) -> bool:
         """An outage is not waited for any longer."""

@@ -127,11 +127,11 @@ class Sessions:
             if more:
                 self.ready[stream] = None
             if batch is None:
-                self._resting.note(drive, self._loop.time())
+                self._rest(drive)
             else:
                 batches.append(batch)
                 self._deciding[stream] = batch
-                records += len(batch.drafts) + sum(map(len, batch.starts.values()))
+                records += len(batch.events) + sum(map(len, batch.starts.values()))
         return batches
 
     async def _commit(self, batches: list[Batch]) -> None:
@@ -327,6 +327,9 @@ class Sessions:
             self.ready.update(dict.fromkeys(self.drives))
 
     # --- rest
+
+    def _rest(self, drive: Drive) -> None:
+        self._resting.note(drive, self._loop.time())
 
     def fire_timers(self) -> None:
         self.ready.update(dict.fromkeys(stream for stream in self._resting.due() if stream in self.drives))

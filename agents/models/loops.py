@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from agents.decisions import DECISIONS
 from agents.machines import TOOL_LOOP
 from agents.models.checks import state_check
 from agents.models.sessions import Agent, Session
@@ -137,8 +138,6 @@ class Approval(models.Model):
 
 class Policy(models.Model):
     """A rule on what tools may do, kept in the system stream. The first that fits, by `order`, counts."""
-
-    DECISIONS = ("allow", "ask", "deny")
 
     id = models.BigIntegerField(primary_key=True)
     order = models.IntegerField(default=100)

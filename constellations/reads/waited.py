@@ -16,6 +16,6 @@ RECORDED = (
 def waited_s(constellation: int, turn: Turn) -> float:
     """Seconds of all its tasks together: what is recorded, and what this turn is about to record."""
     recorded: float = current_store().execute(raw_cursor(), RECORDED, (TASK.name, READY, constellation)).fetchone()[0]
-    steps = [draft.data for draft in turn.drafts if draft.type == "state_changed"]
-    steps += [each for draft in turn.drafts for each in draft.data.get("transitions", ())]
+    steps = [event.data for event in turn.events if event.type == "state_changed"]
+    steps += [each for event in turn.events for each in event.data.get("transitions", ())]
     return recorded + sum(float(each["spent"]) for each in steps if (each["machine"], each["from_state"]) == (TASK.name, READY))

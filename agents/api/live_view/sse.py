@@ -89,25 +89,19 @@ class SessionStream:
         try:
             async with asyncio.timeout(END_S):
                 if since is None or not head - BEHIND_EVENTS <= since <= head:
-                    since = await self._snapshot(send, session)
-                await self._events(send, session, since)
+                    taken = await database_sync_to_async(stream_snapshot)(session)
+                    since = taken["seq"]
+                    await send_body(send, event_frame(since, "snapshot", mask_json(orjson.dumps(taken))))
+                left = END_BYTES
+                async with aclosing(follow_session(session, since)) as pieces:
+                    async for piece in pieces:
+                        await send_body(send, piece)
+                        left -= len(piece)
+                        if left <= 0:
+                            break
         except TimeoutError:
             pass  # the time is up
         await send_body(send, b"", more=False)
-
-    async def _snapshot(self, send: Send, session: int) -> int:
-        taken = await database_sync_to_async(stream_snapshot)(session)
-        await send_body(send, event_frame(taken["seq"], "snapshot", mask_json(orjson.dumps(taken))))
-        return int(taken["seq"])
-
-    async def _events(self, send: Send, session: int, since: int) -> None:
-        left = END_BYTES
-        async with aclosing(follow_session(session, since)) as pieces:
-            async for piece in pieces:
-                await send_body(send, piece)
-                left -= len(piece)
-                if left <= 0:
-                    return
 
 
 async def follow_session(session: int, seq: int) -> AsyncGenerator[bytes, None]:

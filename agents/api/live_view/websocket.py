@@ -189,25 +189,24 @@ class SessionConsumer(AsyncWebsocketConsumer):
         await self.close(closed.code)
 
     async def _feed(self, head: int, fresh: bool) -> None:
+        """A snapshot where the client has nothing or is far behind, then events for as long as it takes them."""
         if fresh:
             head, messages = await read_snapshot(self.session)
             self.window = SendWindow(head)
             self.window.add(head, sum(map(len, messages)))  # before it is sent: the answer may come at once
             for message in messages:
                 await self._send_whole(message)
-        with tail.tail().follow(self.session, head):
+        reader = tail.tail()
+        with reader.follow(self.session, head):
             while True:
-                await self._send_next()
-
-    async def _send_next(self) -> None:
-        events, size = self.window.room()
-        batch = await tail.tail().after(self.session, self.window.sent, max(events, 1), max(1, min(size, PIECE_BYTES)))
-        if not events:
-            await self._wait_for_room()
-            return
-        joined = b",".join(event.json for event in batch)
-        self.window.add(batch[-1].seq, len(joined))
-        await self._send_whole(b'{"type":"events","events":[' + joined + b"]}")
+                events, size = self.window.room()
+                batch = await reader.after(self.session, self.window.sent, max(events, 1), max(1, min(size, PIECE_BYTES)))
+                if not events:  # there is more to send than the client has shown that it can take
+                    await self._wait_for_room()
+                    continue
+                joined = b",".join(event.json for event in batch)
+                self.window.add(batch[-1].seq, len(joined))
+                await self._send_whole(b'{"type":"events","events":[' + joined + b"]}")
 
     async def _send_whole(self, message: bytes) -> None:
         for frame in split_frames(message):

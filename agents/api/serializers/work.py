@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from agents.api.serializers.fields import AuthorName, RequestBody, StrictText, WholeNumber
 from agents.api.serializers.machines import TransitionRow
+from agents.decisions import DECISIONS
 from agents.models import Agent, Approval, Evidence, Loop, PhaseRecord, Policy
 from agents.patterns import LENGTH as PATTERN_LENGTH
 from agents.reads.verdicts import describe_verdict
@@ -175,7 +176,7 @@ class PolicyChange(RequestBody):
         max_length=NAME_LENGTH, required=False,
         help_text="Pattern of one of the labels that its owner gave the device; *: any device, also without labels.",
     )  # fmt: skip
-    decision = serializers.ChoiceField(Policy.DECISIONS, required=False)
+    decision = serializers.ChoiceField(DECISIONS, required=False)
     critical = Truth(required=False, help_text="With ask: the task's gate, refusal fails the task.")
     note = StrictText(max_length=NOTE_LENGTH, required=False, allow_blank=True, help_text="Why.")
 
@@ -183,7 +184,7 @@ class PolicyChange(RequestBody):
 class PolicyBody(PolicyChange):
     """A new policy; what is not given is as if for any call."""
 
-    decision = serializers.ChoiceField(Policy.DECISIONS)
+    decision = serializers.ChoiceField(DECISIONS)
 
 
 class AgentDetail(AgentRow):

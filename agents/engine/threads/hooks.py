@@ -64,8 +64,8 @@ class Hooks:
         """What `batch` recorded is durable."""
         if self._thread is None:
             return
-        for draft in batch.written():
-            for name, told in _told(draft):
+        for event in batch.written():
+            for name, told in _told(event):
                 if name not in self._hooks:
                     continue
                 try:
@@ -106,9 +106,9 @@ class Hooks:
             self._thread.join(CLOSE_S)
 
 
-def _told(draft: PendingEvent) -> Iterator[tuple[str, Fields]]:
-    """The hook a draft is for, and what the hook is told."""
-    if name := NAMES.get(draft.type):
-        yield name, {key: value for key, value in draft.data.items() if key not in ("add", "set", "del")} | {"at": draft.at}
-    for told in draft.data.get("transitions", ()):
-        yield "on_state_change", {**told, "at": draft.at}
+def _told(event: PendingEvent) -> Iterator[tuple[str, Fields]]:
+    """The hook a event is for, and what the hook is told."""
+    if name := NAMES.get(event.type):
+        yield name, {key: value for key, value in event.data.items() if key not in ("add", "set", "del")} | {"at": event.at}
+    for told in event.data.get("transitions", ()):
+        yield "on_state_change", {**told, "at": event.at}

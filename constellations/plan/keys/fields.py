@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.decisions import DECISIONS
 from agents.devices.profiles.names import name_fault
-from agents.gates.policies import DECISIONS
 from constellations.plan.keys import guards, json_schema, kinds
 from constellations.plan.keys.calls import COMMAND, MAX_WORD, SHELL, read_condition
 from constellations.plan.keys.kinds import Field, Kind, Lists, Shape

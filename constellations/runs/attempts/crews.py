@@ -89,8 +89,8 @@ class Crews:
             _, key = heappop(self._timers)
             del self._due[key]
             self._awake[key] = None
-        most = len(turn.drafts) + RECORDS
-        while self._awake and len(turn.drafts) < most:
+        most = len(turn.events) + RECORDS
+        while self._awake and len(turn.events) < most:
             key = next(iter(self._awake))
             del self._awake[key]
             if key in self._crews and (moved := self._act_one(turn, now, key)) is not None:

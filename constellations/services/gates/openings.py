@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from agents.crews.script import call_of
-from agents.gates.policies import DECISIONS
+from agents.decisions import DECISIONS
 from constellations.plan.fitting import DEVICE_FIELDS
 from constellations.plan.keys.calls import STEPS
 from constellations.plan.script import calls_of

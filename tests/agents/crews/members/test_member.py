@@ -39,7 +39,7 @@ class Alone:
         self.member.begin(self.turn)
 
     def events(self) -> list[str]:
-        return [draft.type for draft in self.turn.drafts]
+        return [event.type for event in self.turn.events]
 
 
 def test_a_call_is_recorded_and_left_to_the_crew_to_begin():

@@ -288,7 +288,7 @@ def test_many_agents_that_talk_much_leave_turns_to_others(engine, device, monkey
     device_change(device.pk, max_concurrent=20, by="user:1")
     sizes = []
     written = Sessions._written
-    monkeypatch.setattr(Sessions, "_written", lambda self, batch: sizes.append(len(batch.drafts)) or written(self, batch))
+    monkeypatch.setattr(Sessions, "_written", lambda self, batch: sizes.append(len(batch.events)) or written(self, batch))
     talk = [{"say": f"thought {n}"} for n in range(40)]
     assert engine.carry_out({"tasks": [steps(*talk, task_id=f"work{n}") for n in range(20)]}).state == "COMPLETED"
     assert max(sizes) < 600
