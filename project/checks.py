@@ -193,12 +193,12 @@ LONGER = "Make it longer, or take it out of the folder: it is not masked."
 @register()
 def check_hooks(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
-    for name, path in settings.HOOKS.items():
+    for name, path in {**settings.HOOKS, "stuck_arbiter": settings.STUCK_ARBITER}.items():
         try:
             fits = not path or callable(import_string(path))
         except ImportError:
             fits = False
         if not fits:
-            hint = f"Set ORRERY_{name.upper()} to the dotted path of a function of (session, data), or leave it out."
+            hint = f"Set ORRERY_{name.upper()} to the dotted path of a function as docs/settings.md says, or leave it out."
             found.append(Error(f"the hook {name} is no function: {path}", hint=hint, id="orrery.E020"))
     return found

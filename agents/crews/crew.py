@@ -18,6 +18,7 @@ from agents.crews.ways import ENDINGS
 from agents.gates import approvals
 from agents.gates.gate import Gate
 from agents.streams.row_types import AgentRow, ApprovalRow, LoopRow
+from agents.streams.tables import Fields
 from agents.streams.turn import Turn
 from agents.tools.calls import Call, Outcome
 
@@ -209,9 +210,23 @@ class Crew:
 
     def accept(self, turn: Turn, agent: int, identity: str) -> bool:
         """A person says "go on anyway": this loop is none from now on. False when no agent here has that id."""
-        for member in self.members:
-            if member.agent["id"] == agent and member.loop and not member.ended:
-                row = member.note(turn, kind="accept", target=identity, success=True)
-                turn.record("identity_accepted", agent_id=agent, identity=identity, add={"evidence": [row]})
-                return True
-        return False
+        member = self._find_at_work(agent)
+        if member is not None:
+            row = member.note(turn, kind="accept", target=identity, success=True)
+            turn.record("identity_accepted", agent_id=agent, identity=identity, add={"evidence": [row]})
+        return member is not None
+
+    def rule_on_loop(self, turn: Turn, ruling: Fields) -> bool:
+        """An arbiter has ruled on a suspicion; the agent takes it up when its action has ended. False as in `accept`."""
+        agent = ruling["suspicion"]["agent_id"]
+        member = self._find_at_work(agent)
+        if member is not None:
+            row = member.note(turn, kind="ruling", target=ruling["suspicion"]["identity"], success=True, arguments=ruling)
+            told = {"stuck": ruling["stuck"], "why": ruling["why"], "arbiter": ruling["by"]}
+            turn.record("ruled", agent_id=agent, **told, add={"evidence": [row]})
+        return member is not None
+
+    def _find_at_work(self, agent: int) -> Member | None:
+        """The member whose agent has that id, if it has begun and not ended."""
+        found = (member for member in self.members if member.agent["id"] == agent and member.loop and not member.ended)
+        return next(found, None)

@@ -39,7 +39,7 @@ class Evidence(models.Model):
     """
 
     ACTIONS = ("tool", "test", "message", "poll", "observe")
-    CONTROLS = ("user", "nudge", "phase", "compaction", "accept")
+    CONTROLS = ("user", "nudge", "phase", "compaction", "accept", "ruling")
 
     id = models.BigIntegerField(primary_key=True)
     loop = models.ForeignKey(Loop, on_delete=models.CASCADE, related_name="evidence")

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
 from typing import Any
 
-from agents.progress.calls import is_infrastructure, kind_of_call
+from agents.progress.calls import kind_of_call, kind_of_tool
 from agents.progress.digests import error_digest
 from agents.progress.evidence import UNKNOWN, Control, Evidence, Item, Kind
-from agents.progress.rules import find_hits
 from agents.progress.settings import Settings
 from agents.progress.shapes import shape_of
 from agents.progress.state import State
-from agents.progress.tracker import DEFAULTS, is_ordered_failure, remember_item
+from agents.progress.tracker import DEFAULTS, judge_item
 
+SILENCE = frozenset(f(b"").hexdigest()[:length] for f in (hashlib.sha1, hashlib.sha256, hashlib.md5) for length in (12, 16, 64))
+"""Digests of an answer that says nothing, as recorded runs have them: nothing was observed."""
+_CUT = re.compile(r"\s*~[a-z]{12}$")
+"""What recorded runs put behind the first line of an error: a digest of all of it, its times and ids with it."""
 CONTROLS = ("user", "nudge", "phase", "compaction")
 _INFRASTRUCTURE = re.compile(
     r"\b429\b|\b50[0234]\b (internal|bad gateway|service|gateway)|rate.?limit|too many requests|service unavailable|bad gateway"
@@ -56,13 +60,17 @@ def item_of(action: Mapping[str, Any], settings: Settings) -> Item:
     if kind in CONTROLS:
         return Control(kind)
     known: Kind | None = action.get("call_kind")
-    changes = action.get("pre_hash") is not None or (known is None and tool in settings.change_tools)
+    changes = action.get("pre_hash") is not None or (known is None and kind_of_tool(tool, settings) == "change")
+    outcome = action.get("content_hash")
+    seen = outcome if changes or known or outcome not in SILENCE else None
     error = action.get("error") or ""
+    if not known:
+        error = _CUT.sub("", error)
     return Evidence(
         tool=tool, target=target, call=action["args_digest"], success=action["success"],
         error=action.get("error_digest") or error_digest(error, target), raw_error=error,
         error_kind=_kind_of_error(action, error),
-        outcome=action.get("content_hash"), before=(action.get("pre_hash") or UNKNOWN) if changes else None,
+        outcome=seen, before=(action.get("pre_hash") or UNKNOWN) if changes else None,
         kind=known or (kind_of_call(tool, target, settings) if kind == "tool" else kind),
         shape=action.get("shape"), call_shape=action.get("args_shape") or "",
         error_shape=action.get("error_shape") or ("" if known else shape_of(error)),
@@ -82,20 +90,14 @@ def judge_trace(trace: Mapping[str, Any], settings: Settings = DEFAULTS) -> Trac
     """`eval: any` is stuck when a rule fires after any prefix; `final` when one does after the last action."""
     state, index, rule = State(), None, ""
     for place, item in enumerate(items_of(trace, settings), 1):
-        state = remember_item(state, item, settings)
-        found = _found(state, item, settings)
+        state, found = judge_item(state, item, settings)
+        rules = [hit.rule for hit in found if hit.strength >= 1]
         if trace["eval"] == "final":
-            index, rule = (place, found) if found else (None, "")
-        elif found:
-            index, rule = place, found
+            index, rule = (place, rules[0]) if rules else (None, "")
+        elif rules:
+            index, rule = place, rules[0]
             break
     return TraceJudgement(trace["name"], trace["expected_stuck"], trace["detect_by"], index, rule)
-
-
-def _found(state: State, item: Item, settings: Settings) -> str:
-    if isinstance(item, Control) or is_infrastructure(item.error_kind) or is_ordered_failure(item):
-        return ""
-    return next((hit.rule for hit in find_hits(state, item, settings)), "")
 
 
 @dataclass(frozen=True)

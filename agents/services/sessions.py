@@ -20,7 +20,7 @@ from agents.tools import confining
 
 INBOX_LIMIT = 100
 """Requests that may wait in one session."""
-TO_LIVE_ACTORS = ("pause", "resume", "cancel", "ping", "shutdown", "go_on", "stop", "restart", "cancel_task")
+TO_LIVE_ACTORS = ("pause", "resume", "cancel", "ping", "shutdown", "go_on", "ruling", "stop", "restart", "cancel_task")
 
 
 def session_create(owner, title: str = "", *, by: str, parent: int | None = None) -> Session:

@@ -330,6 +330,10 @@ class ConstellationWork:
         row["accepted"] = accepted
         return True
 
+    def rule_on_loop(self, turn: Turn, item: InboxRow) -> bool:
+        """An arbiter's ruling goes to the agent that it is about, and is kept with its evidence."""
+        return self.crews.rule_on_loop(turn, item["payload"])
+
     def cancel_task(self, turn: Turn, item: InboxRow) -> bool:
         """Somebody cancels one task, and what depends on it follows."""
         context, asked = self.context, item["payload"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 from agents.clock import from_iso
-from agents.crews.evidence import LoopMemory, call_row, ended_fields, tries_verdict, verdict_json
+from agents.crews.evidence import LoopMemory, arbiter_of, call_row, ended_fields, tries_verdict, verdict_json
 from agents.crews.members.assignment import Assignment, Blackboard
 from agents.crews.members.phases import Phases
 from agents.crews.script import DELEGATIONS, Position, Script, Step, call_of, plain_script
@@ -124,11 +124,13 @@ class Member:
     def _judge_row(self, turn: Turn, row: EvidenceRow) -> None:
         """Have the rules judge a row that is complete; the verdict, if there is one, goes into the row."""
         if verdict := self.memory.take(row):
-            row["verdict"] = verdict_json(verdict)
+            row["verdict"] = verdict_json(verdict) | arbiter_of(row)
             if verdict.first:
                 turn.record("stuck", agent_id=self.agent["id"], **row["verdict"])
         elif self._has_used_up_tries(row) and (step := self.step) is not None:
             row["verdict"] = tries_verdict(row, self.memory.called, step["tries"], step["on_failure"])
+        if self.assignment.has_arbiter and (suspected := self.memory.suspicion) is not None:
+            turn.record("suspected", agent_id=self.agent["id"], **asdict(suspected))
         if row["kind"] in ("tool", "test", "poll") and is_progress_due(self.memory.state, self.memory.settings):
             turn.record("progress", agent_id=self.agent["id"], **vars(count_progress(self.memory.state)))
 

@@ -259,6 +259,11 @@ class ActorPart:
         work = self._hand.work
         self._done(turn, item, changed=work is not None and work.go_on(turn, item))
 
+    def rule_on_loop(self, turn: Turn, item: InboxRow) -> None:
+        """An arbiter's word on what looks like a loop."""
+        work = self._hand.work
+        self._done(turn, item, changed=work is not None and work.rule_on_loop(turn, item))
+
     def stop(self, turn: Turn, item: InboxRow) -> None:
         """End what is worked on, and the interaction with it; the actor lives on and takes the next."""
         actor, work = self.row(), self._work_meant(item)
@@ -366,6 +371,7 @@ COMMANDS: dict[str, Callable[[ActorPart, Turn, InboxRow], None]] = {
     "ping": ActorPart.ping,
     "shutdown": ActorPart.shutdown,
     "go_on": ActorPart.go_on,
+    "ruling": ActorPart.rule_on_loop,
     "stop": ActorPart.stop,
     "restart": ActorPart.restart,
     "cancel_task": ActorPart.cancel_task,

@@ -99,6 +99,10 @@ class Work(Protocol):
         """A person says "go on anyway" to an agent that seems to be stuck; False when there is no such agent."""
         ...
 
+    def rule_on_loop(self, turn: Turn, item: InboxRow) -> bool:
+        """An arbiter says whether an agent is stuck that the rules suspect; False when there is no such agent."""
+        ...
+
     def cancel_task(self, turn: Turn, item: InboxRow) -> bool:
         """End the one task that the request names; False when it has ended already."""
         ...

@@ -25,7 +25,7 @@ from agents.streams.tables import Fields
 from agents.streams.turn import Batch, PendingEvent
 
 Hook = Callable[[int, Fields], Any]
-NAMES = {"state_changed": "on_state_change", "stuck": "on_stuck", "progress": "on_progress"}
+NAMES = {"state_changed": "on_state_change", "stuck": "on_stuck", "progress": "on_progress", "suspected": "on_suspicion"}
 """Hooks by the type of the events that they are about."""
 WAITING = 10_000
 """Calls that may wait; while a hook is slower than that, further ones are left out, and the first of those is recorded."""

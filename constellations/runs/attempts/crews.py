@@ -241,6 +241,10 @@ class Crews:
                     approval.update(fields)
                     self._awake[key] = None
 
+    def rule_on_loop(self, turn: Turn, ruling: Fields) -> bool:
+        """Whether one of the agents here is the one that an arbiter has ruled on."""
+        return any(crew.rule_on_loop(turn, ruling) for crew, _ in self._crews.values())
+
     def go_on(self, turn: Turn, agent: int, identity: str) -> Start | None:
         """A person says "go on anyway"; the attempt whose agent it is."""
         for crew, start in self._crews.values():

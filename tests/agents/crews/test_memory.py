@@ -131,6 +131,21 @@ def test_a_word_of_a_person_during_a_call_counts_for_that_call():
     assert (back.state, back.verdict) == (life.memory.state, life.memory.verdict)
 
 
+@pytest.mark.parametrize("stuck", [True, False])
+def test_a_ruling_waits_for_the_end_of_an_action_and_is_read_back_as_it_was(stuck):
+    failing = ("command", "a", "no such thing", "", None, False)
+    life = live([failing])
+    suspected = {"rule": "no_novelty", "score": 0.8, "identity": "no_novelty:1", "rows": [1], "sentence": "Nothing new."}
+    ruling = {"suspicion": {**suspected, "agent_id": 1}, "stuck": stuck, "why": "so", "by": "somebody"}
+    life.note(kind="ruling", target="no_novelty:1", success=True, arguments=ruling)
+    assert life.verdict() is None
+    life.call("read_file", {"path": "a"}, Outcome("completed", text="it", digest="it"))
+    assert (life.verdict() and life.verdict().identity) == ("no_novelty:1" if stuck else None)
+    back = LoopMemory(PATIENT)
+    back.read(life.rows)
+    assert (back.state, back.verdict) == (life.memory.state, life.memory.verdict)
+
+
 def test_what_is_too_large_is_not_kept_and_is_told_apart_all_the_same():
     one, other = ("x" * ARGUMENT_BYTES + end for end in "ab")
     rows = [call_row("write_file", {"path": "f", "content": content}, "", PATIENT) for content in (one, other)]

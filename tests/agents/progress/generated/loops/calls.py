@@ -10,7 +10,7 @@ from tests.agents.progress.generated.session import Session
 LOOPS = Variants()
 
 
-@LOOPS.of("exact_repeat", 4)
+@LOOPS.of("exact_repeat", 5)
 def repeat_a_look(session: Session) -> Acts:
     path, by_shell = session.path(), session.chance(0.5)
     command, answer = session.pick(("gh api repos/app/pulls/1/reviews", "[]"), ("make", "make: nothing to be done"))
@@ -19,7 +19,7 @@ def repeat_a_look(session: Session) -> Acts:
         yield
 
 
-@LOOPS.of("exact_repeat", 4)
+@LOOPS.of("exact_repeat", 5)
 def repeat_a_query_that_finds_nothing(session: Session) -> Acts:
     tool, query = session.pick("mcp__notion__search", "search_notes", "sql"), session.name()
     while True:
@@ -27,7 +27,7 @@ def repeat_a_query_that_finds_nothing(session: Session) -> Acts:
         yield
 
 
-@LOOPS.of("same_failure", 4)
+@LOOPS.of("same_failure", 5)
 def repeat_a_command_that_fails_at_another_time(session: Session) -> Acts:
     part, tool = session.name(), session.pick("make", "cargo build", "npm run build", "docker build .")
     while True:
@@ -35,7 +35,7 @@ def repeat_a_command_that_fails_at_another_time(session: Session) -> Acts:
         yield
 
 
-@LOOPS.of("same_failure", 4)
+@LOOPS.of("same_failure", 5)
 def repeat_a_call_that_is_not_allowed(session: Session) -> Acts:
     tool, record = session.pick("mcp__crm__save_record", "write_file", "update_ticket"), session.name()
     while True:

@@ -43,7 +43,7 @@ def build_and_install_in_turn(session: Session) -> Acts:
         yield
 
 
-@LOOPS.of("irregular_alternation", 12)
+@LOOPS.of("irregular_alternation", 14)
 def alternate_in_no_order(session: Session) -> Acts:
     calls = known_calls(session, session.number(3, 4))
     while True:
@@ -51,7 +51,7 @@ def alternate_in_no_order(session: Session) -> Acts:
         yield
 
 
-@LOOPS.of("irregular_alternation", 12)
+@LOOPS.of("irregular_alternation", 14)
 def alternate_between_failures(session: Session) -> Acts:
     names, failing = session.names(2), session.tests(1)
     while True:

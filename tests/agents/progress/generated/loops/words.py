@@ -78,7 +78,7 @@ def rewrite_the_plan_after_a_look(session: Session) -> Acts:
         yield
 
 
-@LOOPS.of("helper_again", 4)
+@LOOPS.of("helper_again", 5)
 def send_the_helper_out_again(session: Session) -> Acts:
     archive = f"/data/{session.name()}.zip"
     for number in count():
@@ -87,7 +87,7 @@ def send_the_helper_out_again(session: Session) -> Acts:
         yield
 
 
-@LOOPS.of("helper_again", 4)
+@LOOPS.of("helper_again", 5)
 def send_the_helper_into_the_same_failure(session: Session) -> Acts:
     archive = f"/data/{session.name()}.tar"
     for number in count():
