@@ -77,6 +77,11 @@ def judge_item(state: State, item: Item, settings: Settings = DEFAULTS) -> tuple
     return state, [] if silent or not settings.enable else find_suspicions(state, item, settings)
 
 
+def is_ordered_failure(item: Evidence) -> bool:
+    """Whether a retry that the plan ordered failed too: it is counted, and says nothing about the agent."""
+    return item.ordered and not item.success
+
+
 def _ladder(state: State, found: list[Hit], settings: Settings) -> tuple[State, Verdict]:
     """A loop found for the first time is steered, within the budget; one found again halts."""
     again = [one for one in found if one.identity in state.steered]
