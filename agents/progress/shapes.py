@@ -10,6 +10,7 @@ A shape is one short text, `version:digest:numbers:sketch`:
 import hashlib
 import re
 import struct
+from functools import lru_cache
 from itertools import islice
 
 from agents.progress.digests import DIGEST_LENGTH, text_digest, without_volatile
@@ -22,6 +23,8 @@ MIDDLE_LIMIT = 30_000
 """Characters between them of which only the words count."""
 WORDS_LIMIT = 512
 """Distinct words that go into a sketch, the first in order."""
+WORDS_KEPT = 8_192
+"""Words whose hashes are kept in memory: agents read the same ones again and again."""
 PLACES = 32
 """Places of a sketch, of which each holds a number from 0 to 15."""
 BY_CHANCE = 1 / 16
@@ -54,11 +57,15 @@ def shape_of(text: str) -> str:
 def _sketch(lines: set[str]) -> str:
     """The least hash of the words in each of the PLACES, four bits of it."""
     words = dict.fromkeys(word for line in sorted(lines) for word in _WORD.findall(line)) or {"": None}
-    rows = (
-        struct.unpack(f"{PLACES}H", hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=2 * PLACES).digest())
-        for word in islice(words, WORDS_LIMIT)
-    )
+    rows = (_hash_word(word) for word in islice(words, WORDS_LIMIT))
     return "".join(f"{min(place) & 15:x}" for place in zip(*rows, strict=True))
+
+
+@lru_cache(WORDS_KEPT)
+def _hash_word(word: str) -> tuple[int, ...]:
+    """A number of 16 bits for each of the PLACES."""
+    digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=2 * PLACES).digest()
+    return struct.unpack(f"{PLACES}H", digest)
 
 
 def kept_part(shape: str) -> str:
