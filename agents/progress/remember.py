@@ -37,7 +37,7 @@ from agents.progress.state import (
     Trial,
     with_newest,
 )
-from agents.progress.weights import weigh_action
+from agents.progress.weights import may_have_changed, weigh_action
 from agents.progress.wording import names_of, things_of, words_of
 
 ALTERATIONS = 20
@@ -77,18 +77,22 @@ def after_control(state: State, control: Control) -> State:
     return replace(state, seen={}) if control.kind == "phase" else state
 
 
-def after_message(state: State, item: Evidence, settings: Settings) -> State:
-    """After a message of the agent."""
-    index = state.observed + 1
-    saying = Saying(index, "message", item.call, item.shape or "")
-    return replace(state, observed=index, sayings=(*state.sayings, saying)[-max(settings.max_recent_actions, ROWS) :])
+def speaks(item: Evidence, settings: Settings) -> bool:
+    """Whether the agent only says something, to a person or to itself: no call that does or learns anything."""
+    return item.kind == "message" or kind_of_tool(item.tool, settings) in ("think", "ask")
+
+
+def after_saying(state: State, item: Evidence) -> State:
+    """After a message of the agent, or a call that only speaks."""
+    index, said = state.observed + 1, item.kind == "message"
+    saying = Saying(index, "message" if said else "thought", item.call, (item.shape if said else item.call_shape) or "")
+    return replace(state, observed=index, calls=state.calls + (not said), sayings=(*state.sayings, saying)[-ROWS:])
 
 
 def after_call(state: State, item: Evidence, settings: Settings) -> State:
     """After a call that ended, well or not."""
     action = _action(state, item, settings)
     sleeps = is_sleep(item.tool, item.target, settings)
-    acted = item.success and action.gain > 0 and not action.look and item.kind == "tool"
     state = replace(
         state,
         observed=action.index,
@@ -101,19 +105,19 @@ def after_call(state: State, item: Evidence, settings: Settings) -> State:
         compactions=() if action.gain >= INFORMATION else state.compactions,
         plans=_plans(state, action),
     )
-    state = state if sleeps else _listed(state, action, item, settings)
+    state = state if sleeps or action.kind == "plan" else _listed(state, action, item, settings)
     state = _failed(state, action, item, settings) if item.error and not item.ordered else state
     state = _tried(state, action, item)
     state = _changed(state, action, item) if is_change(item) else state
     if action.gain == CHANGE and not is_change(item) and item.kind == "tool":
         state = replace(state, trials={}, failures=())  # a step: what failed was about another thing
-    return replace(_learnt(state, item), deeds=state.deeds + acted)
+    return replace(_learnt(state, item), deeds=state.deeds + action.acts)
 
 
 def _plans(state: State, action: Action) -> tuple[int, ...]:
     if action.kind == "plan":
         return (*state.plans, action.index)[-ROWS:]
-    return () if action.success and action.gain >= ATTEMPT and action.kind != "think" else state.plans
+    return () if action.gain >= ATTEMPT else state.plans
 
 
 def _action(state: State, item: Evidence, settings: Settings) -> Action:
@@ -139,10 +143,12 @@ def _action(state: State, item: Evidence, settings: Settings) -> Action:
         exact=exact_answer(item),
         look=item.success and item.kind == "tool" and is_look(item.tool, item.target, settings),
         gain=gained,
+        acts=False,
         needless=not gained and _nothing_new_since(state, key),
     )
     weight, why = weigh_action(item, action, since_change(state.actions))
-    return replace(action, weight=weight, why=why)
+    action = replace(action, weight=weight, why=why)
+    return replace(action, acts=item.kind == "tool" and may_have_changed(action, state.actions))
 
 
 def since_change(actions: tuple[Action, ...]) -> tuple[Action, ...]:
@@ -181,7 +187,7 @@ def _failed(state: State, action: Action, item: Evidence, settings: Settings) ->
     if item.kind == "poll" or not settings.max_recent_errors:
         return state
     command = action.kind not in ("change", "look")
-    failure = Failure(action.index, text_digest(item.target or item.tool), item.error, command, state.deeds)
+    failure = Failure(action.index, text_digest(item.target or f"{item.tool} {item.call}"), item.error, command, state.deeds)
     return replace(state, failures=(*state.failures, failure)[-settings.max_recent_errors :])
 
 
