@@ -44,6 +44,8 @@ ALTERATIONS = 20
 """Changes of content kept for judging oscillation."""
 FAILURES = 4
 """Ways of failing remembered of a command that is tried again after changes: a way that was there before is no progress."""
+NOTHING_FOUND = "nothing"
+"""What a look says that is known to have answered nothing; of one that nobody saw the answer of, nothing is known."""
 ROWS = 64
 """Indices kept of a poll that says the same, of compactions, of plans."""
 NAME_LENGTH = 200
@@ -53,13 +55,13 @@ NAME_LENGTH = 200
 def seen_as(state: State, item: Evidence, settings: Settings) -> Evidence:
     """The item as the rules take it: a call after a sleep is a poll, an exit code that says "no" is an answer."""
     if item.error and not item.success and is_answer_by_code(item.tool, item.target, item.raw_error, settings):
-        item = replace(item, success=True, error="", error_shape="", raw_error="", outcome=None, shape=None)
+        item = replace(item, success=True, error="", error_shape="", raw_error="", outcome=None, shape="")
     if item.error and bare_code(item.raw_error) is not None:  # it says nothing about another command
         item = replace(item, error=text_digest(f"{item.error} {item.target}"))
     if item.kind != "tool" or item.before is not None or kind_of_tool(item.tool, settings) == "change":
         return item
     poll = state.polls.get(call_mark(item))
-    waits = state.slept and (state.slept == state.observed or (poll is not None and poll.rows[-1] < state.slept))
+    waits = state.slept and (state.slept == state.last_call or (poll is not None and poll.rows[-1] < state.slept))
     return replace(item, kind="poll") if waits else item
 
 
@@ -97,6 +99,7 @@ def after_call(state: State, item: Evidence, settings: Settings) -> State:
         state,
         observed=action.index,
         calls=state.calls + 1,
+        last_call=action.index,
         sayings=(),
         slept=action.index if sleeps else state.slept,
         consecutive_errors=0 if item.success else state.consecutive_errors + 1,
@@ -117,7 +120,7 @@ def after_call(state: State, item: Evidence, settings: Settings) -> State:
 def _plans(state: State, action: Action) -> tuple[int, ...]:
     if action.kind == "plan":
         return (*state.plans, action.index)[-ROWS:]
-    return () if action.gain >= ATTEMPT else state.plans
+    return state.plans if action.look and action.gain < ATTEMPT else ()
 
 
 def _action(state: State, item: Evidence, settings: Settings) -> Action:
@@ -126,6 +129,7 @@ def _action(state: State, item: Evidence, settings: Settings) -> Action:
         kind = "test" if item.kind == "test" else "change"
     programs = run_programs(item.tool, item.target, settings)
     key, gained = outcome_mark(item), measure_gain(state, item, settings)
+    look = item.success and item.kind == "tool" and is_look(item.tool, item.target, settings)
     action = Action(
         index=state.observed + 1,
         tool=item.tool,
@@ -139,9 +143,9 @@ def _action(state: State, item: Evidence, settings: Settings) -> Action:
         key=key,
         success=item.success,
         error=item.error,
-        outcome=plain_answer(item),
+        outcome=plain_answer(item) or (NOTHING_FOUND if look and item.shape == "" else ""),
         exact=exact_answer(item),
-        look=item.success and item.kind == "tool" and is_look(item.tool, item.target, settings),
+        look=look,
         gain=gained,
         acts=False,
         needless=not gained and _nothing_new_since(state, key),

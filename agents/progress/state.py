@@ -143,6 +143,8 @@ class State:
     trials: Mapping[str, Trial] = field(default_factory=dict)
     slept: int = 0
     """Index of the last call that did nothing but wait."""
+    last_call: int = 0
+    """Index of the last call of all."""
     seen: Mapping[str, bool] = field(default_factory=dict)
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     passed: Mapping[str, bool] = field(default_factory=dict)

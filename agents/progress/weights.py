@@ -40,12 +40,14 @@ def weigh_action(item: Evidence, action: Action, since: tuple[Action, ...]) -> t
         return _weigh_failure(action, since)
     if is_gesture(item.tool, item.target) and any(other.call == action.call for other in since):
         return NOTHING_SAID if is_paging(item.tool, item.target) else (HALF, "again")
-    answered = [other for other in since if other.success and other.outcome == action.outcome and action.kind != "change"]
+    known = bool(action.outcome) or not action.look
+    answered = [other for other in since if known and other.success and other.outcome == action.outcome]
     looks = [other for other in answered if action.look and other.look]
-    if any(is_reworded(other, action) for other in answered) or any(asks_for_the_same(other, action) for other in looks):
-        return (ALIKE if action.outcome or action.look else HALF), "reworded"
+    reworded = any(is_reworded(other, action) for other in answered) or any(asks_for_the_same(other, action) for other in looks)
+    if reworded and action.kind != "change":
+        return (ALIKE if action.outcome else HALF), "reworded"
     if action.gain == INFORMATION:
-        return (NEWS if action.outcome else DEED), ""
+        return (NEWS if action.exact or not known else DEED), ""
     asked = [other for other in looks if other.tool == action.tool]
     if asked and set(action.words) <= {word for other in asked for word in other.words}:
         return LOOKED, "looking"
