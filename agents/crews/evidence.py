@@ -154,10 +154,10 @@ def ended_fields(row: Mapping[str, Any], outcome: Outcome, wrong: str, at: str) 
 
 
 def _answer_shape(outcome: Outcome) -> str | None:
-    """The shape of what a call said; None where it said nothing, and of a change, which is told by the file's content."""
+    """The shape of what a call said, empty where it said nothing; None of a change, which is told by the file's content."""
     if outcome.before is not None:
         return None
-    return shape_of(outcome.text or ("" if outcome.result is None else canonical_json(outcome.result))) or None
+    return shape_of(outcome.text or ("" if outcome.result is None else canonical_json(outcome.result)))
 
 
 def message_row(text: str) -> Fields:

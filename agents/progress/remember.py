@@ -37,13 +37,15 @@ from agents.progress.state import (
     Trial,
     with_newest,
 )
-from agents.progress.weights import weigh_action
+from agents.progress.weights import may_have_changed, weigh_action
 from agents.progress.wording import names_of, things_of, words_of
 
 ALTERATIONS = 20
 """Changes of content kept for judging oscillation."""
 FAILURES = 4
 """Ways of failing remembered of a command that is tried again after changes: a way that was there before is no progress."""
+NOTHING_FOUND = "nothing"
+"""What a look says that is known to have answered nothing; of one that nobody saw the answer of, nothing is known."""
 ROWS = 64
 """Indices kept of a poll that says the same, of compactions, of plans."""
 NAME_LENGTH = 200
@@ -53,13 +55,13 @@ NAME_LENGTH = 200
 def seen_as(state: State, item: Evidence, settings: Settings) -> Evidence:
     """The item as the rules take it: a call after a sleep is a poll, an exit code that says "no" is an answer."""
     if item.error and not item.success and is_answer_by_code(item.tool, item.target, item.raw_error, settings):
-        item = replace(item, success=True, error="", error_shape="", raw_error="", outcome=None, shape=None)
+        item = replace(item, success=True, error="", error_shape="", raw_error="", outcome=None, shape="")
     if item.error and bare_code(item.raw_error) is not None:  # it says nothing about another command
         item = replace(item, error=text_digest(f"{item.error} {item.target}"))
     if item.kind != "tool" or item.before is not None or kind_of_tool(item.tool, settings) == "change":
         return item
     poll = state.polls.get(call_mark(item))
-    waits = state.slept and (state.slept == state.observed or (poll is not None and poll.rows[-1] < state.slept))
+    waits = state.slept and (state.slept == state.last_call or (poll is not None and poll.rows[-1] < state.slept))
     return replace(item, kind="poll") if waits else item
 
 
@@ -77,22 +79,27 @@ def after_control(state: State, control: Control) -> State:
     return replace(state, seen={}) if control.kind == "phase" else state
 
 
-def after_message(state: State, item: Evidence, settings: Settings) -> State:
-    """After a message of the agent."""
-    index = state.observed + 1
-    saying = Saying(index, "message", item.call, item.shape or "")
-    return replace(state, observed=index, sayings=(*state.sayings, saying)[-max(settings.max_recent_actions, ROWS) :])
+def speaks(item: Evidence, settings: Settings) -> bool:
+    """Whether the agent only says something, to a person or to itself: no call that does or learns anything."""
+    return item.kind == "message" or kind_of_tool(item.tool, settings) in ("think", "ask")
+
+
+def after_saying(state: State, item: Evidence) -> State:
+    """After a message of the agent, or a call that only speaks."""
+    index, said = state.observed + 1, item.kind == "message"
+    saying = Saying(index, "message" if said else "thought", item.call, (item.shape if said else item.call_shape) or "")
+    return replace(state, observed=index, calls=state.calls + (not said), sayings=(*state.sayings, saying)[-ROWS:])
 
 
 def after_call(state: State, item: Evidence, settings: Settings) -> State:
     """After a call that ended, well or not."""
     action = _action(state, item, settings)
     sleeps = is_sleep(item.tool, item.target, settings)
-    acted = item.success and action.gain > 0 and not action.look and item.kind == "tool"
     state = replace(
         state,
         observed=action.index,
         calls=state.calls + 1,
+        last_call=action.index,
         sayings=(),
         slept=action.index if sleeps else state.slept,
         consecutive_errors=0 if item.success else state.consecutive_errors + 1,
@@ -101,19 +108,19 @@ def after_call(state: State, item: Evidence, settings: Settings) -> State:
         compactions=() if action.gain >= INFORMATION else state.compactions,
         plans=_plans(state, action),
     )
-    state = state if sleeps else _listed(state, action, item, settings)
+    state = state if sleeps or action.kind == "plan" else _listed(state, action, item, settings)
     state = _failed(state, action, item, settings) if item.error and not item.ordered else state
     state = _tried(state, action, item)
     state = _changed(state, action, item) if is_change(item) else state
     if action.gain == CHANGE and not is_change(item) and item.kind == "tool":
         state = replace(state, trials={}, failures=())  # a step: what failed was about another thing
-    return replace(_learnt(state, item), deeds=state.deeds + acted)
+    return replace(_learnt(state, item), deeds=state.deeds + action.acts)
 
 
 def _plans(state: State, action: Action) -> tuple[int, ...]:
     if action.kind == "plan":
         return (*state.plans, action.index)[-ROWS:]
-    return () if action.success and action.gain >= ATTEMPT and action.kind != "think" else state.plans
+    return state.plans if action.look and action.gain < ATTEMPT else ()
 
 
 def _action(state: State, item: Evidence, settings: Settings) -> Action:
@@ -122,6 +129,7 @@ def _action(state: State, item: Evidence, settings: Settings) -> Action:
         kind = "test" if item.kind == "test" else "change"
     programs = run_programs(item.tool, item.target, settings)
     key, gained = outcome_mark(item), measure_gain(state, item, settings)
+    look = item.success and item.kind == "tool" and is_look(item.tool, item.target, settings)
     action = Action(
         index=state.observed + 1,
         tool=item.tool,
@@ -135,14 +143,16 @@ def _action(state: State, item: Evidence, settings: Settings) -> Action:
         key=key,
         success=item.success,
         error=item.error,
-        outcome=plain_answer(item),
+        outcome=plain_answer(item) or (NOTHING_FOUND if look and item.shape == "" else ""),
         exact=exact_answer(item),
-        look=item.success and item.kind == "tool" and is_look(item.tool, item.target, settings),
+        look=look,
         gain=gained,
+        acts=False,
         needless=not gained and _nothing_new_since(state, key),
     )
     weight, why = weigh_action(item, action, since_change(state.actions))
-    return replace(action, weight=weight, why=why)
+    action = replace(action, weight=weight, why=why)
+    return replace(action, acts=item.kind == "tool" and may_have_changed(action, state.actions))
 
 
 def since_change(actions: tuple[Action, ...]) -> tuple[Action, ...]:
@@ -181,7 +191,7 @@ def _failed(state: State, action: Action, item: Evidence, settings: Settings) ->
     if item.kind == "poll" or not settings.max_recent_errors:
         return state
     command = action.kind not in ("change", "look")
-    failure = Failure(action.index, text_digest(item.target or item.tool), item.error, command, state.deeds)
+    failure = Failure(action.index, text_digest(item.target or f"{item.tool} {item.call}"), item.error, command, state.deeds)
     return replace(state, failures=(*state.failures, failure)[-settings.max_recent_errors :])
 
 

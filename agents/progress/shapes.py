@@ -80,7 +80,7 @@ def numbered_part(shape: str) -> str:
 
 def similarity(shape: str, other: str) -> float:
     """The estimated share of words two texts have in common, 0 to 1; 0 where either has no shape or another version."""
-    if not shape or not other or shape[0] != other[0]:
+    if not shape or len(shape) != len(other) or shape[0] != other[0]:
         return 0.0
     if kept_part(shape) == kept_part(other):
         return 1.0

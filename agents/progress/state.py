@@ -52,6 +52,8 @@ class Action:
     """As `outcome`, but a counter that moved makes a difference."""
     look: bool
     gain: int
+    acts: bool
+    """Whether it did something that may have changed more than was seen."""
     needless: bool
     """The same call with the same outcome, and nothing new since the last time."""
     weight: float = 0.0
@@ -103,7 +105,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Saying:
-    """Something said, or a nudge or a compaction (`kind`), since the last call."""
+    """A message, a thought (a call that only speaks to oneself) or a nudge (`kind`) since the last call."""
 
     index: int
     kind: str
@@ -141,6 +143,8 @@ class State:
     trials: Mapping[str, Trial] = field(default_factory=dict)
     slept: int = 0
     """Index of the last call that did nothing but wait."""
+    last_call: int = 0
+    """Index of the last call of all."""
     seen: Mapping[str, bool] = field(default_factory=dict)
     files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     passed: Mapping[str, bool] = field(default_factory=dict)

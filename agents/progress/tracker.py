@@ -7,7 +7,7 @@ from typing import Literal
 
 from agents.progress.calls import is_infrastructure
 from agents.progress.evidence import Control, Evidence, Item
-from agents.progress.remember import after_call, after_control, after_message, seen_as
+from agents.progress.remember import after_call, after_control, after_saying, seen_as, speaks
 from agents.progress.rules.hits import Hit
 from agents.progress.rules.order import find_suspicions
 from agents.progress.settings import Settings
@@ -69,8 +69,8 @@ def judge_item(state: State, item: Item, settings: Settings = DEFAULTS) -> tuple
     elif is_ordered_failure(item):
         errors = state.consecutive_errors + 1
         state, silent = replace(state, observed=state.observed + 1, calls=state.calls + 1, consecutive_errors=errors), True
-    elif item.kind == "message":
-        state, silent = after_message(state, item, settings), False
+    elif speaks(item, settings):
+        state, silent = after_saying(state, item), False
     else:
         item, silent = seen_as(state, item, settings), False
         state = after_call(state, item, settings)

@@ -18,20 +18,20 @@ HALF = 0.5
 LOOKED = 0.4
 """The same few words turned over, with an answer that was there before."""
 LITTLE = 0.25
-"""A failure that has nothing to do with those before."""
+"""A failure that has nothing to do with those before; a look that is made again between other news."""
 DEED = -0.25
 """A new deed that said nothing new: it may have done something nobody looked at."""
 NEWS = -0.75
 """Something not seen before."""
 
-OF_THEIR_OWN = frozenset({"poll", "plan", "think", "ask"})
-"""Kinds of calls that have rules of their own, or say nothing about the work."""
 NOTHING_SAID = (0.0, "")
+ROUTINE = 2
+"""Times a tool of unknown kind may give one answer and count as doing something."""
 
 
 def weigh_action(item: Evidence, action: Action, since: tuple[Action, ...]) -> tuple[float, str]:
     """The weight of an action after those since the last change, and what makes it: again, reworded, failing or looking."""
-    if action.gain == CHANGE or item.ordered or item.kind == "poll" or action.kind in OF_THEIR_OWN:
+    if action.gain == CHANGE or item.ordered or item.kind == "poll" or action.kind == "plan":
         return NOTHING_SAID
     same = [other for other in since if other.key == action.key]
     if same:
@@ -40,12 +40,14 @@ def weigh_action(item: Evidence, action: Action, since: tuple[Action, ...]) -> t
         return _weigh_failure(action, since)
     if is_gesture(item.tool, item.target) and any(other.call == action.call for other in since):
         return NOTHING_SAID if is_paging(item.tool, item.target) else (HALF, "again")
-    answered = [other for other in since if other.success and other.outcome == action.outcome and action.kind != "change"]
+    known = bool(action.outcome) or not action.look
+    answered = [other for other in since if known and other.success and other.outcome == action.outcome]
     looks = [other for other in answered if action.look and other.look]
-    if any(is_reworded(other, action) for other in answered) or any(asks_for_the_same(other, action) for other in looks):
-        return (ALIKE if action.outcome or action.look else HALF), "reworded"
+    reworded = any(is_reworded(other, action) for other in answered) or any(asks_for_the_same(other, action) for other in looks)
+    if reworded and action.kind != "change":
+        return (ALIKE if action.outcome else HALF), "reworded"
     if action.gain == INFORMATION:
-        return (NEWS if action.outcome else DEED), ""
+        return (NEWS if action.exact or not known else DEED), ""
     asked = [other for other in looks if other.tool == action.tool]
     if asked and set(action.words) <= {word for other in asked for word in other.words}:
         return LOOKED, "looking"
@@ -54,10 +56,12 @@ def weigh_action(item: Evidence, action: Action, since: tuple[Action, ...]) -> t
 
 def _weigh_repeat(action: Action, same: list[Action], since: tuple[Action, ...]) -> tuple[float, str]:
     """The same call with the same outcome. It weighs nothing where its answer moves by itself, since it waits then, nor after
-    a deed that may have changed something, since it looks then whether that helped."""
-    moves = any(other.call == action.call and other.key != action.key for other in since)
-    if moves or any(is_new_deed(other) for other in since if other.index > same[-1].index):
+    a deed that may have changed something, since it looks then whether that helped; little as a habit between other news."""
+    between = [other for other in since if other.index > same[-1].index]
+    if any(other.call == action.call and other.key != action.key for other in since) or any(other.acts for other in between):
         return NOTHING_SAID
+    if action.look and any(other.gain >= INFORMATION for other in between):
+        return LITTLE, "again"
     counts = all(other.exact != action.exact for other in same)
     return (HALF if counts or (action.look and len(same) == 1) else AGAIN), "again"
 
@@ -71,12 +75,23 @@ def _weigh_failure(action: Action, since: tuple[Action, ...]) -> tuple[float, st
     if any((other.tool, other.error) == (action.tool, action.error) for other in failures):
         return AGAIN, "failing"
     tried = [other for other in failures if is_reworded(other, action) or has_same_goal(other, action)]
-    if tried and any(is_new_deed(other) for other in since if other.index > tried[-1].index):
+    if tried and any(other.acts for other in since if other.index > tried[-1].index):
         return NOTHING_SAID
     return (ALIKE if tried else LITTLE), "failing"
 
 
-def is_new_deed(action: Action) -> bool:
-    """Whether an action did something that may have changed more than was seen."""
-    acts = action.success and not action.look and action.kind in ("shell", "change", "other")
-    return acts and action.gain >= ATTEMPT and action.weight <= 0
+def may_have_changed(action: Action, before: tuple[Action, ...]) -> bool:
+    """Whether an action did something that may have changed more than was seen: a new deed that went well, not in other words.
+
+    A tool of unknown kind that has given this answer ROUTINE times may as well only take notes.
+    """
+    if (
+        not action.success
+        or action.look
+        or action.gain < ATTEMPT
+        or action.weight > 0
+        or action.kind in ("look", "test", "plan")
+    ):
+        return False
+    routine = sum((other.tool, other.outcome) == (action.tool, action.outcome) for other in before)
+    return action.kind != "other" or not action.outcome or routine < ROUTINE

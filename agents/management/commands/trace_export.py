@@ -70,4 +70,5 @@ def action_of_row(row: Evidence) -> dict[str, Any]:
         "error_kind": row.error_kind, "content_hash": row.outcome, "pre_hash": row.before,
     }  # fmt: skip
     seen = {"shape": row.shape, "args_shape": row.call_shape, "error_shape": row.error_shape, "ordered": row.ordered}
-    return told | {name: value for name, value in seen.items() if value}
+    # An empty shape says that nothing was answered; one that is missing, that nobody looked.
+    return told | {name: value for name, value in seen.items() if value or (name == "shape" and value is not None)}

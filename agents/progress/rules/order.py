@@ -1,6 +1,7 @@
 """All rules, in the order in which they name a loop: the more exactly a rule can say what is wrong, the earlier it stands."""
 
 from agents.progress.evidence import Control, Item
+from agents.progress.remember import speaks
 from agents.progress.rules.failures import same_failure, same_target_error, same_tool_error
 from agents.progress.rules.hits import Hit
 from agents.progress.rules.oscillation import file_oscillation
@@ -18,12 +19,12 @@ CALL_RULES = (
 )  # fmt: skip
 """What is judged after a call."""
 TALK_RULES = (same_message, only_talk, compactions_in_a_row)
-"""What is judged after a message, a nudge or a compaction."""
+"""What is judged after a message, a thought, a nudge or a compaction."""
 
 
 def find_suspicions(state: State, item: Item, settings: Settings) -> list[Hit]:
     """What the rules find just after `item` was remembered, however weak, without the loops a person has accepted."""
-    if isinstance(item, Control) or item.kind == "message":
+    if isinstance(item, Control) or speaks(item, settings):
         answers = [rule(state, settings) for rule in TALK_RULES]
     else:
         answers = [rule(state, item, settings) for rule in CALL_RULES]

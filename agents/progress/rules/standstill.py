@@ -87,7 +87,7 @@ def same_answer(state: State, item: Evidence, settings: Settings) -> Hit | None:
     identity = identity_of("same_answer", last.tool, last.outcome)
     asked = [action for action in _with_one_answer(state, last) if is_fresh(state, identity, action.index)]
     words = {word for action in asked for word in action.words}
-    again = len(words) <= FEW_WORDS * len(asked) or (last.outcome and is_search(last.tool, last.program))
+    again = len(words) <= FEW_WORDS * len(asked) or (last.exact and is_search(last.tool, last.program))
     if len({action.call for action in asked}) < QUESTIONS or not again:
         return None
     rows = [action.index for action in asked]

@@ -12,7 +12,7 @@ TALK = 2
 def same_message(state: State, settings: Settings) -> Hit | None:
     """The agent said the same, in these or other words, stuck_threshold times with no call between."""
     last = state.sayings[-1] if state.sayings else None
-    if last is None or last.kind != "message" or last.index != state.observed or not settings.stuck_threshold:
+    if last is None or last.kind == "nudge" or last.index != state.observed or not settings.stuck_threshold:
         return None
     identity = identity_of("same_message", last.said)
     rows = [one.index for one in state.sayings if _alike(one, last) and is_fresh(state, identity, one.index)]
@@ -21,7 +21,7 @@ def same_message(state: State, settings: Settings) -> Hit | None:
 
 
 def _alike(one: Saying, last: Saying) -> bool:
-    return one.kind == "message" and (one.said == last.said or similar(one.shape, last.shape))
+    return one.kind == last.kind and (one.said == last.said or similar(one.shape, last.shape))
 
 
 def only_talk(state: State, settings: Settings) -> Hit | None:

@@ -52,7 +52,7 @@ def test_recorded_runs_are_judged_as_they_were_when_they_ran(engine, device, tmp
     path.write_text(out.getvalue())
     scored = StringIO()
     call_command("stuck_eval", str(path), stdout=scored)
-    assert scored.getvalue().splitlines() == ["precision 1.00", "recall 1.00", "f1 1.00", "latency_median 0"]
+    assert scored.getvalue().splitlines()[:4] == ["precision 1.00", "recall 1.00", "f1 1.00", "latency_median 0"]
 
 
 @in_database

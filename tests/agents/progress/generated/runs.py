@@ -150,8 +150,8 @@ def recorded_action(action: Action, shapes: bool) -> dict:
     if error:
         kept["error"] = error if shapes else f"{error[:ERROR_LIMIT]} ~{letters_of(f'{error} {text}')}"
     if shapes:
-        seen = {"shape": shape_of(text), "args_shape": shape_of(arguments), "error_shape": shape_of(error)}
-        kept |= {name: shape for name, shape in seen.items() if shape} | {"error_kind": action.get("error_kind", "")}
+        known = {"args_shape": shape_of(arguments), "error_shape": shape_of(error), "error_kind": action.get("error_kind", "")}
+        kept |= {"shape": shape_of(text)} | {name: value for name, value in known.items() if value or name == "error_kind"}
         kept["content_hash"] = kept["content_hash"] if text else None  # an empty answer says nothing
     return kept
 
