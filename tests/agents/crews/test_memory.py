@@ -159,7 +159,11 @@ def test_what_is_too_large_is_not_kept_and_is_told_apart_all_the_same():
 
 def test_the_end_of_a_call_tells_only_what_the_row_does_not_say_yet():
     row = TABLES["evidence"].whole(call_row("noop", {}, "", PATIENT))
-    assert ended_fields(row, Outcome("completed"), "", AT.format(0, 1)) == {"success": True, "ended_at": AT.format(0, 1)}
+    assert ended_fields(row, Outcome("completed"), "", AT.format(0, 1)) == {
+        "success": True,
+        "ended_at": AT.format(0, 1),
+        "shape": "",
+    }
 
 
 def ended_row(tool: str, arguments: dict, outcome: Outcome, wrong: str = "") -> dict:
@@ -184,10 +188,10 @@ def test_an_answer_an_error_and_arguments_keep_their_shape_where_only_times_diff
     assert all(0 < len(shape) <= 64 for shape in (one.shape, one.error_shape, one.call_shape))
 
 
-def test_an_answer_that_is_no_text_has_a_shape_too_and_silence_and_a_change_have_none():
+def test_an_answer_that_is_no_text_has_a_shape_too_silence_an_empty_one_and_a_change_none():
     counted = [ended_row("noop", {}, Outcome("completed", result={"left": n, "state": "running"})) for n in (1, 2)]
     assert kept_part(counted[0]["shape"]) == kept_part(counted[1]["shape"]) != ""
-    assert ended_row("noop", {}, Outcome("completed"))["shape"] is None
+    assert ended_row("noop", {}, Outcome("completed"))["shape"] == ""
     written = Outcome("completed", result={"path": "f", "size": 1}, digest="x", before="absent")
     assert ended_row("write_file", {"path": "f", "content": "a"}, written)["shape"] is None
 
