@@ -68,8 +68,9 @@ def item_of(action: Mapping[str, Any], settings: Settings) -> Item:
     known: Kind | None = action.get("call_kind")
     changes = action.get("pre_hash") is not None or (known is None and kind_of_tool(tool, settings) == "change")
     outcome = action.get("content_hash")
-    silent = outcome in SILENCE and not changes
-    error = _CUT.sub("", action.get("error") or "")
+    silent = outcome in SILENCE and not changes and not known
+    error = action.get("error") or ""
+    error = error if known else _CUT.sub("", error)
     return Evidence(
         tool=tool, target=target, call=action["args_digest"], success=action["success"],
         error=action.get("error_digest") or error_digest(error, target), raw_error=error,

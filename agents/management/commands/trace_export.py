@@ -67,7 +67,7 @@ def action_of_row(row: Evidence) -> dict[str, Any]:
     told = {
         "kind": "tool" if kind == "poll" else kind, "call_kind": kind, "tool": row.tool, "target": row.target,
         "args_digest": row.call, "success": bool(row.success), "error": row.raw_error or None, "error_digest": row.error,
-        "error_kind": row.error_kind, "content_hash": row.outcome, "pre_hash": row.before,
+        "error_kind": row.error_kind, "content_hash": row.outcome, "pre_hash": row.before, "shape": row.shape,
     }  # fmt: skip
-    seen = {"shape": row.shape, "args_shape": row.call_shape, "error_shape": row.error_shape, "ordered": row.ordered}
+    seen = {"args_shape": row.call_shape, "error_shape": row.error_shape, "ordered": row.ordered}
     return told | {name: value for name, value in seen.items() if value}
