@@ -1,11 +1,16 @@
 """What an action brings that was not there before (docs/stuck.md)."""
 
+from functools import lru_cache
+
 from agents.progress.calls import is_look, is_step
 from agents.progress.digests import text_digest
 from agents.progress.evidence import UNKNOWN, Evidence
 from agents.progress.settings import Settings
 from agents.progress.shapes import kept_part, numbered_part
 from agents.progress.state import ATTEMPT, CHANGE, INFORMATION, NOTHING, State
+
+MARKED = 8
+"""Items whose marks are remembered: a step asks for those of one again and again."""
 
 
 def measure_gain(state: State, item: Evidence, settings: Settings) -> int:
@@ -58,6 +63,7 @@ def file_key(item: Evidence) -> str:
     return text_digest(item.target)
 
 
+@lru_cache(MARKED)
 def call_mark(item: Evidence) -> str:
     """A call by its tool, target and arguments."""
     return text_digest(f"{item.tool}\0{item.target}\0{item.call}")
@@ -79,12 +85,14 @@ def plain_answer(item: Evidence) -> str:
     return said if item.success else f"failed {said}"
 
 
+@lru_cache(MARKED)
 def answer_mark(item: Evidence) -> str:
     """What the call said, as a mark that no other tool's error shares; empty for nothing observed."""
     said = exact_answer(item)
     return text_digest(f"{item.tool} {said}" if said.startswith("failed ") else said) if said else ""
 
 
+@lru_cache(MARKED)
 def outcome_mark(item: Evidence) -> str:
     """The call together with what it said, counters left open."""
     return text_digest(f"{call_mark(item)} {'' if item.success else 'failed '}{plain_answer(item)}")

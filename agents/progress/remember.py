@@ -35,6 +35,7 @@ from agents.progress.state import (
     Saying,
     State,
     Trial,
+    changed,
     with_newest,
 )
 from agents.progress.weights import may_have_changed, weigh_action
@@ -67,16 +68,16 @@ def seen_as(state: State, item: Evidence, settings: Settings) -> Evidence:
 
 def after_control(state: State, control: Control) -> State:
     """After a control event: a person's message and a phase begin a new window, nudge and compaction reset nothing."""
-    state = replace(state, observed=state.observed + 1)
+    state = changed(state, observed=state.observed + 1)
     if control.kind == "nudge":
-        return replace(state, sayings=(*state.sayings, Saying(state.observed, "nudge"))[-ROWS:])
+        return changed(state, sayings=(*state.sayings, Saying(state.observed, "nudge"))[-ROWS:])
     if control.kind == "compaction":
-        return replace(state, compactions=(*state.compactions, state.observed)[-ROWS:])
-    state = replace(
+        return changed(state, compactions=(*state.compactions, state.observed)[-ROWS:])
+    state = changed(
         state, window=state.window + 1, actions=(), failures=(), alterations=(), sayings=(), compactions=(), plans=(), polls={},
         trials={}, slept=0, consecutive_errors=0,
     )  # fmt: skip
-    return replace(state, seen={}) if control.kind == "phase" else state
+    return changed(state, seen={}) if control.kind == "phase" else state
 
 
 def speaks(item: Evidence, settings: Settings) -> bool:
@@ -88,14 +89,14 @@ def after_saying(state: State, item: Evidence) -> State:
     """After a message of the agent, or a call that only speaks."""
     index, said = state.observed + 1, item.kind == "message"
     saying = Saying(index, "message" if said else "thought", item.call, (item.shape if said else item.call_shape) or "")
-    return replace(state, observed=index, calls=state.calls + (not said), sayings=(*state.sayings, saying)[-ROWS:])
+    return changed(state, observed=index, calls=state.calls + (not said), sayings=(*state.sayings, saying)[-ROWS:])
 
 
 def after_call(state: State, item: Evidence, settings: Settings) -> State:
     """After a call that ended, well or not."""
     action = _action(state, item, settings)
     sleeps = is_sleep(item.tool, item.target, settings)
-    state = replace(
+    state = changed(
         state,
         observed=action.index,
         calls=state.calls + 1,
@@ -113,8 +114,8 @@ def after_call(state: State, item: Evidence, settings: Settings) -> State:
     state = _tried(state, action, item)
     state = _changed(state, action, item) if is_change(item) else state
     if action.gain == CHANGE and not is_change(item) and item.kind == "tool":
-        state = replace(state, trials={}, failures=())  # a step: what failed was about another thing
-    return replace(_learnt(state, item), deeds=state.deeds + action.acts)
+        state = changed(state, trials={}, failures=())  # a step: what failed was about another thing
+    return changed(_learnt(state, item), deeds=state.deeds + action.acts)
 
 
 def _plans(state: State, action: Action) -> tuple[int, ...]:
@@ -151,8 +152,8 @@ def _action(state: State, item: Evidence, settings: Settings) -> Action:
         needless=not gained and _nothing_new_since(state, key),
     )
     weight, why = weigh_action(item, action, since_change(state.actions))
-    action = replace(action, weight=weight, why=why)
-    return replace(action, acts=item.kind == "tool" and may_have_changed(action, state.actions))
+    action = changed(action, weight=weight, why=why)
+    return changed(action, acts=item.kind == "tool" and may_have_changed(action, state.actions))
 
 
 def since_change(actions: tuple[Action, ...]) -> tuple[Action, ...]:
@@ -180,11 +181,11 @@ def _listed(state: State, action: Action, item: Evidence, settings: Settings) ->
         stays = known.answer == action.outcome
         rows = (*known.rows, action.index)[-ROWS:] if stays else (action.index,)
         longest = known.longest if stays else max(known.longest, len(known.rows))
-        state = replace(state, polls=with_newest(state.polls, action.call, Poll(action.outcome, rows, longest), POLLS_LIMIT))
+        state = changed(state, polls=with_newest(state.polls, {action.call: Poll(action.outcome, rows, longest)}, POLLS_LIMIT))
         if not action.gain or not item.success:
             return state
     kept = max(settings.max_recent_actions, 2 * settings.progress_check_interval)
-    return replace(state, actions=(*state.actions, action)[-kept:] if kept else ())
+    return changed(state, actions=(*state.actions, action)[-kept:] if kept else ())
 
 
 def _failed(state: State, action: Action, item: Evidence, settings: Settings) -> State:
@@ -192,7 +193,7 @@ def _failed(state: State, action: Action, item: Evidence, settings: Settings) ->
         return state
     command = action.kind not in ("change", "look")
     failure = Failure(action.index, text_digest(item.target or f"{item.tool} {item.call}"), item.error, command, state.deeds)
-    return replace(state, failures=(*state.failures, failure)[-settings.max_recent_errors :])
+    return changed(state, failures=(*state.failures, failure)[-settings.max_recent_errors :])
 
 
 def _tried(state: State, action: Action, item: Evidence) -> State:
@@ -202,7 +203,7 @@ def _tried(state: State, action: Action, item: Evidence) -> State:
     known = state.trials.get(action.call)
     if item.success:
         return (
-            replace(state, trials={call: one for call, one in state.trials.items() if call != action.call}) if known else state
+            changed(state, trials={call: one for call, one in state.trials.items() if call != action.call}) if known else state
         )
     failure, deeds = item.error or action.outcome, state.deeds + state.milestones
     if known is None or failure not in known.failures:
@@ -211,7 +212,7 @@ def _tried(state: State, action: Action, item: Evidence) -> State:
         return state
     else:
         trial = Trial(known.failures, (*known.rows, action.index)[-ROWS:], deeds)
-    return replace(state, trials=with_newest(state.trials, action.call, trial, TRIALS_LIMIT))
+    return changed(state, trials=with_newest(state.trials, {action.call: trial}, TRIALS_LIMIT))
 
 
 def _changed(state: State, action: Action, item: Evidence) -> State:
@@ -225,21 +226,19 @@ def _changed(state: State, action: Action, item: Evidence) -> State:
     )
     alteration = Alteration(action.index, item.target[-NAME_LENGTH:], before, after, state.tests_run)
     states = known_states(state, item)[-STATES_LIMIT:]
-    return replace(
+    return changed(
         state,
         failures=failures,
         alterations=(*state.alterations, alteration)[-ALTERATIONS:],
-        files=with_newest(state.files, file_key(item), states, FILES_LIMIT) if states else state.files,
+        files=with_newest(state.files, {file_key(item): states}, FILES_LIMIT) if states else state.files,
     )
 
 
 def _learnt(state: State, item: Evidence) -> State:
     """What was seen is seen; a test that went well has passed. Old marks keep their age: only new ones are written."""
-    seen = state.seen
-    for mark in ("" if is_change(item) else answer_mark(item), call_mark(item), outcome_mark(item)):
-        if mark and mark not in seen:
-            seen = with_newest(seen, mark, True, SEEN_LIMIT)
+    marks = ("" if is_change(item) else answer_mark(item), call_mark(item), outcome_mark(item))
+    seen = with_newest(state.seen, {mark: True for mark in marks if mark and mark not in state.seen}, SEEN_LIMIT)
     passed = state.passed
     if item.kind == "test" and item.success and call_mark(item) not in passed:
-        passed = with_newest(passed, call_mark(item), True, TESTS_LIMIT)
-    return replace(state, seen=seen, passed=passed)
+        passed = with_newest(passed, {call_mark(item): True}, TESTS_LIMIT)
+    return changed(state, seen=seen, passed=passed)

@@ -189,10 +189,21 @@ def _with_tuples(kind: Callable[..., Value], row: Mapping[str, Any]) -> Value:
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
 
 
-def with_newest(known: Mapping[str, Value], key: str, value: Value, limit: int) -> dict[str, Value]:
-    """`known` with `key` as its newest entry, and no more than `limit` entries."""
-    kept = {other: kept_value for other, kept_value in known.items() if other != key}
-    kept[key] = value
-    for oldest in list(kept)[: max(0, len(kept) - limit)]:
-        del kept[oldest]
+def changed(whole: Value, **values: Any) -> Value:
+    """What `dataclasses.replace` makes, of a State or an Action, in a tenth of the time: each step makes a dozen of them."""
+    made = object.__new__(type(whole))
+    vars(made).update(vars(whole) | values)
+    return made
+
+
+def with_newest(known: Mapping[str, Value], newest: Mapping[str, Value], limit: int) -> Mapping[str, Value]:
+    """`known` with the newest entries at its end, and no more than `limit` entries."""
+    if not newest:
+        return known
+    kept = dict(known)
+    for key in newest:
+        kept.pop(key, None)
+    kept.update(newest)
+    while len(kept) > limit:
+        del kept[next(iter(kept))]
     return kept

@@ -70,8 +70,7 @@ def item_of(action: Mapping[str, Any], settings: Settings) -> Item:
     outcome = action.get("content_hash")
     silent = outcome in SILENCE and not changes and not known
     error = action.get("error") or ""
-    if not known:
-        error = _CUT.sub("", error)
+    error = error if known else _CUT.sub("", error)
     return Evidence(
         tool=tool, target=target, call=action["args_digest"], success=action["success"],
         error=action.get("error_digest") or error_digest(error, target), raw_error=error,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from agents.progress.calls import is_infrastructure
@@ -11,7 +11,7 @@ from agents.progress.remember import after_call, after_control, after_saying, se
 from agents.progress.rules.hits import Hit
 from agents.progress.rules.order import find_suspicions
 from agents.progress.settings import Settings
-from agents.progress.state import STEERED_LIMIT, State, Suspicion, with_newest
+from agents.progress.state import STEERED_LIMIT, State, Suspicion, changed, with_newest
 
 DEFAULTS = Settings()
 
@@ -51,12 +51,12 @@ def observe_item(state: State, item: Item, settings: Settings = DEFAULTS) -> tup
     state, found = judge_item(state, item, settings)
     hits = [one for one in found if one.strength >= 1]
     if hits:
-        return _ladder(replace(state, suspicion=None), hits, settings)
+        return _ladder(changed(state, suspicion=None), hits, settings)
     if not found:
-        return replace(state, suspicion=None), None
+        return changed(state, suspicion=None), None
     worst = max(found, key=lambda one: one.strength)
     suspected = Suspicion(worst.rule, round(worst.strength, 3), worst.identity, worst.rows, worst.sentence)
-    return replace(state, suspicion=suspected), None
+    return changed(state, suspicion=suspected), None
 
 
 def judge_item(state: State, item: Item, settings: Settings = DEFAULTS) -> tuple[State, list[Hit]]:
@@ -65,10 +65,10 @@ def judge_item(state: State, item: Item, settings: Settings = DEFAULTS) -> tuple
         state = after_control(state, item)
         silent = item.kind in ("user", "phase")
     elif is_infrastructure(item.error_kind):
-        state, silent = replace(state, observed=state.observed + 1), True
+        state, silent = changed(state, observed=state.observed + 1), True
     elif is_ordered_failure(item):
         errors = state.consecutive_errors + 1
-        state, silent = replace(state, observed=state.observed + 1, calls=state.calls + 1, consecutive_errors=errors), True
+        state, silent = changed(state, observed=state.observed + 1, calls=state.calls + 1, consecutive_errors=errors), True
     elif speaks(item, settings):
         state, silent = after_saying(state, item), False
     else:
@@ -88,8 +88,8 @@ def _ladder(state: State, found: list[Hit], settings: Settings) -> tuple[State, 
     hit = (again or found)[0]
     halts = bool(again) or state.steers >= settings.steer_budget
     verdict = Verdict(hit.rule, hit.identity, hit.rows, hit.sentence, "halt" if halts else "steer", first=not again)
-    steered = with_newest(state.steered, hit.identity, state.observed, STEERED_LIMIT)
-    return replace(state, steered=steered, steers=state.steers + (not halts)), verdict
+    steered = with_newest(state.steered, {hit.identity: state.observed}, STEERED_LIMIT)
+    return changed(state, steered=steered, steers=state.steers + (not halts)), verdict
 
 
 def suspicion(state: State) -> Suspicion | None:
@@ -104,7 +104,7 @@ def confirm_suspicion(state: State, suspected: Suspicion, settings: Settings = D
 
 def accept_loop(state: State, identity: str) -> State:
     """A person says "go on anyway": this loop is none from now on."""
-    return replace(state, accepted=with_newest(state.accepted, identity, True, STEERED_LIMIT))
+    return changed(state, accepted=with_newest(state.accepted, {identity: True}, STEERED_LIMIT))
 
 
 def is_progress_due(state: State, settings: Settings = DEFAULTS) -> bool:

@@ -38,7 +38,7 @@ class Command(MaskedCommand):
 
 def trace_of_loop(loop: Loop) -> dict[str, Any]:
     """One loop in the form of agents.progress.traces."""
-    rows = list(loop.evidence.filter(ended_at__isnull=False).exclude(kind__in=("accept", "ruling")).order_by("id")[:ACTIONS])
+    rows = list(loop.evidence.filter(ended_at__isnull=False).exclude(kind="accept").order_by("id")[:ACTIONS])
     stuck, detect_by = _said_of(loop.label, rows) if loop.label else _guessed_of(loop, rows)
     return {
         "name": f"loop {loop.pk}", "source": "recorded", "eval": "any", "expected_stuck": stuck, "detect_by": detect_by,
@@ -67,8 +67,7 @@ def action_of_row(row: Evidence) -> dict[str, Any]:
     told = {
         "kind": "tool" if kind == "poll" else kind, "call_kind": kind, "tool": row.tool, "target": row.target,
         "args_digest": row.call, "success": bool(row.success), "error": row.raw_error or None, "error_digest": row.error,
-        "error_kind": row.error_kind, "content_hash": row.outcome, "pre_hash": row.before,
+        "error_kind": row.error_kind, "content_hash": row.outcome, "pre_hash": row.before, "shape": row.shape,
     }  # fmt: skip
-    seen = {"shape": row.shape, "args_shape": row.call_shape, "error_shape": row.error_shape, "ordered": row.ordered}
-    # An empty shape says that nothing was answered; one that is missing, that nobody looked.
-    return told | {name: value for name, value in seen.items() if value or (name == "shape" and value is not None)}
+    seen = {"args_shape": row.call_shape, "error_shape": row.error_shape, "ordered": row.ordered}
+    return told | {name: value for name, value in seen.items() if value}

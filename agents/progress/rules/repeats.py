@@ -66,10 +66,13 @@ def same_deed(state: State, item: Evidence, settings: Settings) -> Hit | None:
 
 def repeated_cycle(state: State, item: Evidence, settings: Settings) -> Hit | None:
     """The same 2 to 5 calls with the same outcomes, stuck_threshold rounds; a little that is new between does not clear it."""
-    if last_action(state) is None or not settings.stuck_threshold:
+    last = last_action(state)
+    if last is None or not settings.stuck_threshold:
         return None
     window = window_of(state, settings)
     times = Counter(action.key for action in window)
+    if times[last.key] < settings.stuck_threshold:
+        return None
     again = [action for action in window if times[action.key] > 1]
     found = (
         _cycle_of(state, item, window, again[-period * settings.stuck_threshold :], period, settings) for period in PERIODS
