@@ -60,7 +60,7 @@ def answer_prompt(member: Member, turn: Turn, now: float) -> bool:
 def _do_without_a_tool(member: Member, turn: Turn, step: Step) -> bool:
     """What an agent does besides calling tools and looking, which are judged first; False where it waits for something now."""
     if step["do"] == "say":
-        row = member.note(turn, **message_row(step["text"]))
+        row = member.note(turn, **message_row(step["text"]), ordered=True)
         member.move(turn, "said", replace(member.position, met=True), add={"evidence": [row]})
         return True
     if step["do"] == "ask":

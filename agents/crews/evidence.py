@@ -49,7 +49,7 @@ class LoopMemory:
         self.called: list[int] = []
         self.verdict: Verdict | None = None
         self.suspicion: Suspicion | None = None
-        self.asked: dict[str, bool] = {}
+        self.asked: Mapping[str, bool] = {}
         self._pending: Verdict | None = None
         for identity in accepted:
             self.state = accept_loop(self.state, identity)
@@ -89,7 +89,7 @@ class LoopMemory:
         found = suspicion(self.state)
         if found is None or found.score < ASKED_FROM or found.identity in self.asked or found.identity in self.state.steered:
             return None
-        self.asked = with_newest(self.asked, found.identity, True, STEERED_LIMIT)
+        self.asked = with_newest(self.asked, {found.identity: True}, STEERED_LIMIT)
         return found
 
     def read(self, rows: Iterable[EvidenceRow]) -> EvidenceRow | None:

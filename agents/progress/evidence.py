@@ -23,7 +23,7 @@ class Evidence:
     (UNKNOWN, ABSENT or a digest), None for what is no change; `error_kind` is the type of a fault, see calls.INFRASTRUCTURE.
     The shapes are of what was answered (empty: it was seen to say nothing), of the arguments and of the error (empty: not
     known), see agents.progress.shapes.
-    `ordered`: the plan itself ordered this retry, so it is no repetition of the agent's own.
+    `ordered`: the plan itself ordered this retry, or this message, so it is none of the agent's own.
     """
 
     tool: str

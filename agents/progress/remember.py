@@ -88,7 +88,8 @@ def speaks(item: Evidence, settings: Settings) -> bool:
 def after_saying(state: State, item: Evidence) -> State:
     """After a message of the agent, or a call that only speaks."""
     index, said = state.observed + 1, item.kind == "message"
-    saying = Saying(index, "message" if said else "thought", item.call, (item.shape if said else item.call_shape) or "")
+    kind = "thought" if not said else "line" if item.ordered else "message"
+    saying = Saying(index, kind, item.call, (item.shape if said else item.call_shape) or "")
     return changed(state, observed=index, calls=state.calls + (not said), sayings=(*state.sayings, saying)[-ROWS:])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -22,6 +23,8 @@ TEST_COMMANDS = (
     r"\b(dotnet|mix|swift) test\b",
 )
 POLL_COMMANDS = (r"^\s*(sleep|watch|wait)\b", r"\bkubectl\b.*\b(wait|rollout status)\b", r"\bgh run watch\b")
+TOOL_KIND = rf"^[\w.:/-]+=({'|'.join(KINDS)})$"
+"""How `tool_kinds` names a tool and its kind, as JSON Schema reads patterns, too."""
 SHELL_TOOLS = ("bash", "sh", "shell", "terminal", "run", "exec", "command")
 CHANGE_TOOLS = ("edit", "write", "multi_edit", "apply_patch", "str_replace", "create_file", "edit_file", "write_file")
 
@@ -66,7 +69,7 @@ def _checked(name: str, value: Any, defaults: Mapping[str, Any]) -> Any:
     if isinstance(defaults[name], tuple):
         if isinstance(value, str) or not all(isinstance(part, str) for part in value):
             raise ValueError(f"{name} must be a list of texts")
-        if name == "tool_kinds" and any(entry.rpartition("=")[2] not in KINDS or entry[0] == "=" for entry in value):
+        if name == "tool_kinds" and not all(re.search(TOOL_KIND, entry) for entry in value):
             raise ValueError(f"tool_kinds must be of the form name=kind, with one of the kinds {', '.join(KINDS)}")
         return tuple(value)
     if type(value) is not type(defaults[name]) or value < 0:

@@ -105,7 +105,9 @@ class Trial:
 
 @dataclass(frozen=True)
 class Saying:
-    """A message, a thought (a call that only speaks to oneself) or a nudge (`kind`) since the last call."""
+    """What was said since the last call: a `kind` of message, line (a message that the plan wrote), thought (a call that only
+    speaks to oneself) or nudge.
+    """
 
     index: int
     kind: str

@@ -38,7 +38,7 @@ class Command(MaskedCommand):
 
 def trace_of_loop(loop: Loop) -> dict[str, Any]:
     """One loop in the form of agents.progress.traces."""
-    rows = list(loop.evidence.filter(ended_at__isnull=False).exclude(kind="accept").order_by("id")[:ACTIONS])
+    rows = list(loop.evidence.filter(ended_at__isnull=False).exclude(kind__in=("accept", "ruling")).order_by("id")[:ACTIONS])
     stuck, detect_by = _said_of(loop.label, rows) if loop.label else _guessed_of(loop, rows)
     return {
         "name": f"loop {loop.pk}", "source": "recorded", "eval": "any", "expected_stuck": stuck, "detect_by": detect_by,

@@ -21,11 +21,16 @@ def same_message(state: State, settings: Settings) -> Hit | None:
 
 
 def _alike(one: Saying, last: Saying) -> bool:
-    return one.kind == last.kind and (one.said == last.said or similar(one.shape, last.shape))
+    """A plan may well say "part 1", "part 2": of its lines only the very same counts."""
+    same = one.said == last.said or (one.kind != "line" and similar(one.shape, last.shape))
+    return one.kind == last.kind and same
 
 
 def only_talk(state: State, settings: Settings) -> Hit | None:
-    """Nothing but words: TALK times stuck_threshold messages and no call, or stuck_threshold nudges that led to none."""
+    """Nothing but words: TALK times stuck_threshold messages and no call, or stuck_threshold nudges that led to none.
+
+    What a plan lists to be said is no talk of the agent's own.
+    """
     if not state.sayings or state.sayings[-1].index != state.observed or not settings.stuck_threshold:
         return None
     identity = identity_of("only_talk", str(state.window), str(state.calls))

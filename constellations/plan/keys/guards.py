@@ -7,7 +7,7 @@ from typing import Any
 
 from agents import patterns
 from agents.decisions import DECISIONS
-from agents.progress.settings import Settings
+from agents.progress.settings import TOOL_KIND, Settings
 from constellations.plan.keys import json_schema, kinds
 from constellations.plan.keys.calls import MAX_WORD
 from constellations.plan.keys.json_schema import Schema
@@ -83,10 +83,14 @@ SETTING_READERS: dict[str, Reader] = {field.name: _setting(field.name, field.def
 policies = list_reader(read_policy, MAX_POLICIES)
 
 
-def _schema_of_setting(default: Any) -> Schema:
+def _schema_of_setting(name: str, default: Any) -> Schema:
     if isinstance(default, bool):
         return json_schema.FLAG
+    if name == "tool_kinds":
+        return json_schema.many({**json_schema.TEXT, "pattern": TOOL_KIND})
     return json_schema.whole(0) if isinstance(default, int) else json_schema.TEXTS
 
 
-PROGRESS_SCHEMA = json_schema.a_part({field.name: _schema_of_setting(field.default) for field in fields_of(Settings)})
+PROGRESS_SCHEMA = json_schema.a_part(
+    {field.name: _schema_of_setting(field.name, field.default) for field in fields_of(Settings)}
+)

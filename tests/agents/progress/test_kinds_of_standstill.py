@@ -171,3 +171,13 @@ def test_what_is_not_yet_a_verdict_is_a_suspicion():
     state, verdict = observe_item(state, STOOD_STILL["same_target_error"][2])
     assert (verdict.rule, suspicion(state)) == ("same_target_error", None)
     assert suspicion(observe_item(State(), look("a"))[0]) is None
+
+
+def test_what_a_plan_lists_to_be_said_is_no_talk_of_its_agent():
+    lines = [replace(said(f"Part {number} begins."), ordered=True) for number in range(40)]
+    assert verdict_of(lines) is None
+
+
+def test_a_plan_that_lists_the_very_same_words_again_is_told_so():
+    line = replace(said("Part 1 begins."), ordered=True)
+    assert verdict_of([line] * 3).rule == "same_message"

@@ -4,7 +4,7 @@ import pytest
 
 from agents.models import Agent, Transition
 from agents.services.devices import device_change
-from constellations.models import Constellation
+from constellations.models import Constellation, NormalForm
 from constellations.reads.statistics import figures_of, statistics_of
 from tests.constellations.runs.test_run import command, noop
 
@@ -21,8 +21,9 @@ def test_a_constellation_agent_is_in_start_while_its_request_is_read(engine, dev
 
 def test_so_it_is_when_nothing_can_be_created(engine, device):
     engine.submit({"tasks": [noop("a")]})
+    NormalForm.objects.all().delete()  # so the runner has to read the plan itself
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("constellations.runs.planner.known_devices", dict)
+        patch.setattr("constellations.services.plans.known_devices", dict)
         engine.run()
     failed = Transition.objects.get(machine="constellation_agent")
     assert (failed.event, failed.spent > 0) == ("creation_failed", True)

@@ -234,12 +234,12 @@ def test_a_lost_call_behind_a_gate_is_not_repeated_without_asking(engine, device
     engine.submit({"tasks": [steps(sh("sleep 20"), confirm=True)]})
     engine.run(WAITING)
     approval_decide(Approval.objects.get().pk, "approve", by="user:1")
-    break_off(found("agents_evidence", "ended_at IS NULL AND kind = 'tool'"))
+    break_off(found("agents_evidence", "ended_at IS NULL AND tool = 'command'"))
     engine.run(WAITING)
     approval_decide(Approval.objects.get(state="waiting").pk, "approve", by="user:1", answer="give up")
     engine.run()
     assert (Task.objects.get().state, Task.objects.get().reason) == ("FAILED", "lost")
-    assert Evidence.objects.filter(kind="tool").count() == 1
+    assert Evidence.objects.filter(tool="command").count() == 1
 
 
 def test_a_lost_call_of_a_task_that_must_not_be_repeated_ends_the_task(engine, device):
