@@ -12,11 +12,12 @@ def modes(folder) -> dict[str, int]:
 
 
 @pytest.fixture
-def written(settings, tmp_path):
+def written(settings, monkeypatch, tmp_path):
     """A state folder as an older version left it, with a database that is elsewhere."""
     settings.STATE_DIR = tmp_path / "state"
-    settings.DATABASES["default"] = {**settings.DATABASES["default"], "ENGINE": "django.db.backends.sqlite3"}
-    settings.DATABASES["default"]["NAME"] = str(tmp_path / "elsewhere.sqlite3")
+    elsewhere = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(tmp_path / "elsewhere.sqlite3")}
+    # Taken back afterwards, or threads of later tests would look there.
+    monkeypatch.setitem(settings.DATABASES, "default", {**settings.DATABASES["default"], **elsewhere})
     for name in ("logs/web.log", "run/abc/up.json", "workspaces/laptop/left.txt", "artifacts/7/model.json", "static/a.css"):
         path = settings.STATE_DIR / name
         path.parent.mkdir(parents=True, exist_ok=True)
