@@ -1,19 +1,21 @@
 # `make demo` and `make test` do everything on a fresh machine with Python 3.11 or later, make and git.
 # Variables: PORT (8000), HOST (127.0.0.1), ONCE=1 (make demo ends with the run), PYTHON (the first that is new enough),
-# DATABASE_URL and the others of docs/settings.md, PYTEST_FLAGS, SIDE_BY_SIDE (tests that run at once; one a core).
+# DATABASE_URL and the others of docs/settings.md, PYTEST_FLAGS, SIDE_BY_SIDE (tests that run at once; one a core),
+# WAITING_SIDE_BY_SIDE (the same of long ones, which wait for processes, leases and a database half of their time).
 
 PORT ?= 8000
 HOST ?= 127.0.0.1
 PYTHON ?=
 PYTEST_FLAGS ?=
 SIDE_BY_SIDE ?= 2
+WAITING_SIDE_BY_SIDE ?= 3
 POSTGRES_URL ?= postgresql://postgres@127.0.0.1:5432/orrery
 VENV := .venv
 RUN := $(VENV)/bin/python
 PACKAGES := agents constellations frontend project
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 
-PYTEST := $(RUN) -m pytest -n $(SIDE_BY_SIDE)
+PYTEST = $(RUN) -m pytest --dist worksteal -n $(SIDE_BY_SIDE)
 
 export ONCE
 
@@ -25,11 +27,11 @@ help:
 	@echo "make test            the tests that need no server and no browser, but the long ones"
 	@echo "make test-long       the long ones: attacks, kills, whole installations"
 	@echo "make test-browser    the tests in Debian's chromium"
-	@echo "make test-services   on PostgreSQL all of the first two that touches a database ($(POSTGRES_URL))"
+	@echo "make test-services   of the first two what a database could answer otherwise, on PostgreSQL ($(POSTGRES_URL))"
 	@echo "make check           format, lint, rooms, types, migrations, tests"
 	@echo "make audit           known vulnerabilities of the pinned libraries, where the service answers"
 	@echo "make verify          fold every stream and compare it with the rows"
-	@echo "make bench           the benchmarks (make bench-smoke: a short look)"
+	@echo "make bench           the benchmarks (make bench-smoke: a short look; bench-smoke-sqlite, bench-smoke-postgres)"
 	@echo "make kill-storm      60 kills of every kind against an installation at work"
 	@echo "make clean           remove .venv and caches; var/ with the database stays"
 
@@ -45,6 +47,7 @@ verify: install
 test: install-dev
 	$(PYTEST) $(PYTEST_FLAGS)
 
+test-long test-services: SIDE_BY_SIDE := $(WAITING_SIDE_BY_SIDE)
 test-long: install-dev
 	$(PYTEST) -m "attack or kill or live" $(PYTEST_FLAGS)
 
@@ -76,6 +79,9 @@ bench: install-dev
 
 bench-smoke: install-dev
 	$(RUN) -m benchmarks --smoke
+
+bench-smoke-%: install-dev
+	$(RUN) -m benchmarks --smoke --database $*
 
 kill-storm: install-dev
 	$(RUN) -m benchmarks.kill_storm

@@ -65,7 +65,14 @@ def error_kind_of(error: BaseException) -> str:
     declared = getattr(error, "error_kind", None)
     if isinstance(declared, str):
         return declared
-    return _kind_of_status(error) or _kind_of_sqlstate(error) or _kind_of_type(error)
+    for name in ("status", "status_code"):
+        status = getattr(error, name, None)
+        if type(status) is int and (kind := kind_of_status(status)):
+            return kind
+    state = getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None)
+    if isinstance(state, str) and (kind := read_sqlstate(state).kind):
+        return kind
+    return _kind_of_type(error)
 
 
 def read_sqlstate(state: str) -> SqlFault:
@@ -78,19 +85,6 @@ def pause_seconds(made: int, key: int, first_s: float, longest_s: float) -> floa
     """Seconds to wait after `made` tries: doubling up to `longest_s`, with a jitter of up to a quarter from key and made."""
     jitter = (key * 2654435761 + made * 40503) % 1000 / 4000
     return min(first_s * 2 ** min(made - 1, MOST_DOUBLINGS), longest_s) * (1 + jitter)
-
-
-def _kind_of_status(error: BaseException) -> str:
-    for name in ("status", "status_code"):
-        status = getattr(error, name, None)
-        if type(status) is int and (kind := kind_of_status(status)):
-            return kind
-    return ""
-
-
-def _kind_of_sqlstate(error: BaseException) -> str:
-    state = getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None)
-    return read_sqlstate(state).kind if isinstance(state, str) else ""
 
 
 def _kind_of_type(error: BaseException) -> str:

@@ -212,6 +212,6 @@ def _plan_line(problem: Mapping[str, Any]) -> str:
 
 def _edit_line(problem: Mapping[str, Any]) -> str:
     if problem["operation"] is None:
-        return problem["message"]
+        return str(problem["message"])
     place = f"operation {problem['operation']}" + (f" ({problem['op']})" if problem["op"] else "")
     return f"{place}, {problem['field']}: {problem['message']}" if problem["field"] else f"{place}: {problem['message']}"

@@ -111,7 +111,12 @@ class Graph:
         """Raises CycleFound, and nothing has changed; an edge that is there stays as it is."""
         label = self._label
         if label[upstream] >= label[downstream]:
-            self._make_room(upstream, downstream)
+            # Labels such that upstream < downstream; a circle is found before anything has changed.
+            below, above = self._search(upstream, downstream)
+            if below is not None:
+                self._raise_above(upstream, below)
+            else:
+                self._lower_below(downstream, above)
         self._down[upstream][downstream] = None
         self._up[downstream][upstream] = None
 
@@ -153,14 +158,6 @@ class Graph:
             among = ((key, other) for key in stuck for other in self._down[key])
             raise CycleFound(_from_first(find_cycle(stuck, among), self._up))
         return order
-
-    def _make_room(self, upstream: Key, downstream: Key) -> None:
-        """Labels such that upstream < downstream; raises CycleFound before anything has changed."""
-        below, above = self._search(upstream, downstream)
-        if below is not None:
-            self._raise_above(upstream, below)
-        else:
-            self._lower_below(downstream, above)
 
     def _search(self, upstream: Key, downstream: Key) -> tuple[dict[Key, Key | None] | None, dict[Key, Key | None]]:
         """Everything that must go above `upstream`, or (None, everything that must go below `downstream`).

@@ -20,7 +20,7 @@ def list_choices(values: Iterable[str]) -> list[tuple[str, str]]:
     return [(value, value) for value in values]
 
 
-def column_of(field: Field) -> models.Field:
+def column_of(field: Field) -> models.Field[Any, Any]:
     """The column that holds a key of a plan."""
     said: dict[str, Any] = {"help_text": field.about}
     kind, default = field.takes, field.default
@@ -96,6 +96,20 @@ class Constellation(models.Model):
 
     def __str__(self) -> str:
         return self.name or f"constellation {self.pk}"
+
+
+class NormalForm(models.Model):
+    """The plan that an interaction asks for, as the service that took it has read it.
+
+    It is beside the fold: it follows from the payload, and where the seal does not fit the payload is read again.
+    """
+
+    interaction = models.OneToOneField(InboxItem, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    form = models.TextField(help_text="JSON (constellations.plan.condensed).")
+    seal = models.CharField(max_length=64, help_text="Of the code that read the plan, of the payload and of the form.")
+
+    def __str__(self) -> str:
+        return f"normal form of request {self.pk}"
 
 
 @with_keys(fields.TASK)

@@ -102,13 +102,19 @@ def draw_diagram(machine: Machine) -> Diagram:
     """The drawing of a machine; the same for the same table."""
     found = labelled_edges(machine)
     order = order_states(machine, found)
-    nodes = _nodes(machine, order, found)
+    kinds = {
+        **dict.fromkeys(order, "plain"), machine.initial: "initial", **dict.fromkeys(machine.terminal, "terminal"),
+        ANY_STATE: "any",
+    }  # fmt: skip
+    places = zip(order, _columns(order, found), _rows(order, found), strict=True)
+    nodes = tuple(StateNode(state, kinds[state], x, y, _state_width(state)) for state, x, y in places)
     by_name = {node.name: node for node in nodes}
     drawn = tuple(_edge(by_name[source], by_name[target], labels) for (source, target), labels in found.items())
-    width = max(node.x + _room_right(node, found) for node in nodes) + MARGIN
+    loops = {node: found.get((node.name, node.name)) for node in nodes}
+    rights = (node.x + (_loop_room(node.name, labels) if labels else node.width / 2) for node, labels in loops.items())
     first = nodes[0]
     return Diagram(
-        width=round(width),
+        width=round(max(rights) + MARGIN),
         height=nodes[-1].bottom + _below(nodes[-1].name, found) + MARGIN,
         start=f"M{first.left - START} {first.y}H{first.left - ARROW}",
         nodes=nodes,
@@ -126,64 +132,40 @@ def order_states(machine: Machine, pairs: Iterable[Pair]) -> list[str]:
     last = [state for state in machine.states if state in machine.terminal]
     last = [ANY_STATE, *last] if any(row.source == ANY for row in machine.rows) else last
     pairs = [pair for pair in pairs if pair[0] != pair[1]]
+
+    def cost(order: list[str]) -> int:
+        place = {state: number for number, state in enumerate([machine.initial, *order, *last])}
+        spans = (place[target] - place[source] for source, target in pairs)
+        return sum(span if span > 0 else BACKWARD_COST - span for span in spans)
+
     for _ in range(ROUNDS):
         before = list(inner)
         for state in before:
             rest = [other for other in inner if other != state]
             orders = [[*rest[:place], state, *rest[place:]] for place in range(len(inner))]
-            inner = min([inner, *orders], key=lambda order: _cost([machine.initial, *order, *last], pairs))
+            inner = min([inner, *orders], key=cost)
         if inner == before:
             break
     return [machine.initial, *inner, *last]
 
 
-def _cost(order: list[str], pairs: Iterable[Pair]) -> int:
-    place = {state: number for number, state in enumerate(order)}
-    spans = (place[target] - place[source] for source, target in pairs)
-    return sum(span if span > 0 else BACKWARD_COST - span for span in spans)
-
-
-def _nodes(machine: Machine, order: list[str], found: dict[Pair, list[Pair]]) -> tuple[StateNode, ...]:
-    columns, rows = _columns(order, found), _rows(order, found)
-    return tuple(
-        StateNode(state, _kind(machine, state), x, y, _state_width(state))
-        for state, x, y in zip(order, columns, rows, strict=True)
-    )
-
-
-def _kind(machine: Machine, state: str) -> str:
-    if state == ANY_STATE:
-        return "any"
-    if state in machine.terminal:
-        return "terminal"
-    return "initial" if state == machine.initial else "plain"
-
-
 def _columns(order: list[str], found: dict[Pair, list[Pair]]) -> list[int]:
     """The middles of the columns: between two of them is room for every label that stands there."""
     xs = [MARGIN + START + _state_width(order[0]) // 2]
-    for left, right in pairwise(order):
-        xs.append(xs[-1] + round(_between(order, left, right, found)))
-    return xs
-
-
-def _between(order: list[str], left: str, right: str, found: dict[Pair, list[Pair]]) -> float:
-    """Width from the middle of `left` to the middle of `right`, its neighbour along the diagonal."""
     place = {state: number for number, state in enumerate(order)}
-    needed = [_state_width(left) / 2 + LABEL_GAP]
-    for (source, target), labels in found.items():
-        onward = place[source] < place[target]
-        room = _labels_width(labels) + 2 * LABEL_GAP
-        if source == target:
-            room = _loop_room(source, labels) if source == left else 0.0
-        elif onward and target == right:
-            room += _state_width(left) / 2 if source == left else 0
-        elif not onward and target == left:
-            room += _state_width(right) / 2 if source == right else 0
-        else:
-            continue
-        needed.append(room)
-    return max(needed)
+    for left, right in pairwise(order):
+        needed = [_state_width(left) / 2 + LABEL_GAP]
+        for (source, target), labels in found.items():
+            onward = place[source] < place[target]
+            room = _labels_width(labels) + 2 * LABEL_GAP
+            if source == target:
+                needed.append(_loop_room(source, labels) if source == left else 0.0)
+            elif onward and target == right:
+                needed.append(room + (_state_width(left) / 2 if source == left else 0))
+            elif not onward and target == left:
+                needed.append(room + (_state_width(right) / 2 if source == right else 0))
+        xs.append(xs[-1] + round(max(needed)))
+    return xs
 
 
 def _rows(order: list[str], found: dict[Pair, list[Pair]]) -> list[int]:
@@ -204,11 +186,6 @@ def _below(state: str, found: dict[Pair, list[Pair]]) -> int:
     return 10 + LABEL_LINE * (len(labels) - 1) if labels else 0
 
 
-def _room_right(node: StateNode, found: dict[Pair, list[Pair]]) -> float:
-    labels = found.get((node.name, node.name))
-    return _loop_room(node.name, labels) if labels else node.width / 2
-
-
 def _loop_room(state: str, labels: list[Pair]) -> float:
     return _state_width(state) / 2 + _labels_width(labels) + LABEL_GAP
 
@@ -222,8 +199,10 @@ def _labels_width(labels: list[Pair]) -> float:
 
 
 def _edge(source: StateNode, target: StateNode, labels: list[Pair]) -> DiagramEdge:
-    if source is target:
-        return _loop(source, labels)
+    if source is target:  # from its lower edge back to it
+        end = source.right - 10
+        path = f"M{end - LOOP} {source.bottom}v5q0 8 8 8h{LOOP - 16}q8 0 8 -8v-{5 - ARROW}"
+        return DiagramEdge(source.name, source.name, path, "start", _stack(labels, end + 7, source.bottom + 13))
     onward = source.x < target.x
     if onward:
         path = f"M{source.right} {source.y}H{target.x - BEND}q{BEND} 0 {BEND} {BEND}V{target.top - ARROW}"
@@ -232,13 +211,6 @@ def _edge(source: StateNode, target: StateNode, labels: list[Pair]) -> DiagramEd
     x = target.x - LABEL_GAP if onward else target.x + LABEL_GAP
     first = source.y - 5 - LABEL_LINE * (len(labels) - 1)
     return DiagramEdge(source.name, target.name, path, "end" if onward else "start", _stack(labels, x, first))
-
-
-def _loop(node: StateNode, labels: list[Pair]) -> DiagramEdge:
-    """From the lower edge of a state back to it."""
-    end = node.right - 10
-    path = f"M{end - LOOP} {node.bottom}v5q0 8 8 8h{LOOP - 16}q8 0 8 -8v-{5 - ARROW}"
-    return DiagramEdge(node.name, node.name, path, "start", _stack(labels, end + 7, node.bottom + 13))
 
 
 def _stack(labels: list[Pair], x: int, first: int) -> tuple[EdgeLabel, ...]:

@@ -15,7 +15,7 @@ SUMMARY = 120
 def list_examples(folder: Path | None = None) -> list[dict[str, str]]:
     """[{"name": file name without its ending, "summary": what it shows, "text": the plan}], by name."""
     found = sorted((folder or settings.BASE_DIR / "examples").glob("*.yaml"))[:EXAMPLES_LIMIT]
-    texts = [(path.stem, _read(path, path.stat().st_mtime_ns)) for path in found if _fits(path)]
+    texts = [(path.stem, _read(path, path.stat().st_mtime_ns)) for path in found if path.stat().st_size <= EXAMPLE_BYTES]
     return [{"name": name, "summary": plan_summary(text), "text": text} for name, text in texts]
 
 
@@ -23,10 +23,6 @@ def plan_summary(text: str) -> str:
     """The sentence in the first line of a plan, where that is a comment; else empty."""
     first, _, _ = text.partition("\n")
     return first.lstrip("# ").partition(". ")[0].removesuffix(".")[:SUMMARY] if first.startswith("#") else ""
-
-
-def _fits(path: Path) -> bool:
-    return path.stat().st_size <= EXAMPLE_BYTES
 
 
 @lru_cache(maxsize=EXAMPLES_LIMIT)

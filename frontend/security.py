@@ -19,11 +19,7 @@ class ContentSecurityPolicy:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         if "Content-Security-Policy" not in response:
-            response["Content-Security-Policy"] = POLICY.format(sockets=_sockets(request))
+            # Named, because older browsers do not count websockets of the same host among 'self'.
+            sockets = f"{'wss' if request.is_secure() else 'ws'}://{request.get_host()}"
+            response["Content-Security-Policy"] = POLICY.format(sockets=sockets)
         return response
-
-
-def _sockets(request: HttpRequest) -> str:
-    """Named, because older browsers do not count websockets of the same host among 'self'."""
-    scheme = "wss" if request.is_secure() else "ws"
-    return f"{scheme}://{request.get_host()}"

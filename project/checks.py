@@ -30,7 +30,16 @@ BUSY_S = 5
 def check_databases(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     database = settings.DATABASES["default"]
     engine, options = database["ENGINE"], database.get("OPTIONS", {})
-    found = list(_connections(database, options))
+    found: list[CheckMessage] = []
+    if options.get("pool"):
+        hint = "Remove `pool` from OPTIONS: worker processes that share a pool stop taking jobs."
+        found.append(Error("the database has a connection pool", hint=hint, id="orrery.E002"))
+    if database.get("CONN_MAX_AGE", 0) is not None:
+        hint = "Set it to None: a new connection for each job halves throughput."
+        found.append(Error("CONN_MAX_AGE is not None", hint=hint, id="orrery.E003"))
+    if database.get("ATOMIC_REQUESTS"):
+        hint = "Set it to False: each request, reads too, would hold the write lock."
+        found.append(Error("ATOMIC_REQUESTS is on", hint=hint, id="orrery.E004"))
     if engine.endswith("sqlite3"):
         found += _sqlite(str(database["NAME"]), options)
     elif not engine.endswith("postgresql"):
@@ -38,21 +47,6 @@ def check_databases(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage
             Error(f"{engine} is not supported", hint="Set DATABASE_URL to sqlite:/// or postgresql://.", id="orrery.E001")
         )
     return found
-
-
-def _connections(database: dict[str, Any], options: dict[str, Any]) -> Iterator[CheckMessage]:
-    if options.get("pool"):
-        hint = "Remove `pool` from OPTIONS: worker processes that share a pool stop taking jobs."
-        yield Error("the database has a connection pool", hint=hint, id="orrery.E002")
-    if database.get("CONN_MAX_AGE", 0) is not None:
-        yield Error(
-            "CONN_MAX_AGE is not None",
-            hint="Set it to None: a new connection for each job halves throughput.",
-            id="orrery.E003",
-        )
-    if database.get("ATOMIC_REQUESTS"):
-        hint = "Set it to False: each request, reads too, would hold the write lock."
-        yield Error("ATOMIC_REQUESTS is on", hint=hint, id="orrery.E004")
 
 
 def _sqlite(name: str, options: dict[str, Any]) -> Iterator[CheckMessage]:
@@ -76,7 +70,18 @@ def check_queues(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     clusters: dict[str, dict[str, Any]] = {main.get("cluster_name", main.get("name", "default")): main}
     others: dict[str, Any] = settings.Q_CLUSTER.get("ALT_CLUSTERS", {})  # type: ignore[assignment]
     clusters |= {name: {**main, **own} for name, own in others.items()}
-    found = [message for name, cluster in clusters.items() for message in _queue(name, cluster)]
+    found: list[CheckMessage] = []
+    for name, cluster in clusters.items():
+        workers, limit, timeout, retry = (cluster.get(key) for key in ("workers", "queue_limit", "timeout", "retry"))
+        if not workers or limit != workers:
+            hint = f"Set queue_limit to {workers}: what is fetched and waits counts as being tried."
+            message = f"cluster {name}: queue_limit is {limit} with {workers} workers"
+            found.append(Error(message, hint=hint, id="orrery.E009"))
+        elif not timeout or not retry or retry <= longest_wait(timeout, limit, workers):
+            above = longest_wait(timeout, limit, workers) if timeout else "timeout x (1 + ceil((queue_limit + 1) / workers))"
+            hint = f"Set retry above {above} seconds: its clock starts when a job is fetched, not when it starts."
+            message = f"cluster {name}: a job that only waits would run twice (retry {retry})"
+            found.append(Error(message, hint=hint, id="orrery.E010"))
     return found + list(_schedules(main))
 
 
@@ -89,17 +94,6 @@ def _schedules(main: dict[str, Any]) -> Iterator[CheckMessage]:
                     hint=hint, id="orrery.E014")  # fmt: skip
     if main.get("scheduler", True) is False:
         yield Error(f"cluster {name}: its scheduler is off", hint="Remove scheduler: it brings runners back.", id="orrery.E015")
-
-
-def _queue(name: str, cluster: dict[str, Any]) -> Iterator[CheckMessage]:
-    workers, limit, timeout, retry = (cluster.get(key) for key in ("workers", "queue_limit", "timeout", "retry"))
-    if not workers or limit != workers:
-        hint = f"Set queue_limit to {workers}: what is fetched and waits counts as being tried."
-        yield Error(f"cluster {name}: queue_limit is {limit} with {workers} workers", hint=hint, id="orrery.E009")
-    elif not timeout or not retry or retry <= longest_wait(timeout, limit, workers):
-        above = longest_wait(timeout, limit, workers) if timeout else "timeout x (1 + ceil((queue_limit + 1) / workers))"
-        hint = f"Set retry above {above} seconds: its clock starts when a job is fetched, not when it starts."
-        yield Error(f"cluster {name}: a job that only waits would run twice (retry {retry})", hint=hint, id="orrery.E010")
 
 
 def longest_wait(timeout: float, queue_limit: int, workers: int) -> float:
@@ -209,12 +203,12 @@ LONGER = "Make it longer, or take it out of the folder: it is not masked."
 @register()
 def check_hooks(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
     found: list[CheckMessage] = []
-    for name, path in settings.HOOKS.items():
+    for name, path in {**settings.HOOKS, "stuck_arbiter": settings.STUCK_ARBITER}.items():
         try:
             fits = not path or callable(import_string(path))
         except ImportError:
             fits = False
         if not fits:
-            hint = f"Set ORRERY_{name.upper()} to the dotted path of a function of (session, data), or leave it out."
+            hint = f"Set ORRERY_{name.upper()} to the dotted path of a function as docs/settings.md says, or leave it out."
             found.append(Error(f"the hook {name} is no function: {path}", hint=hint, id="orrery.E020"))
     return found

@@ -28,15 +28,25 @@ def machines_document(machines: Iterable[Machine]) -> str:
 
 def machine_section(machine: Machine, number: int) -> str:
     """One machine: diagram, states, facts, rows."""
+    marks = (frozenset({machine.initial}), machine.terminal, machine.round_end, machine.subtask_end)
+    states = ([f"`{state}`", *("yes" if state in marked else "" for marked in marks)] for state in machine.states)
     parts = [
         f"## {number}. {words.machine_title(machine)}",
         f"`{machine.name}`: {words.machine_line(machine)}",
         "\n".join(mermaid_diagram(machine)),
-        "\n".join(_states(machine)),
+        "\n".join(_table(("state", "initial", "terminal", "round_end", "subtask_end"), states)),
     ]
     if machine.facts:
-        parts.append("\n".join(_facts(machine)))
-    parts.append("\n".join(_rows(machine)))
+        facts = ([f"`{fact}`", ", ".join(f"`{value}`" for value in domain)] for fact, domain in machine.facts.items())
+        parts.append("\n".join(_table(("fact", "values"), facts)))
+    rows = (
+        [
+            words.source_name(row), f"`{row.event}`", words.guard_words(row.guard), row.target,
+            ", ".join(f"`{effect}`" for effect in row.effects), row.note,
+        ]
+        for row in machine.rows
+    )  # fmt: skip
+    parts.append("\n".join(_table(("from", "event", "guard", "to", "effects", "note"), rows)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -54,28 +64,6 @@ def mermaid_diagram(machine: Machine) -> Iterator[str]:
     for state in sorted(machine.terminal):
         yield f"    {state} --> [*]"
     yield "```"
-
-
-def _states(machine: Machine) -> Iterator[str]:
-    marks = (frozenset({machine.initial}), machine.terminal, machine.round_end, machine.subtask_end)
-    rows = ([f"`{state}`", *("yes" if state in marked else "" for marked in marks)] for state in machine.states)
-    return _table(("state", "initial", "terminal", "round_end", "subtask_end"), rows)
-
-
-def _facts(machine: Machine) -> Iterator[str]:
-    rows = ([f"`{fact}`", ", ".join(f"`{value}`" for value in domain)] for fact, domain in machine.facts.items())
-    return _table(("fact", "values"), rows)
-
-
-def _rows(machine: Machine) -> Iterator[str]:
-    rows = (
-        [
-            words.source_name(row), f"`{row.event}`", words.guard_words(row.guard), row.target,
-            ", ".join(f"`{effect}`" for effect in row.effects), row.note,
-        ]
-        for row in machine.rows
-    )  # fmt: skip
-    return _table(("from", "event", "guard", "to", "effects", "note"), rows)
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:

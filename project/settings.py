@@ -251,7 +251,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ApprovalKindEnum": "agents.models.loops.Approval.KINDS",
         "ApprovalStateEnum": "agents.models.loops.Approval.STATES",
-        "PolicyDecisionEnum": "agents.models.loops.Policy.DECISIONS",
+        "PolicyDecisionEnum": "agents.decisions.DECISIONS",
     },
 }
 KNOX_TOKEN_MODEL = "agents.Token"
@@ -269,6 +269,9 @@ CHANNEL_LAYERS: dict = {}
 
 HOOKS = {name: os.environ.get(f"ORRERY_{name.upper()}", "") for name in ("on_state_change", "on_stuck", "on_progress")}
 """Dotted paths of functions that are told, after the commit, of changes of state, of being stuck, of progress."""
+STUCK_ARBITER = os.environ.get("ORRERY_STUCK_ARBITER", "")
+"""Dotted path of the function that is asked whether an agent is stuck, when rules suspect it; empty: nobody is asked."""
+HOOKS["on_suspicion"] = "agents.services.arbiters.on_suspicion" if STUCK_ARBITER else ""
 RUNNERS = int(os.environ.get("ORRERY_RUNNERS", "2"))
 JOB_TIMEOUT_S = 60
 JOB_WORKERS = 1

@@ -30,14 +30,9 @@ def why_unusable(error: BaseException) -> str:
     if not (outage_refusal(error) or state.startswith(REFUSED) or code in NO_DATABASE):
         return ""
     said = " ".join(str(error).split())
-    return f"the database {_place()} (DATABASE_URL) cannot be used: {said}"
-
-
-def _place() -> str:
-    """Which database it is, without what is secret."""
-    database = settings.DATABASES["default"]
+    database = settings.DATABASES["default"]  # of which only what is no secret is said
     host = f" at {database['HOST']}:{database.get('PORT') or 5432}" if database.get("HOST") else ""
-    return f"{database['NAME']}{host}"
+    return f"the database {database['NAME']}{host} (DATABASE_URL) cannot be used: {said}"
 
 
 def refuse_unusable_database() -> None:

@@ -36,7 +36,8 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         touches = item.get_closest_marker("django_db") or DATABASES & set(item.fixturenames)
         outside = any(map(item.get_closest_marker, ("kill", "live", "services")))
-        (kept if touches or outside else left).append(item)
+        differs = (touches or outside) and not item.get_closest_marker("one_database")
+        (kept if differs else left).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left)
 

@@ -20,11 +20,11 @@ from django.urls import resolve
 from drf_spectacular.generators import SchemaGenerator
 from jsonschema import Draft202012Validator
 
-from agents.devices.local import command_environment
+from agents.devices.starting import command_environment
 from constellations.plan import operations
 from constellations.plan.keys.guards import SETTING_READERS
 from constellations.plan.keys.step_keys import DEFAULTS
-from constellations.runs import planner
+from constellations.services.plans import read_plan
 from project.demo.demo import demo_devices
 from tests.agents.conftest import Rest
 
@@ -55,7 +55,7 @@ def test_every_key_of_every_step_is_on_the_page():
 
 
 def test_every_setting_of_the_detection_of_being_stuck_is_on_the_page():
-    section = PLANS.split("## Progress")[1].split("## Replan rules")[0]
+    section = (ROOT / "docs" / "stuck.md").read_text().split("## Settings")[1].split("\n## ")[0]
     assert [name for name in SETTING_READERS if f"`{name}`" not in section] == []
 
 
@@ -247,7 +247,7 @@ def tasks_named(rule: dict) -> set[str]:
 @of_language("yaml")
 def test_a_plan_on_a_page_is_built_and_begins(block, rest):
     text = plan_with(block.text)
-    assert planner.prepare_plan({"plan": text}).changes.added_tasks
+    assert read_plan({"plan": text}).tasks
     answer = rest.post("/api/sessions/", {"title": block.place, "plan": text})
     assert answer.status_code == 201, answer.content
 
@@ -423,7 +423,10 @@ def test_a_hook_on_a_page_takes_what_hooks_are_told(block):
     names: dict[str, object] = {"__name__": "shown"}
     exec(compile(block.text, block.place, "exec"), names)
     hooks = [value for name, value in names.items() if name.startswith("on_")]
-    assert hooks
+    arbiters = [value for name, value in names.items() if name == "rule_on"]
+    assert hooks or arbiters
+    for arbiter in arbiters:
+        assert set(arbiter("a prompt", {"rule": "no_novelty"})) == {"stuck", "why"}
     for hook in hooks:
         hook(1, {"task_id": "shown"})
 

@@ -276,7 +276,13 @@ def refuse_own_approval(row: Approval, by: str) -> None:
     key = token_key_of(by)
     if not key or row.kind == "callback":
         return
-    part = _part_of(key, row)
+    hand = UserTokens(key)
+    part = hand.part_in(row.session_id, row.asked_at, began=row.kind != "edit")
+    if not part and row.kind == "edit":
+        part = hand.part_of_author(str(row.action.get("author", "")))
+    elif not part:
+        parts_of = _AUTHORS.get(row.kind)
+        part = hand.part_of_writers([] if parts_of is None else list(parts_of(row.subject_id)))
     if part:
         asked = part.rstrip(",")
         raise OwnApproval(f"approval {row.pk} was asked for {asked}; a person decides it, or a token that has no part in it")
@@ -286,18 +292,6 @@ def refuse_ended(by: str) -> None:
     """Raise TokenEnded where the author is a token that was good when its request came, and is no more."""
     if key := token_key_of(by):
         lineage.good_token(key)
-
-
-def _part_of(key: str, row: Approval) -> str:
-    """What part the token has in what was asked for, in words; empty where it has none."""
-    hand = UserTokens(key)
-    part = hand.part_in(row.session_id, row.asked_at, began=row.kind != "edit")
-    if part:
-        return part
-    if row.kind == "edit":
-        return hand.part_of_author(str(row.action.get("author", "")))
-    parts_of = _AUTHORS.get(row.kind)
-    return hand.part_of_writers([] if parts_of is None else list(parts_of(row.subject_id)))
 
 
 class UserTokens:
@@ -320,7 +314,9 @@ class UserTokens:
                 where = "" if each.pk == session else f", which descends from session {each.pk},"
                 return f"in session {session}{where} that {self.name(each.token_key)} started"
         for each in line if began else ():
-            asker = token_key_of(_asked_by(each.pk, moment))
+            # A session works on one request after the other: the last one that it began until then.
+            begun = InboxItem.objects.filter(session_id=each.pk, kind="interaction", started_at__lte=moment)
+            asker = token_key_of(begun.order_by("-started_at", "-pk").values_list("by", flat=True).first() or "")
             if asker and self.holds(asker):
                 return f"by work in session {each.pk} that {self.name(asker)} started"
             moment = each.created_at
@@ -364,12 +360,6 @@ def issued_for(key: str) -> int | None:
         return session
     created = lineage.find_creation(key)
     return None if created is None else created.data.get("session_id")
-
-
-def _asked_by(session: int, moment: datetime) -> str:
-    """Who asked for what the session worked on then: it works on one request after the other."""
-    items = InboxItem.objects.filter(session_id=session, kind="interaction", started_at__lte=moment)
-    return items.order_by("-started_at", "-pk").values_list("by", flat=True).first() or ""
 
 
 def _keys(line: Iterable[Session]) -> list[str]:

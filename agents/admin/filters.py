@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 
 from agents import ids
 from agents.api.pagination import LARGEST
@@ -14,11 +18,12 @@ class StateFilter(admin.SimpleListFilter):
 
     title = parameter_name = "state"
 
-    def lookups(self, request, model_admin):
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        # Any: the admins with this filter name their machines, which Django's do not.
         states = dict.fromkeys(state for name in model_admin.machines for state in MACHINES[name].states)
         return [(state, state) for state in states]
 
-    def queryset(self, request, queryset):
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(state=self.value()) if self.value() else queryset
 
 
@@ -27,10 +32,10 @@ class MachineFilter(admin.SimpleListFilter):
 
     title = parameter_name = "machine"
 
-    def lookups(self, request, model_admin):
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
         return [(name, name) for name in MACHINES]
 
-    def queryset(self, request, queryset):
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(machine=self.value()) if self.value() else queryset
 
 
@@ -41,13 +46,13 @@ class SessionFilter(admin.SimpleListFilter):
     beyond = 0
     """Bits of a key below those of a row or event."""
 
-    def lookups(self, request, model_admin):
-        return [(self.value(), self.value())] if self.value() else []
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
+        return [(session, session)] if (session := self.value()) else []
 
     def has_output(self) -> bool:
         return bool(self.value())
 
-    def queryset(self, request, queryset):
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         text = self.value()
         if not text:
             return queryset

@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
 
 from agents.access.permissions import groups_of
 from agents.admin.readonly import ReadOnlyAdmin
@@ -16,7 +17,7 @@ from agents.services import model_profiles
 from agents.services.model_profiles import ModelProfileInUse
 
 
-class ModelProfileForm(forms.ModelForm):
+class ModelProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes no argument when the program runs
     """Says what is wrong with a model profile as the services would."""
 
     provider = forms.ChoiceField(choices=[(name, name) for name in PROVIDERS])
@@ -60,20 +61,20 @@ class ModelProfileAdmin(ReadOnlyAdmin):
     list_filter = ("provider",)
     search_fields = ("name__istartswith", "model__istartswith")
 
-    def has_add_permission(self, request, obj=None) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_view_permission(request) and "admin" in groups_of(request.user)
 
     has_change_permission = has_delete_permission = has_add_permission
 
-    def get_fields(self, request, obj=None) -> list[Any]:
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         return ["name", *model_profiles.FIELDS]
 
-    def get_readonly_fields(self, request, obj=None) -> list[Any]:
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         if not self.has_change_permission(request):
             return self.get_fields(request)
         return ["name"] if obj is not None else []
 
-    def save_model(self, request, obj, form, change) -> None:
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         by, said = f"user:{request.user.pk}", form.cleaned_data
         if change:
             fields = {field: said[field] for field in form.changed_data if field in model_profiles.FIELDS}
@@ -82,10 +83,10 @@ class ModelProfileAdmin(ReadOnlyAdmin):
             fields = {field: said[field] for field in model_profiles.FIELDS}
             obj.pk = model_profiles.model_profile_create(said["name"], by=by, **fields).pk
 
-    def delete_model(self, request, obj) -> None:
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
         model_profiles.model_profile_delete(obj.pk, by=f"user:{request.user.pk}")
 
-    def delete_view(self, request, object_id, extra_context=None):
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         try:
             return super().delete_view(request, object_id, extra_context)
         except ModelProfileInUse as refused:

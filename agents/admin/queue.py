@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django_q.models import Failure, OrmQ, Schedule, Success
 
 from agents.admin.readonly import ReadOnlyAdmin
@@ -20,7 +22,7 @@ class JobAdmin(ReadOnlyAdmin):
     list_filter = ("cluster",)
     search_fields = ("name__startswith", "func__startswith")
 
-    def get_queryset(self, request):
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).filter(success=self.succeeded)
 
 

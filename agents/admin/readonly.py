@@ -11,6 +11,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db import models
 from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.text import smart_split
@@ -30,13 +31,13 @@ JSON_LENGTH = 100_000
 """Characters of a JSON value on a page."""
 
 
-class BoundedPaginator(Paginator):
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # Django's takes no types while it runs
     """Counts no further than COUNTED: a count of millions of events takes seconds."""
 
     @cached_property
     def count(self) -> int:
         rows: Any = self.object_list
-        return rows.order_by()[:COUNTED].count()
+        return int(rows.order_by()[:COUNTED].count())
 
 
 class NamingChangeList(ChangeList):
@@ -44,7 +45,7 @@ class NamingChangeList(ChangeList):
 
     model_admin: ReadOnlyAdmin
 
-    def get_results(self, request) -> None:
+    def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.model_admin.add_names(self.result_list)
 
@@ -73,7 +74,7 @@ def json_column(field: models.JSONField) -> Callable[[models.Model], str]:
     return show
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):
+class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # the same
     """Seen by staff: rows of the sessions that are theirs to see; of what belongs to no session, all to admins only.
 
     `session_path` leads from a row to its session's id; `numbers` are the columns that a search for a number looks at,
@@ -98,7 +99,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         fields = [field for field in model._meta.concrete_fields if field.name not in (self.exclude or ())]
         self._shown = [self._column(field) for field in fields]
 
-    def _column(self, field: models.Field) -> Any:
+    def _column(self, field: models.Field[Any, Any]) -> Any:
         if field.name == self.author_field:
             return author_column(field.name)
         return json_column(field) if isinstance(field, models.JSONField) else field.name
@@ -110,31 +111,31 @@ class ReadOnlyAdmin(admin.ModelAdmin):
             for row in rows:
                 row.author_names = names
 
-    def get_changelist(self, request, **kwargs) -> type[ChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return NamingChangeList
 
-    def get_object(self, request, object_id, from_field=None):
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         found = super().get_object(request, object_id, from_field)
         self.add_names([] if found is None else [found])
         return found
 
-    def has_add_permission(self, request, obj=None) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
     has_change_permission = has_delete_permission = has_add_permission
 
-    def has_view_permission(self, request, obj=None) -> bool:
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.is_active and request.user.is_staff
 
-    def has_module_permission(self, request) -> bool:
+    def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
 
-    def lookup_allowed(self, lookup, value, request) -> bool:
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
         """By what the list offers. Django takes any column, so that hidden and masked values could be guessed bit by bit."""
         column = lookup.removesuffix("__exact").removesuffix("__isnull")
         return column in self.list_filter or any(lookup == getattr(each, "parameter_name", "") for each in self.list_filter)
 
-    def get_queryset(self, request) -> QuerySet:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows = super().get_queryset(request)
         if self.open_to_staff or "admin" in groups_of(request.user):
             return rows
@@ -143,7 +144,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         visible = Session.objects.visible_to(request.user).values("pk")
         return rows.filter(**{f"{self.session_path}__in": visible})
 
-    def get_search_results(self, request, queryset, search_term):
+    def get_search_results(self, request: HttpRequest, queryset: QuerySet[Any], search_term: str) -> tuple[QuerySet[Any], bool]:
         text = search_term.replace("\x00", "").strip()
         if not (text.isascii() and text.isdigit()):
             found, may_repeat = super().get_search_results(request, queryset, text)
@@ -154,7 +155,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
             wanted |= models.Q(**{column: number})
         return queryset.filter(wanted), False
 
-    def _seen(self, rows: QuerySet, text: str) -> QuerySet:
+    def _seen(self, rows: QuerySet[Any], text: str) -> QuerySet[Any]:
         """Without rows that fit a search only by what is hidden in them."""
         places = [name.removesuffix("__startswith").removesuffix("__istartswith") for name in self.search_fields]
         words = [word.strip("\"'").lower() for word in smart_split(text)]
@@ -162,7 +163,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
             rows, places, lambda shown: all(any(word in place.lower() for place in shown) for word in words)
         )  # fmt: skip
 
-    def get_fields(self, request, obj=None) -> list[Any]:
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         return self._shown
 
     get_readonly_fields = get_fields

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.db import models
 from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html_join
 
@@ -51,7 +52,7 @@ class SessionAdmin(ReadOnlyAdmin):
             ", ", '<a href="{}?session={}">{}</a>', [(*at, meta.verbose_name_plural) for *at, meta in links]
         )
 
-    def get_fields(self, request, obj=None) -> list[Any]:
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         return [*super().get_fields(request, obj), "places"]
 
     get_readonly_fields = get_fields
@@ -97,7 +98,7 @@ class DeviceAdmin(ReadOnlyAdmin):
     list_filter = ("state",)
     search_fields = ("name__istartswith", "type__istartswith")
 
-    def get_object(self, request, object_id, from_field=None):
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         found = super().get_object(request, object_id, from_field)
         if found is not None:
             found.limits = shown_limits(found.limits, to_admin="admin" in groups_of(request.user))
@@ -126,7 +127,7 @@ class OutputAdmin(ReadOnlyAdmin):
     numbers = ("attempt_id",)
     list_display = ("id", "attempt_id", "offset")
 
-    def get_object(self, request, object_id, from_field=None):
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         found = super().get_object(request, object_id, from_field)
         if found is not None:  # a secret may be in two rows
             found.text = printed_piece(found.attempt_id, found.offset, found.offset + len(found.text))
@@ -196,8 +197,9 @@ class TokenAdmin(ReadOnlyAdmin):
     list_select_related = ("user", "parent")
     search_fields = ("name__istartswith", "token_key__startswith", "user__username")
 
-    def get_queryset(self, request) -> QuerySet:
-        return Token.objects.all() if "admin" in groups_of(request.user) else Token.objects.filter(user=request.user)
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        tokens: QuerySet[Token] = Token.objects.all()
+        return tokens if "admin" in groups_of(request.user) else tokens.filter(user=request.user)
 
     def made_with(self, row: Token) -> str:
         return "" if row.parent is None else row.parent.token_key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import django_filters
 from django import forms
@@ -21,17 +22,17 @@ class IdFilter(django_filters.NumberFilter):
 
     field_class = forms.IntegerField
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, min_value=0, max_value=LARGEST, **kwargs)
 
-    def get_max_validator(self):
+    def get_max_validator(self) -> None:
         return None
 
 
 class SessionFilter(IdFilter):
     """Rows of one session, by the range of keys that is its."""
 
-    def filter(self, queryset: QuerySet, value: int | None) -> QuerySet:
+    def filter(self, queryset: QuerySet[Any], value: int | None) -> QuerySet[Any]:
         if value is None:
             return queryset
         low, high = ids.row_range(int(value))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from drf_spectacular.utils import extend_schema
 from rest_framework import mixins
 from rest_framework.request import Request
@@ -20,7 +22,7 @@ class ModelProfileViews(mixins.RetrieveModelMixin, Api):
     queryset = ModelProfile.objects.all()
     serializer_class = ModelProfileRow
     pagination_class = None
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     needs = {
         "list": "read", "retrieve": "read", "create": "govern", "partial_update": "govern", "destroy": "govern",
     }  # fmt: skip

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 LARGEST = (1 << 63) - 1
@@ -25,13 +27,13 @@ def whole_number(text: str, key: str, low: int, high: int) -> int:
     return int(text)
 
 
-def read_parameter(request, key: str, default: int, low: int, high: int) -> int:
+def read_parameter(request: Request, key: str, default: int, low: int, high: int) -> int:
     """A number of the query string, or `default` where it is not there."""
     found = optional_parameter(request, key, low, high)
     return default if found is None else found
 
 
-def optional_parameter(request, key: str, low: int, high: int) -> int | None:
+def optional_parameter(request: Request, key: str, low: int, high: int) -> int | None:
     """A number of the query string, or None where it is not there."""
     text = request.query_params.get(key)
     return None if text is None else whole_number(text, key, low, high)
@@ -44,29 +46,25 @@ class ById(BasePagination):
     one of COUNTED is a number, any other one is text.
     """
 
-    def paginate_queryset(self, queryset, request, view=None) -> list[Any]:
+    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[Any]:
         self.field = getattr(view, "cursor_field", "id")
         newest_first = getattr(view, "newest_first", False)
         limit = read_parameter(request, "limit", PAGE, 1, PAGE_LIMIT)
-        cursor = self._cursor(request)
+        cursor: Any = request.query_params.get("cursor")
+        if self.field in COUNTED:
+            cursor = optional_parameter(request, "cursor", 0, LARGEST)
+        elif cursor is not None and not (cursor.isascii() and cursor.isprintable()):
+            raise ValidationError({"cursor": "must be the `next` of an earlier page"})
         if cursor is not None:
             queryset = queryset.filter(**{f"{self.field}__{'lt' if newest_first else 'gt'}": cursor})
         rows = list(queryset.order_by(f"{'-' if newest_first else ''}{self.field}")[: limit + 1])
         self.next = getattr(rows[limit - 1], self.field) if len(rows) > limit else None
         return rows[:limit]
 
-    def _cursor(self, request) -> int | str | None:
-        if self.field in COUNTED:
-            return optional_parameter(request, "cursor", 0, LARGEST)
-        text = request.query_params.get("cursor")
-        if text is not None and not (text.isascii() and text.isprintable()):
-            raise ValidationError({"cursor": "must be the `next` of an earlier page"})
-        return text
-
-    def get_paginated_response(self, data) -> Response:
+    def get_paginated_response(self, data: Any) -> Response:
         return Response({"results": data, "next": self.next})
 
-    def get_paginated_response_schema(self, schema) -> dict[str, Any]:
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         cursor = {"oneOf": [{"type": "integer"}, {"type": "string"}], "nullable": True}
         return {
             "type": "object",
@@ -74,7 +72,7 @@ class ById(BasePagination):
             "properties": {"results": schema, "next": {**cursor, "description": "Cursor of the next page."}},
         }
 
-    def get_schema_operation_parameters(self, view) -> list[dict[str, Any]]:
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         kind = "integer" if getattr(view, "cursor_field", "id") in COUNTED else "string"
         number = {"type": "integer", "minimum": 1, "maximum": PAGE_LIMIT, "default": PAGE}
         beyond = (

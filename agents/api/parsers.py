@@ -30,7 +30,7 @@ class StrictJson(BaseParser):
         """Bytes of a body at most."""
         return settings.BODY_BYTES
 
-    def parse(self, stream, media_type=None, parser_context=None) -> Any:
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: dict[str, Any] | None = None) -> Any:
         raw = stream.read(self.size + 1)
         if len(raw) > self.size:
             raise BodyTooLarge(f"a body has at most {self.size} bytes")
@@ -100,12 +100,7 @@ def _check(value: Any, key: str, depth: int) -> None:
     elif isinstance(value, list):
         for number, inner in enumerate(value):
             _check(inner, f"{key}[{number}]", depth + 1)
-    else:
-        _check_scalar(value, key)
-
-
-def _check_scalar(value: Any, key: str) -> None:
-    if isinstance(value, str):
+    elif isinstance(value, str):
         _check_text(value, key)
     elif isinstance(value, int | float) and not -WHOLE <= value < WHOLE:  # infinity too, which "1e999" is read as
         raise ParseError(f"{key}: the number is out of range")

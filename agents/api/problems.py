@@ -75,25 +75,19 @@ def _from_framework(error: Exception, context: dict[str, Any]) -> JsonResponse |
         return None
     if isinstance(error, exceptions.ValidationError):
         problems = list(flatten_details(error.detail))
-        found = problem_response(problem_body(400, "invalid", "; ".join(_line(each) for each in problems[:3]), problems))
+        lines = [f"{each['key']}: {each['message']}" if each["key"] else each["message"] for each in problems[:3]]
+        body = problem_body(400, "invalid", "; ".join(lines), problems)
+    elif isinstance(error, Http404):
+        body = problem_body(response.status_code, "not_found", "there is no such object, or it is not yours to see")
+    elif isinstance(error, PermissionDenied):
+        body = problem_body(response.status_code, "permission_denied", str(error) or "you may not do this")
     else:
-        found = problem_response(problem_body(response.status_code, *_plain(error)))
+        assert isinstance(error, exceptions.APIException)
+        body = problem_body(response.status_code, str(error.get_codes()), str(error.detail))
+    found = problem_response(body)
     for name, value in response.headers.items():
         found.headers.setdefault(name, value)
     return found
-
-
-def _plain(error: Exception) -> tuple[str, str]:
-    if isinstance(error, Http404):
-        return "not_found", "there is no such object, or it is not yours to see"
-    if isinstance(error, PermissionDenied):
-        return "permission_denied", str(error) or "you may not do this"
-    assert isinstance(error, exceptions.APIException)
-    return str(error.get_codes()), str(error.detail)
-
-
-def _line(each: Problem) -> str:
-    return f"{each['key']}: {each['message']}" if each["key"] else each["message"]
 
 
 def flatten_details(detail: Any, key: str = "") -> Iterator[Problem]:

@@ -31,6 +31,7 @@ from agents.api.serializers.devices import DeviceBody, DeviceChange, DeviceRow
 from agents.api.serializers.machines import History, MachineList, MachineTable
 from agents.api.serializers.tokens import FreshToken, TokenBody, TokenRow
 from agents.engine import requests
+from agents.engine.drives.work import Checked
 from agents.errors import AgentsError
 from agents.ids import CAPACITY
 from agents.machines import ACTOR, MACHINES, Machine
@@ -85,7 +86,7 @@ class Api(KnownQuery, viewsets.GenericViewSet):
     lookup_value_regex = KEY
     needs: dict[str, str] = {}
 
-    def finalize_response(self, request, response, *args, **kwargs):
+    def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
         response.headers.setdefault("Cache-Control", "no-store")
         return super().finalize_response(request, response, *args, **kwargs)
 
@@ -118,7 +119,7 @@ class SessionViews(mixins.ListModelMixin, Api):
 
     serializer_class = session_serializers.SessionRow
     newest_first = True
-    filter_backends: list = []
+    filter_backends: list[Any] = []
 
     def get_queryset(self) -> QuerySet[Session]:
         return Session.objects.visible_to(self.request.user).select_related("owner").with_latest_actor()
@@ -134,14 +135,13 @@ class SessionViews(mixins.ListModelMixin, Api):
     def create(self, request: Request) -> Response:
         body = self.body(session_serializers.SessionBody)
         payload, interaction = session_serializers.interaction_payload(body), None
-        if payload:
-            sessions.check_payload(payload)
+        checked = sessions.check_payload(payload) if payload else None
         with write_transaction():
             made = sessions.session_create(
                 request.user, body["title"], by=actor_name(request), parent=body.get("parent")
             )  # fmt: skip
             if payload:
-                interaction = self._submit(made.pk, "interaction", body.get("client_id", ""), payload)[0].pk
+                interaction = self._submit(made.pk, "interaction", body.get("client_id", ""), payload, checked)[0].pk
         return Response({**self._detail(self.get_queryset().get(pk=made.pk)), "interaction": interaction}, status=201)
 
     @extend_schema(parameters=[SNAPSHOT], responses=session_serializers.SessionDetail)
@@ -166,12 +166,9 @@ class SessionViews(mixins.ListModelMixin, Api):
     def interactions(self, request: Request, pk: str) -> Response:
         """What a session was asked: a plan, or a request in words."""
         session = self.only_id()
-        if request.method == "POST":
-            return self._submit_interaction(session)
-        rows = InboxItem.objects.asked_in(session)
-        return self.get_paginated_response(session_serializers.InteractionRow(self.paginate_queryset(rows), many=True).data)
-
-    def _submit_interaction(self, session: int) -> Response:
+        if request.method != "POST":
+            rows = self.paginate_queryset(InboxItem.objects.asked_in(session))
+            return self.get_paginated_response(session_serializers.InteractionRow(rows, many=True).data)
         body = self.body(session_serializers.InteractionBody)
         payload = session_serializers.interaction_payload(body)
         seq = session_head(session)  # before the request, so that whoever follows from here misses nothing of it
@@ -179,9 +176,10 @@ class SessionViews(mixins.ListModelMixin, Api):
         ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
         return Response({**ids, "created": created, "seq": seq}, status=202)
 
-    def _submit(self, session: int, kind: str, client_id: str, payload: dict[str, Any]) -> tuple[InboxItem, bool]:
+    def _submit(
+        self, session: int, kind: str, client_id: str, payload: dict[str, Any], checked: Checked | None = None
+    ) -> tuple[InboxItem, bool]:  # fmt: skip
         by, asked = actor_name(self.request), request_id(self.request)
-        checked = self.action == "create"  # a new session's first request has been, before anything was written
         return sessions.request_submit(session, kind, client_id, payload, by=by, request_id=asked, checked=checked)
 
     @extend_schema(
@@ -231,7 +229,7 @@ class DeviceViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):
 
     queryset = Device.objects.all()
     serializer_class = DeviceRow
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     needs = {"list": "read", "retrieve": "read", "create": "devices", "partial_update": "devices"}
 
     @extend_schema(request=DeviceBody, responses={201: DeviceRow})
@@ -261,7 +259,7 @@ class TokenViews(mixins.ListModelMixin, mixins.DestroyModelMixin, Api):
     """The reader's own API tokens."""
 
     serializer_class = TokenRow
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     lookup_field, lookup_url_kwarg, lookup_value_regex = "token_key", "id", "[A-Za-z0-9_]{1,25}"
     cursor_field = "token_key"
     needs = {"list": "own", "create": "tokens", "destroy": "tokens"}
@@ -291,7 +289,7 @@ class MachineViews(Api):
 
     serializer_class = MachineTable
     pagination_class = None
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     lookup_url_kwarg, lookup_value_regex = "name", "[a-z_]{1,32}"
 
     @extend_schema(responses=MachineList, operation_id="machines_list")

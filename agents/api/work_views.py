@@ -18,9 +18,9 @@ from agents.api.serializers import work as work_serializers
 from agents.api.serializers.machines import History, TransitionRow
 from agents.api.views import HISTORY_PAGE, Api, history_page, request_id
 from agents.errors import AgentsError
-from agents.machines import TOOL_LOOP
+from agents.machines import MACHINES, TOOL_LOOP
 from agents.models import Agent, Approval, Loop, Policy, Session
-from agents.reads import agents, history
+from agents.reads import agents, history, verdicts
 from agents.services import approvals, policies
 from agents.streams.fold import consistent_read
 
@@ -54,6 +54,7 @@ class AgentViews(mixins.ListModelMixin, Api):
     def evidence(self, request: Request, pk: str) -> Response:
         self.newest_first = False
         rows = self.paginate_queryset(agents.evidence_of(self.get_object().pk))
+        verdicts.set_since(rows)
         return self.get_paginated_response(work_serializers.EvidenceRow(rows, many=True).data)
 
     @extend_schema(responses=History, parameters=HISTORY_PAGE, filters=False)
@@ -93,6 +94,7 @@ def agent_detail(agent: Agent) -> dict[str, Any]:
         "children": agents.agents_below(agent.pk, levels=1),
         "blackboard": agent.blackboard,
         "progress": agents.progress_of(agent.pk, evidence),
+        "stuck": verdicts.latest_verdict(evidence, lives=not MACHINES[agent.machine].is_terminal(agent.state)),
     }
 
 
@@ -146,7 +148,7 @@ class PolicyViews(mixins.RetrieveModelMixin, Api):
     queryset = Policy.objects.all()
     serializer_class = work_serializers.PolicyRow
     pagination_class = None
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     needs = {
         "list": "read", "retrieve": "read", "create": "govern", "partial_update": "govern", "destroy": "govern",
     }  # fmt: skip

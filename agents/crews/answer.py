@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from agents.crews.evidence import message_row
@@ -55,36 +54,23 @@ def answer_prompt(member: Member, turn: Turn, now: float) -> bool:
         member.move(turn, "said", position, reason=position.error)
         return True
     member.position = position
-    return step["do"] in JUDGED or DO[step["do"]](member, turn, step)
+    return step["do"] in JUDGED or _do_without_a_tool(member, turn, step)
 
 
-def _say(member: Member, turn: Turn, step: Step) -> bool:
-    row = member.note(turn, **message_row(step["text"]))
-    member.move(turn, "said", replace(member.position, met=True), add={"evidence": [row]})
-    return True
-
-
-def _ask(member: Member, turn: Turn, step: Step) -> bool:
-    member.ask(turn, "question", step["question"], step["timeout"], options=step["options"])
-    member.wait(turn, "approval", step["timeout"], f"asks: {step['question']}")
-    return False
-
-
-def _wait(member: Member, turn: Turn, step: Step) -> bool:
-    if step["seconds"] is not None:
+def _do_without_a_tool(member: Member, turn: Turn, step: Step) -> bool:
+    """What an agent does besides calling tools and looking, which are judged first; False where it waits for something now."""
+    if step["do"] == "say":
+        row = member.note(turn, **message_row(step["text"]))
+        member.move(turn, "said", replace(member.position, met=True), add={"evidence": [row]})
+        return True
+    if step["do"] == "ask":
+        member.ask(turn, "question", step["question"], step["timeout"], options=step["options"])
+        member.wait(turn, "approval", step["timeout"], f"asks: {step['question']}")
+    elif step["do"] == "delegate":
+        member.delegate(turn, step)
+    elif step["seconds"] is not None:  # it waits, for a time or for somebody's word
         member.wait(turn, "time", step["seconds"], f"waits {step['seconds']:g} s")
     else:
         member.ask(turn, "callback", step["for"], step["timeout"])
         member.wait(turn, "approval", step["timeout"], f"waits for {step['for']}")
     return False
-
-
-def _delegate(member: Member, turn: Turn, step: Step) -> bool:
-    member.delegate(turn, step)
-    return False
-
-
-DO: dict[str, Callable[[Member, Turn, Step], bool]] = {
-    "say": _say, "ask": _ask, "wait": _wait, "delegate": _delegate,
-}  # fmt: skip
-"""What an agent does besides calling tools and looking, which are judged first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agents.crews.evidence import TRIES_USED_UP
 from agents.crews.members.member import Member
 from agents.crews.permit import is_free
 from agents.crews.script import Position
@@ -33,6 +34,9 @@ def remember_end(member: Member, turn: Turn, now: float) -> bool:
     if faulty:
         position = replace(position, fault=outcome.error_kind, faults=position.faults + 1)
     fields = member.end_row(turn, outcome, wrong)
+    if row["verdict"] and row["verdict"]["rule"] == TRIES_USED_UP:
+        wrong = f"tried {step['tries']} of {step['tries']} times; the last error: {wrong}"
+        position = replace(position, error=wrong[:2000])
     also = {"evidence": {str(row["id"]): fields}}
     member.move(turn, "fault" if faulty else "returned", position, reason=wrong, also=also)
     member.phases.note_call(turn, row)

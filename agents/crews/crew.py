@@ -18,6 +18,7 @@ from agents.crews.ways import ENDINGS
 from agents.gates import approvals
 from agents.gates.gate import Gate
 from agents.streams.row_types import AgentRow, ApprovalRow, LoopRow
+from agents.streams.tables import Fields
 from agents.streams.turn import Turn
 from agents.tools.calls import Call, Outcome
 
@@ -65,9 +66,9 @@ class Crew:
         """Go on until somebody has to be waited for; `more` says that only the turn was too short."""
         self.more = False
         for _ in range(ACTS):
-            recorded = len(turn.drafts)
+            recorded = len(turn.events)
             self._act_once(turn, now)
-            if self.end is not None or len(turn.drafts) == recorded:
+            if self.end is not None or len(turn.events) == recorded:
                 return
         self.more = True
 
@@ -100,8 +101,17 @@ class Crew:
             self.take_on(member.child)
 
     def _end_member(self, turn: Turn, member: Member) -> None:
-        """An agent has ended: its host goes on, or the attempt is over."""
-        outcome = self._conclude(member)
+        """An agent has ended: its host goes on, or the attempt is over. Its state and its last call say how it did its work."""
+        last = member.last_outcome or Outcome("")
+        if member.agent["state"] == "FINISH":
+            # A host's result is all that its crew has saved; a plain task's, and a child's, is what its last call gave.
+            found = self.blackboard.values if member is self.host and not member.script.plain else {}
+            outcome = Outcome("completed", result=dict(found) if found else last.result, exit_code=last.exit_code)
+        elif last.reason or (member.script.plain and last.outcome not in ("", "completed")):
+            outcome = last
+        else:
+            error = member.agent["reason"]
+            outcome = Outcome("failed", error=error, exit_code=last.exit_code, error_kind=last.error_kind)
         self._close(turn, member, outcome.outcome == "completed", member.agent["reason"])
         if member is self.host:
             self.end = outcome
@@ -110,17 +120,6 @@ class Crew:
             host = self.at_work
             host.child, host.child_outcome = None, outcome
             turn.record("agent_returned", agent_id=member.agent["id"], host_id=host.agent["id"], outcome=outcome.outcome)
-
-    def _conclude(self, member: Member) -> Outcome:
-        """How an agent that has ended did its work: by its state, and by its last call."""
-        last = member.last_outcome or Outcome("")
-        if member.agent["state"] == "FINISH":
-            # A host's result is all that its crew has saved; a plain task's, and a child's, is what its last call gave.
-            found = self.blackboard.values if member is self.host and not member.script.plain else {}
-            return Outcome("completed", result=dict(found) if found else last.result, exit_code=last.exit_code)
-        if last.reason or (member.script.plain and last.outcome not in ("", "completed")):
-            return last
-        return Outcome("failed", error=member.agent["reason"], exit_code=last.exit_code, error_kind=last.error_kind)
 
     def _close(self, turn: Turn, member: Member, ended_well: bool, reason: str) -> None:
         """What an agent leaves open ends with it."""
@@ -209,9 +208,23 @@ class Crew:
 
     def accept(self, turn: Turn, agent: int, identity: str) -> bool:
         """A person says "go on anyway": this loop is none from now on. False when no agent here has that id."""
-        for member in self.members:
-            if member.agent["id"] == agent and member.loop and not member.ended:
-                row = member.note(turn, kind="accept", target=identity, success=True)
-                turn.record("identity_accepted", agent_id=agent, identity=identity, add={"evidence": [row]})
-                return True
-        return False
+        member = self._find_at_work(agent)
+        if member is not None:
+            row = member.note(turn, kind="accept", target=identity, success=True)
+            turn.record("identity_accepted", agent_id=agent, identity=identity, add={"evidence": [row]})
+        return member is not None
+
+    def rule_on_loop(self, turn: Turn, ruling: Fields) -> bool:
+        """An arbiter has ruled on a suspicion; the agent takes it up when its action has ended. False as in `accept`."""
+        agent = ruling["suspicion"]["agent_id"]
+        member = self._find_at_work(agent)
+        if member is not None:
+            row = member.note(turn, kind="ruling", target=ruling["suspicion"]["identity"], success=True, arguments=ruling)
+            told = {"stuck": ruling["stuck"], "why": ruling["why"], "arbiter": ruling["by"]}
+            turn.record("ruled", agent_id=agent, **told, add={"evidence": [row]})
+        return member is not None
+
+    def _find_at_work(self, agent: int) -> Member | None:
+        """The member whose agent has that id, if it has begun and not ended."""
+        found = (member for member in self.members if member.agent["id"] == agent and member.loop and not member.ended)
+        return next(found, None)

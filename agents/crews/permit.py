@@ -60,7 +60,7 @@ def _refuse(member: Member, turn: Turn, event: str, act: Act, why: str) -> None:
     """A call that must not be made is a failed action, and goes back to whoever wanted it."""
     begun = call_row(act.tool, act.arguments, "", member.memory.settings)
     ended = ended_fields({**begun, "error": ""}, Outcome("failed", error_kind="denied"), why, turn.at)
-    row = member.note(turn, **{**begun, **ended})
+    row = member.note(turn, **{**begun, **ended}, ordered=member.script.is_ordered(member.position))
     if member.script.plain:  # the same call again would be refused again
         member.last_outcome = Outcome("failed", error=why, error_kind="denied", reason="denied")
     position = replace(member.position, met=False, error=why, tries=member.position.tries + 1)

@@ -33,6 +33,7 @@ class Position:
     faults        of this step that were recovered    stretch   factor on the step's time-out
     waits         what an agent that is PENDING waits for: time, approval, child, or nothing
     until         when that ends, in seconds since 1970
+    detoured      the step's `recover` has been made
     """
 
     phase: int = 0
@@ -46,6 +47,7 @@ class Position:
     stretch: float = 1.0
     waits: str = ""
     until: float | None = None
+    detoured: bool = False
     done: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -96,7 +98,7 @@ class Script:
             if position.detour + 1 < len(steps):
                 return "again", replace(position, met=None, detour=position.detour + 1)
             # The detour is over, and the step itself begins anew.
-            return "again", replace(position, met=None, detour=-1, tries=0)
+            return "again", replace(position, met=None, detour=-1, detoured=True, tries=0)
         step = self.step(position)
         if step is None or position.met is None:
             return self._go_further(replace(position, met=None))
@@ -105,6 +107,21 @@ class Script:
         if not position.met and step.get("on_failure") != "continue":
             return "failed", replace(position, done=True)
         return self._go_further(Position(phase=position.phase, step=position.step + 1))
+
+    def is_ordered(self, position: Position) -> bool:
+        """Whether the call in turn is a retry that the plan orders: it says nothing about the agent.
+
+        Until a step's `recover` has been made it is not: such a plan wants to be told that its agent is stuck here.
+        """
+        step = self.step(position)
+        if step is None or position.detour >= 0 or (step.get("recover") and not position.detoured):
+            return False
+        return bool(0 < position.tries < step.get("tries", 1))
+
+    def uses_up_tries(self, position: Position) -> bool:
+        """Whether the call in turn is the last of several that its step may make."""
+        step = self.step(position)
+        return step is not None and position.detour < 0 and bool(1 < step.get("tries", 1) <= position.tries + 1)
 
     def _go_further(self, position: Position) -> tuple[Course, Position]:
         if self.step(position) is not None:

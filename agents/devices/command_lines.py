@@ -81,7 +81,7 @@ class NotPlain(ValueError):
 def split_line(line: str) -> list[str]:
     """The words of a line which a shell would only split; raises NotPlain."""
     line = line.strip(BLANKS)
-    for found in _own(line):
+    for found in _what_a_shell_reads(line):
         raise NotPlain(f"{found} {UNREAD}", is_shells=True)
     try:
         words = shlex.split(line)
@@ -141,7 +141,11 @@ def commands_run_by(command: str) -> list[str]:
 
 def _add_what_runs(found: list[str], text: str) -> str | None:
     """Adds to `found` what a command runs, one behind the other; given back is a line in quotes that a shell is handed last."""
-    spans = [word.span() for word in (WORD.finditer(text) if _runs_others(text) else islice(WORD.finditer(text), 1))]
+    first = WORD.search(text)
+    program = _unquoted_word(first[0]) if first else ""
+    # Of a program that has no command behind it only the first word is read.
+    runs_others = first is not None and (program_name(program) in SHELLS or next_command([program], 0) is not None)
+    spans = [word.span() for word in (WORD.finditer(text) if runs_others else islice(WORD.finditer(text), 1))]
     words = [_unquoted_word(text[start:end]) for start, end in spans]
     at = 0
     inner: int | None = 0
@@ -156,13 +160,6 @@ def _add_what_runs(found: list[str], text: str) -> str | None:
     if words and text[slice(*spans[at])] != words[at]:
         found.append(words[at] + text[spans[at][1] :])  # "rm" and r\m are rm
     return None
-
-
-def _runs_others(text: str) -> bool:
-    """Whether the first word of a text may have a command behind it: of one that has none the rest is not read."""
-    first = WORD.search(text)
-    word = _unquoted_word(first[0]) if first else ""
-    return bool(first) and (program_name(word) in SHELLS or next_command([word], 0) is not None)
 
 
 def _unquoted_word(word: str) -> str:
@@ -216,47 +213,39 @@ def _characters(line: str) -> Iterator[tuple[int, str, bool]]:
         place += 2 if character == "\\" and quote != "'" else 1
 
 
-def _own(line: str) -> Iterator[str]:
+def _what_a_shell_reads(line: str) -> Iterator[str]:
     """What in a line a shell would not hand on as it stands."""
     if found := ASSIGNMENT.match(line):
         yield f"`{found[0]}`"
     for place, quote, begins in _characters(line):
-        if line[place] == "\\" and quote != "'":
-            yield from _escaped(line[place + 1 : place + 2], quote)
+        character = line[place]
+        if character == "\\" and quote != "'":
+            if (escaped := line[place + 1 : place + 2]) == "\n":
+                yield "a backslash before a line end"
+            elif quote and escaped in ("$", "`"):
+                yield "a backslash in double quotes"
         elif quote == '"':
-            yield from _in_double_quotes(line, place)
-        elif not quote and line[place] not in " \t":
+            if character == "`":
+                yield "a backquote"
+            elif EXPANDED.match(line, place):
+                yield "`$` in double quotes"
+        elif not quote and character not in " \t":
             yield from _unquoted(line, place, begins)
 
 
-def _escaped(character: str, quote: str) -> Iterator[str]:
-    if character == "\n":
-        yield "a backslash before a line end"
-    elif quote and character in ("$", "`"):
-        yield "a backslash in double quotes"
-
-
-def _in_double_quotes(line: str, place: int) -> Iterator[str]:
-    if line[place] == "`":
-        yield "a backquote"
-    elif EXPANDED.match(line, place):
-        yield "`$` in double quotes"
-
-
 def _unquoted(line: str, place: int, starts_word: bool) -> Iterator[str]:
+    """What a shell makes of a character outside quotes."""
     character = line[place]
     if character == "`":
         yield "a backquote"
     elif character in "\r\n":
         yield "a line end"
-    elif character in ALWAYS or (character == "#" and starts_word) or _is_replaced(line, place, starts_word):
+    elif (
+        character in ALWAYS
+        or (character == "#" and starts_word)
+        or (character == "$" and (EXPANDED.match(line, place) or QUOTED_BY_DOLLAR.match(line, place)))
+        or (character == "~" and (starts_word or line[place - 1] == "="))
+    ):
         yield f"`{character}`"
     elif character == "{" and (found := BRACES.match(line, place)):
         yield f"`{found[0]}`"
-
-
-def _is_replaced(line: str, place: int, starts_word: bool) -> bool:
-    """Whether a shell puts something else in the place of a `$` or a `~`."""
-    if line[place] == "$":
-        return bool(EXPANDED.match(line, place) or QUOTED_BY_DOLLAR.match(line, place))
-    return line[place] == "~" and (starts_word or line[place - 1] == "=")

@@ -166,26 +166,17 @@ def _system() -> list[str]:
             words += ["--symlink", os.readlink(path), path]
         else:
             words += ["--ro-bind-try", path, path]
-    for name in ETC:
-        words += _etc(f"/etc/{name}")
-    return [*words, "--proc", "/proc", *_kernels_own(), "--dev", "/dev"]
-
-
-def _kernels_own() -> list[str]:
-    """Of user 0, whom a server of root maps to itself, the kernel asks no capability before it changes much of /proc."""
-    words: list[str] = []
+    for path in (f"/etc/{name}" for name in ETC if os.path.exists(f"/etc/{name}")):
+        if os.path.islink(path) and os.path.realpath(path).startswith("/usr/"):
+            words += ["--symlink", os.path.realpath(path), path]
+        else:  # also of what a link leads to, such as resolv.conf in /run
+            words += ["--ro-bind-try", path, path]
+    words += ["--proc", "/proc"]
+    # Of user 0, whom a server of root maps to itself, the kernel asks no capability before it changes much of /proc.
     for entry in os.scandir("/proc") if os.geteuid() == 0 else ():
         if entry.name in KERNELS_FOLDERS or (entry.is_file(follow_symlinks=False) and entry.stat().st_mode & CHANGEABLE):
             words += ["--ro-bind", entry.path, entry.path]
-    return words
-
-
-def _etc(path: str) -> list[str]:
-    if not os.path.exists(path):
-        return []
-    if os.path.islink(path) and os.path.realpath(path).startswith("/usr/"):
-        return ["--symlink", os.path.realpath(path), path]
-    return ["--ro-bind-try", path, path]  # also of what a link leads to, such as resolv.conf in /run
+    return [*words, "--dev", "/dev"]
 
 
 def _bubblewrap(walls: Walls, workspace: Path, program: Path, memory_bytes: int) -> list[str]:

@@ -9,26 +9,17 @@ import functools
 import logging
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from agents.devices.confinement import UID, Walls, confine_command, hand_over
+from agents.devices.confinement import Walls
 from agents.devices.limits import MB, CommandLimits, WatchedCommand, sampler
 from agents.devices.output import CommandOutput
-from agents.devices.processes import (
-    ATTEMPT,
-    INSTANCE,
-    AttemptMark,
-    Process,
-    kill_group,
-    kill_process,
-    pause_lengths,
-    read_process,
-)
+from agents.devices.processes import AttemptMark, Process, kill_group, kill_process, pause_lengths
+from agents.devices.starting import StartedChild, close_handle, command_environment, prepare_workspace, start_child
 from agents.faults import error_kind_of
 
 READ_BYTES = 1 << 16
@@ -37,7 +28,6 @@ DRAIN_READS = 64
 STATUS_BYTES = 1 << 10
 KILL_WAIT_S = 5.0
 """A process that SIGKILL has not ended by then hangs in the kernel."""
-TEMPORARY = ".tmp"
 FROM_OUTSIDE = frozenset((signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT))
 """Signals that end programs which are not at fault: docs/engine.md, "What ended a command". Others are a program's own."""
 BROKEN_WALLS = range(1, 128)
@@ -69,29 +59,6 @@ class CommandOutcome:
     error_kind: str = ""
 
 
-def command_environment(workspace: Path, attempt_id: int, instance: str, path: str, extra: Mapping[str, str]) -> dict[str, str]:
-    """All that a command gets to see; nothing of this process's own environment."""
-    return {
-        "PATH": path,
-        "HOME": str(workspace),
-        "TMPDIR": str(workspace / TEMPORARY),
-        "LANG": "C.UTF-8",
-        "PYTHONUNBUFFERED": "1",
-        **extra,
-        ATTEMPT: str(attempt_id),
-        INSTANCE: instance,
-    }
-
-
-def _mistake(argv: Sequence[str]) -> str:
-    """What is wrong with an argument list, empty when nothing is."""
-    if not argv or not argv[0]:
-        return "the command is empty"
-    if not all(isinstance(argument, str) for argument in argv):
-        return "the command's arguments must be texts"
-    return "the command holds a NUL character" if any("\0" in argument for argument in argv) else ""
-
-
 def _refused(error: Exception, argv: Sequence[str]) -> CommandOutcome:
     """Why the command could not be started, for its user."""
     kind = error_kind_of(error)
@@ -101,68 +68,6 @@ def _refused(error: Exception, argv: Sequence[str]) -> CommandOutcome:
     return CommandOutcome(
         "failed", error=f"the command cannot be started: {reason}", error_kind="" if kind == "broken" else kind
     )
-
-
-def _prepared(workspace: Path, walls: Walls | None) -> Path:
-    """The workspace as an absolute path, with its folder for temporary files; both exist now, for whom the command will be."""
-    workspace.parent.mkdir(parents=True, exist_ok=True)
-    workspace.mkdir(mode=0o700, exist_ok=True)
-    (workspace / TEMPORARY).mkdir(mode=0o700, exist_ok=True)
-    home = workspace.absolute()
-    if walls is not None and walls.mechanism == UID:
-        hand_over(home, walls)
-        found = home.stat()
-        os.chown(home / TEMPORARY, found.st_uid, found.st_gid, follow_symlinks=False)  # it may have been made just now
-    return home
-
-
-class StartedChild(NamedTuple):
-    """A child that has just been started: its streams, when it began, and the handle that tells its end.
-
-    Behind walls it is the first of their frame; `told` is then where the launcher tells how the command itself ended, else -1.
-    """
-
-    popen: subprocess.Popen
-    start: int
-    pidfd: int
-    told: int
-
-
-def _spawn(
-    argv: Sequence[str], workspace: Path, seen: Mapping[str, str], walls: Walls | None, memory_bytes: int
-) -> StartedChild:
-    """The child, leader of a session of its own. Raises OSError, ValueError or TypeError; then nothing runs."""
-    told, status = os.pipe() if walls else (-1, -1)
-    try:
-        child = subprocess.Popen(
-            confine_command(argv, walls, workspace, memory_bytes, status) if walls else list(argv),
-            cwd=workspace,
-            env=seen,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-            pass_fds=(status,) if walls else (),
-        )
-    except BaseException:
-        _close(told)
-        raise
-    finally:
-        _close(status)
-    try:
-        began = read_process(child.pid)  # a zombie at the least, as nobody has reaped it
-        return StartedChild(child, began.start if began else 0, os.pidfd_open(child.pid), told)
-    except OSError:  # no file handle left: what nobody watches must not run
-        kill_group(child.pid)
-        child.communicate()
-        _close(told)
-        raise
-
-
-def _close(handle: int) -> None:
-    if handle >= 0:
-        os.close(handle)
 
 
 class RunningCommand:
@@ -253,18 +158,15 @@ class RunningCommand:
             if self._stopped and self._watched.frame == 1:
                 await self.exited  # the launcher ends all others before itself
             survivors = await self._end_processes()
-            self._drain()
+            for name in list(self._streams):
+                for _ in range(DRAIN_READS):
+                    if not self._read(name):
+                        break
         finally:
             self._release()
         if self._fault is not None:
             raise self._fault
         return self._outcome(tuple(sorted(member.pid for member in survivors)))
-
-    def _drain(self) -> None:
-        for name in list(self._streams):
-            for _ in range(DRAIN_READS):
-                if not self._read(name):
-                    break
 
     async def _end_processes(self) -> list[Process]:
         """Kill until none is left; those that SIGKILL does not end in KILL_WAIT_S."""
@@ -293,24 +195,20 @@ class RunningCommand:
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
         self._pidfd = -1
-        self._reap()
-        self._hear()
-
-    def _reap(self) -> None:
         try:
             pid, status = os.waitpid(self._child.pid, os.WNOHANG)
         except ChildProcessError:  # reaped by somebody else: Popen would call that exit code 0
             self._child.returncode = 0
-            return
-        if pid:
-            self._exit_code = self._child.returncode = os.waitstatus_to_exitcode(status)
+        else:
+            if pid:
+                self._exit_code = self._child.returncode = os.waitstatus_to_exitcode(status)
+        if self._told >= 0:
+            self._hear_launcher()
 
-    def _hear(self) -> None:
+    def _hear_launcher(self) -> None:
         """What the launcher told. Of a silent one only BROKEN_WALLS says anything: else its end was that of the command, and
         nobody knows how, unless both were killed here.
         """
-        if self._told < 0:
-            return
         if self._exit_code not in BROKEN_WALLS:
             self._exit_code = -signal.SIGKILL if self._stopped else None
         os.set_blocking(self._told, False)
@@ -321,7 +219,7 @@ class RunningCommand:
                     self._refusal = OSError(int(number), os.strerror(int(number)), self._argv[0])
                 else:
                     self._exit_code = os.waitstatus_to_exitcode(int(number))
-        _close(self._told)
+        close_handle(self._told)
         self._told = -1
 
     def _outcome(self, survivors: tuple[int, ...]) -> CommandOutcome:
@@ -344,18 +242,12 @@ class RunningCommand:
         if code is None:
             what = "its exit code is not known"
         elif code < 0:
-            what = f"killed by {_signal_name(-code)}" + (" from outside" if -code in FROM_OUTSIDE else "")
+            names = {known.value: known.name for known in signal.Signals}  # a real-time signal has no name
+            what = f"killed by {names.get(-code, f'signal {-code}')}" + (" from outside" if -code in FROM_OUTSIDE else "")
         else:
             what = f"exit code {code}"
         excerpt = self._output.excerpt()
         return f"{what}: {excerpt}" if excerpt else what
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:  # a real-time signal has no name
-        return f"signal {number}"
 
 
 async def despite_cancels(work: asyncio.Future[Any]) -> BaseException | None:
@@ -388,12 +280,19 @@ async def run_command(
     not of its attempt and instance. `walls` are what it may touch; None is all that this process may. What is wrong with a
     command is an outcome, never raised. A cancel kills, then propagates.
     """
-    if mistake := _mistake(argv):
+    mistake = ""
+    if not argv or not argv[0]:
+        mistake = "the command is empty"
+    elif not all(isinstance(argument, str) for argument in argv):
+        mistake = "the command's arguments must be texts"
+    elif any("\0" in argument for argument in argv):
+        mistake = "the command holds a NUL character"
+    if mistake:
         return CommandOutcome("failed", error=mistake, error_kind="bad_arguments")
     try:
-        home = _prepared(workspace, walls)
+        home = prepare_workspace(workspace, walls)
         seen = command_environment(home, attempt_id, instance, path, env or {})
-        child = _spawn(argv, home, seen, walls, limits.memory_bytes)
+        child = start_child(argv, home, seen, walls, limits.memory_bytes)
     except (OSError, ValueError, TypeError) as error:
         return _refused(error, argv)
     running = RunningCommand(argv, child, AttemptMark(instance, attempt_id), limits, on_output, walls.frame if walls else 0)

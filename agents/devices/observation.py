@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from agents.clock import now_iso, to_iso
 from agents.devices import readings
-from agents.devices.local import TEMPORARY
 from agents.devices.processes import list_pids
+from agents.devices.starting import TEMPORARY
 from agents.devices.workspace import files
 from agents.progress.digests import canonical_json, text_digest
 
@@ -44,7 +44,14 @@ def observe_workspace(workspace: Path) -> dict[str, Any]:
     """
     found = list(_walk(workspace))
     found.sort(key=lambda file: (-file.modified, file.path))
-    shown = [_told(workspace, file) for file in found[:FILES]]
+    shown = []
+    for file in found[:FILES]:
+        name = os.fsencode(file.path).decode("utf-8", "replace")  # a name need not be text
+        told = {"path": name, "size": file.size, "modified": to_iso(file.modified)}
+        content = files.content_state(workspace, file.path) if file.size < DIGEST_BYTES else files.UNKNOWN
+        if content not in (files.ABSENT, files.UNKNOWN):
+            told["digest"] = content
+        shown.append(told)
     return {"files": shown, "files_total": len(found), "system": system_state(workspace), "at": now_iso()}
 
 
@@ -61,14 +68,6 @@ def system_state(workspace: Path) -> dict[str, Any]:
         "load_1m": round(os.getloadavg()[0], 2), "memory_percent": reading.memory_percent, "disk_percent": reading.disk_percent,
         "cpu_count": os.cpu_count(), "uptime_s": readings.uptime_s(), "processes": len(list_pids()),
     }  # fmt: skip
-
-
-def _told(workspace: Path, file: FoundFile) -> dict[str, Any]:
-    shown = os.fsencode(file.path).decode("utf-8", "replace")  # a name need not be text
-    told = {"path": shown, "size": file.size, "modified": to_iso(file.modified)}
-    if file.size < DIGEST_BYTES and (content := files.content_state(workspace, file.path)) not in (files.ABSENT, files.UNKNOWN):
-        told["digest"] = content
-    return told
 
 
 def _walk(workspace: Path) -> Iterator[FoundFile]:

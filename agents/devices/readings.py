@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -125,26 +125,23 @@ class Pressure:
 
         What could not be read is not low, and interrupts what was exceeded.
         """
-        return "; ".join(filter(None, (self._judged(name, limit, reading) for name, limit in self._in_force())))
-
-    def _in_force(self) -> Iterator[tuple[str, float]]:
-        return ((name, limit) for name, limit in self.limits.items() if limit)
-
-    def _judged(self, name: str, limit: float, reading: Reading) -> str:
-        used: float | None = getattr(reading, f"{name}_percent")
-        if used is None or not used > (_end(limit) if name in self._low else limit):
-            self._since.pop(name, None)
-            self._low.pop(name, None)
-            return ""
-        since = self._since.setdefault(name, reading.at)
-        if name not in self._low and reading.at - since >= self.hold_s:
-            self._low[name] = f"{name} {used:.1f}% for {self.hold_s:g} s, limit {limit:g}%"
-        return self._low.get(name, "")
-
-
-def _end(limit: float) -> float:
-    """At or below it a resource that was short is not short any more."""
-    return max(limit - ENDS_BELOW, limit / 2)
+        low = []
+        for name, limit in self.limits.items():
+            if not limit:
+                continue
+            used: float | None = getattr(reading, f"{name}_percent")
+            # What is short stays short until it is clearly below its limit, so that work does not begin and stop by turns.
+            ends = max(limit - ENDS_BELOW, limit / 2) if name in self._low else limit
+            if used is None or not used > ends:
+                self._since.pop(name, None)
+                self._low.pop(name, None)
+                continue
+            since = self._since.setdefault(name, reading.at)
+            if name not in self._low and reading.at - since >= self.hold_s:
+                self._low[name] = f"{name} {used:.1f}% for {self.hold_s:g} s, limit {limit:g}%"
+            if name in self._low:
+                low.append(self._low[name])
+        return "; ".join(low)
 
 
 def _number(limits: Mapping[str, Any], key: str, default: float, most: float) -> float:

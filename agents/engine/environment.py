@@ -28,11 +28,22 @@ class Surroundings:
 
     def look(self, now: float) -> bool:
         """Read everything anew; whether anything has changed that sessions decide by."""
-        changed = self._devices()
-        changed |= self._policies()
+        table, changed = TABLES["device"], False
+        columns = (*table.columns, ("used", "int"), ("queued", "int"))
+        names = [name for name, _ in columns]
+        for values in current_store().select(raw_cursor(), table.db_table, columns, "id > %s", (0,)):
+            row: Any = dict(zip(names, values, strict=True))
+            known: Any = self.devices.setdefault(values[0], {"low": ""})  # type: ignore[typeddict-item]  # filled here
+            # Slots change with every commit; who waits for one is told by whoever gives it back.
+            changed |= any(known.get(name) != row[name] for name, _ in table.columns)
+            known.update(row)
+        policies: list[PolicyRow] = sorted(fold_rows("policy", "id > %s", 0), key=lambda row: (row["order"], row["id"]))
+        rules = [rule_of(row) for row in policies]
+        changed |= rules != self.policies
+        self.policies[:] = rules  # sessions have this very list
         if now >= self._read_at:
             self._read_at = now + READ_S
-            changed |= self._pressed()
+            changed |= self._take_readings()
         return changed
 
     def note_slots(self, free: dict[int, int]) -> None:
@@ -41,46 +52,25 @@ class Surroundings:
             row = self.devices[device]
             row["used"] = row["max_concurrent"] - slots
 
-    def _devices(self) -> bool:
-        table, changed = TABLES["device"], False
-        columns = (*table.columns, ("used", "int"), ("queued", "int"))
-        names = [name for name, _ in columns]
-        for values in current_store().select(raw_cursor(), table.db_table, columns, "id > %s", (0,)):
-            row: Any = dict(zip(names, values, strict=True))
-            known: Any = self.devices.setdefault(values[0], {"low": ""})  # type: ignore[typeddict-item]  # filled here
-            changed |= any(known.get(name) != row[name] for name, _ in table.columns)
-            known.update(row)
-        return changed
-
-    def _policies(self) -> bool:
-        found: list[PolicyRow] = sorted(fold_rows("policy", "id > %s", 0), key=lambda row: (row["order"], row["id"]))
-        rules = [rule_of(row) for row in found]
-        changed = rules != self.policies
-        self.policies[:] = rules
-        return changed
-
-    def _pressed(self) -> bool:
+    def _take_readings(self) -> bool:
         """Take a reading of every device of this host; whether one has become low, or is no more."""
         changed = False
         for key, device in self.devices.items():
             if device["kind"] != "local" or name_fault(device["name"]):
                 continue
             reading = self._readings[key] = take_reading(device_workspace(device["name"]), self._readings.get(key))
-            low = self._pressure(key, device).take(reading)
+            try:
+                wanted = Pressure.of(device["limits"])
+            except ValueError:  # nobody else must suffer for limits that say nothing
+                wanted = Pressure()
+            # It is kept from reading to reading, as it says for how long; only other limits begin it anew.
+            pressure = self._pressures.get(key)
+            if pressure is None or (pressure.limits, pressure.hold_s) != (wanted.limits, wanted.hold_s):
+                pressure = self._pressures[key] = wanted
+            low = pressure.take(reading)
             changed |= bool(low) != bool(device["low"])
             device["low"] = low
         return changed
-
-    def _pressure(self, key: int, device: LiveDevice) -> Pressure:
-        """Kept from reading to reading, until the device's limits change."""
-        try:
-            wanted = Pressure.of(device["limits"])
-        except ValueError:  # nobody else must suffer for limits that say nothing
-            wanted = Pressure()
-        known = self._pressures.get(key)
-        if known is None or (known.limits, known.hold_s) != (wanted.limits, wanted.hold_s):
-            known = self._pressures[key] = wanted
-        return known
 
 
 def rule_of(row: PolicyRow) -> Rule:

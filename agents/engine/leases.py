@@ -24,7 +24,7 @@ from django.db import connection
 from agents.clock import to_iso
 from agents.devices.host import boot_identity
 from agents.engine.journal import Journal, LockHeld
-from agents.streams.statements import RawCursor, current_store, raw_cursor
+from agents.streams.statements import current_store, raw_cursor
 
 RENEW_S = 3.0
 """Between two renewals of a runner's row, from the loop that works."""
@@ -90,9 +90,19 @@ def lock_path(folder: Path, runner: int) -> Path:
 
 def is_dead(runner: int, host: str, folder: str, renewed_ago_s: float) -> bool:
     """Whether a runner can no longer be at work, as its host or its renewals show (see also `Leases.dead`)."""
-    if host == boot_identity():
-        return _is_free(lock_path(Path(folder), runner))
-    return renewed_ago_s > LEASE_S
+    if host != boot_identity():
+        return renewed_ago_s > LEASE_S
+    try:
+        file = os.open(lock_path(Path(folder), runner), os.O_RDWR)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(file)  # with it goes the lock that was only taken to see whether somebody has it
+    return True
 
 
 def session_is_gone(runner: int) -> bool:
@@ -101,20 +111,6 @@ def session_is_gone(runner: int) -> bool:
     if gone:
         raw_cursor().execute("SELECT pg_advisory_unlock(%s, %s)", (ADVISORY, runner))
     return gone
-
-
-def _is_free(path: Path) -> bool:
-    try:
-        file = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(file)
-    return True
 
 
 class Leases:
@@ -181,57 +177,43 @@ class Leases:
 
     async def take(self, streams: list[int]) -> list[LeasedSession]:
         """Become the owner of those of `streams` that are still nobody's, and that nobody is writing to."""
+        own = "UPDATE agents_lease SET runner_id = %s, wake_at = NULL WHERE stream_id = %s AND runner_id IS NULL"
+        fence = "UPDATE agents_stream SET token = token + 1, rows = rows + %s WHERE id = %s RETURNING token, rows"
+        taken = []
         try:
             async with self._journal.transaction() as cursor:
-                free = self._store.lock(cursor, streams, wait=False)
-                taken = [self._take(cursor, stream) for stream in sorted(free)]
+                for stream in sorted(self._store.lock(cursor, streams, wait=False)):
+                    self._store.execute(cursor, own, (self._runner, stream))
+                    if cursor.rowcount == 1:  # else another runner came first
+                        self._store.execute(cursor, fence, (ROWS_AHEAD, stream))
+                        token, rows = cursor.fetchone()
+                        taken.append(LeasedSession(stream, token, rows - ROWS_AHEAD, rows))
         except LockHeld:
             return []
-        return [leased for leased in taken if leased is not None]
-
-    def _take(self, cursor: RawCursor, stream: int) -> LeasedSession | None:
-        self._store.execute(
-            cursor,
-            "UPDATE agents_lease SET runner_id = %s, wake_at = NULL WHERE stream_id = %s AND runner_id IS NULL",
-            (self._runner, stream),
-        )
-        if cursor.rowcount != 1:
-            return None
-        self._store.execute(
-            cursor,
-            "UPDATE agents_stream SET token = token + 1, rows = rows + %s WHERE id = %s RETURNING token, rows",
-            (ROWS_AHEAD, stream),
-        )
-        token, rows = cursor.fetchone()
-        return LeasedSession(stream, token, rows - ROWS_AHEAD, rows)
+        return taken
 
     async def give_back(self, sessions: Sequence[ReturnedLease]) -> set[int]:
         """Return leases; says which: none where somebody writes to the stream, or it has moved beyond what its owner has seen.
 
         A look that somebody has asked for meanwhile stays asked for: a granted slot moves no stream.
         """
+        numbers = "UPDATE agents_stream SET rows = %s WHERE id = %s AND rows = %s"
+        lease = (
+            "UPDATE agents_lease SET runner_id = NULL, wake_at = COALESCE(wake_at, %s) WHERE stream_id = %s AND runner_id = %s"
+        )
         try:
             async with self._journal.transaction() as cursor:
                 found = self._store.lock(cursor, [session.stream for session in sessions], wait=False)
                 given = {s.stream for s in sessions if found.get(s.stream, ())[::2] == (s.head, s.token)}
                 for session in sorted(sessions, key=lambda s: s.stream):
                     if session.stream in given:
-                        self._return(cursor, session)
+                        first, beyond = session.unused
+                        self._store.execute(cursor, numbers, (first, session.stream, beyond))
+                        wake = None if session.wake_at is None else self._store.time(to_iso(session.wake_at))
+                        self._store.execute(cursor, lease, (wake, session.stream, self._runner))
         except LockHeld:
             return set()
         return given
-
-    def _return(self, cursor: RawCursor, session: ReturnedLease) -> None:
-        first, beyond = session.unused
-        self._store.execute(
-            cursor, "UPDATE agents_stream SET rows = %s WHERE id = %s AND rows = %s", (first, session.stream, beyond)
-        )
-        wake = None if session.wake_at is None else self._store.time(to_iso(session.wake_at))
-        self._store.execute(
-            cursor,
-            "UPDATE agents_lease SET runner_id = NULL, wake_at = COALESCE(wake_at, %s) WHERE stream_id = %s AND runner_id = %s",
-            (wake, session.stream, self._runner),
-        )
 
     async def release(self) -> bool:
         """Let go of all leases at once; whoever looks first takes the sessions up. False where somebody holds one."""
@@ -270,7 +252,13 @@ class Leases:
         )
         rows = found.fetchall()
         self.has_company = any(row[1] != boot_identity() for row in rows)
-        return {row[0]: self._sessions_of(row[0]) for row in rows if is_dead(*row) or self._has_lost_its_lock(row[0], row[1])}
+        leases = "SELECT stream_id FROM agents_lease WHERE runner_id = %s"
+        dead: dict[int, set[int]] = {}
+        for row in rows:
+            if is_dead(*row) or self._has_lost_its_lock(row[0], row[1]):
+                held = self._store.execute(self._journal.cursor(), leases, (row[0],)).fetchall()
+                dead[row[0]] = {stream for (stream,) in held}
+        return dead
 
     def _has_lost_its_lock(self, runner: int, host: str) -> bool:
         """Whether a runner elsewhere is without its advisory lock for LOCK_FREE_S: it may only have lost its connection."""
@@ -281,10 +269,6 @@ class Leases:
             self._free_since.pop(runner, None)
             return False
         return now - self._free_since.setdefault(runner, now) >= LOCK_FREE_S
-
-    def _sessions_of(self, runner: int) -> set[int]:
-        statement = "SELECT stream_id FROM agents_lease WHERE runner_id = %s"
-        return {row[0] for row in self._store.execute(self._journal.cursor(), statement, (runner,)).fetchall()}
 
     async def bury(self, dead: Iterable[int]) -> None:
         """Take their leases from dead runners; whoever looks first takes the sessions up. Where one is held, none is taken."""

@@ -59,8 +59,8 @@ class Outlasting:
                 raise error
             if connection.vendor == "sqlite":
                 self._leases.hold()  # nobody takes over from a runner whose file lock is held
-            if not let_go and self._must_let_go(now):
-                let_go = True
+            if not let_go and (self._leases.fenced or (self._leases.has_company and time.monotonic() - now > ALONE_S)):
+                let_go = True  # others may have taken over: nothing here may go on
                 await self._sessions.drop_all()
             if await self._is_back(let_go, str(error).strip(), now):
                 break
@@ -81,11 +81,8 @@ class Outlasting:
         finally:
             connection.close()
 
-    def _must_let_go(self, since: float) -> bool:
-        """Whether others may have taken over: then nothing here may go on."""
-        return self._leases.fenced or (self._leases.has_company and time.monotonic() - since > ALONE_S)
-
     async def _is_back(self, let_go: bool, cause: str, since: float) -> bool:
+        """Try to connect, to renew and to go on; False while the outage lasts."""
         try:
             await asyncio.to_thread(self._journal.open)
             self._journal.use()

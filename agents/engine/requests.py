@@ -24,7 +24,13 @@ def changes_actor(session: int, kind: str, payload: Mapping[str, Any]) -> bool:
     """
     actor = Actor.objects.filter(session_id=session).order_by("-epoch").first()
     if actor is None or ACTOR.is_terminal(actor.state):
-        return waits_for_an_actor(session) or _without_an_actor(session, actor, kind)
+        if waits_for_an_actor(session):
+            return True
+        if actor is None:
+            raise ActorEnded(f"session {session} has no actor to {kind}; an interaction starts one")
+        if kind == "cancel":
+            return False
+        raise ActorEnded(f"the actor of session {session} is {actor.state}; a new interaction starts another")
     if InboxItem.objects.filter(session_id=session, state="queued", kind__in=EVENTS).exists():
         return True  # what it answers depends on commands that nobody has taken up yet
     if kind == "pause" and actor.pausing and payload.get("mode") == IMMEDIATE:
@@ -43,14 +49,6 @@ def changes_actor(session: int, kind: str, payload: Mapping[str, Any]) -> bool:
 def waits_for_an_actor(session: int) -> bool:
     """Whether the session, which has no live actor, has been asked for something that will start one: commands are for that."""
     return InboxItem.objects.filter(session_id=session, kind="interaction", state="queued").exists()
-
-
-def _without_an_actor(session: int, ended: Actor | None, kind: str) -> bool:
-    if ended is None:
-        raise ActorEnded(f"session {session} has no actor to {kind}; an interaction starts one")
-    if kind == "cancel":
-        return False
-    raise ActorEnded(f"the actor of session {session} is {ended.state}; a new interaction starts another")
 
 
 def _asked_since_the_pause(session: int) -> bool:

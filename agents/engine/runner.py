@@ -118,7 +118,8 @@ class Runner:
                     await self._cycle()
                 except Exception as error:
                     await self._outlasting.outlast(error, self._is_over)
-            await self._end()
+            await self.sessions.wind_up()
+            await self._give_back(list(self.sessions.drives.values()), at_once=True)
         finally:
             listener.stop()
             self.sessions.end()
@@ -126,24 +127,22 @@ class Runner:
     async def _cycle(self) -> None:
         """Wait for something to do, then one turn of every session that has something to decide."""
         if not self.sessions.ready:
-            await self._sleep()
-        if self._leases.fenced:  # asked before the chores renew the leases
-            await self._fenced()
+            self._wake.clear()
+            until = min(self._next["look"], self._next["renew"], self.sessions.next_timer())
+            handle = self._loop.call_at(max(until, self._loop.time()), self._wake.set)
+            await self._wake.wait()
+            handle.cancel()
+        if self._leases.fenced:  # asked before the chores renew the leases: others may take over, so nothing here may go on
+            log.error("runner %s could not renew its leases and lets go of everything", self.row.pk)
+            await self.sessions.drop_all()
+            if await self._leases.release():
+                await self._leases.renew()
             return
         await self._chores()
         await self.sessions.turn()
         # Bodies and readings go on, however much there is to record.
         for _ in range(PASSES if self.sessions.readings.under_way else 1):
             await asyncio.sleep(0)
-
-    async def _sleep(self) -> None:
-        """Until something wakes the loop, or the next chore or timer is due."""
-        self._wake.clear()
-        until = min(self._next[name] for name in ("look", "renew"))
-        until = min(until, self.sessions.next_timer())
-        handle = self._loop.call_at(max(until, self._loop.time()), self._wake.set)
-        await self._wake.wait()
-        handle.cancel()
 
     def _wake_up(self) -> None:
         self._wake.set()
@@ -202,22 +201,22 @@ class Runner:
             for leased in await self._leases.take(nobodys):
                 self.sessions.begin_drive(leased, draining=False)
             await asyncio.sleep(0)  # their reading begins now, beside the next commit
-        idle = self.sessions.idle(0.0 if self._stop_at is not None else LINGER_S)
-        for at in range(0, len(idle), RETURNED_AT_ONCE):
-            await self._give_back(idle[at : at + RETURNED_AT_ONCE])
+        await self._give_back(self.sessions.idle(0.0 if self._stop_at is not None else LINGER_S))
 
-    async def _give_back(self, drives: list[Drive]) -> None:
-        """In one transaction: it waits for the database once."""
-        returned = []
-        for drive in drives:
-            wake_at = time.time() if drive.draining else drive.wake_at()
-            returned.append(ReturnedLease(drive.stream, drive.known.head, drive.token, drive.numbers.unused(), wake_at))
-        given = await self._leases.give_back(returned)
-        for drive in drives:
-            if drive.stream in given:
-                self.sessions.forget(drive)
-            else:
-                await self.sessions.follow(drive)
+    async def _give_back(self, drives: list[Drive], *, at_once: bool = False) -> None:
+        """Return their leases, many in one transaction. `at_once`: somebody else is to go on with them now."""
+        for at in range(0, len(drives), RETURNED_AT_ONCE):
+            several = drives[at : at + RETURNED_AT_ONCE]
+            returned = []
+            for drive in several:
+                wake_at = time.time() if at_once or drive.draining else drive.wake_at()
+                returned.append(ReturnedLease(drive.stream, drive.known.head, drive.token, drive.numbers.unused(), wake_at))
+            given = await self._leases.give_back(returned)
+            for drive in several:
+                if drive.stream in given:
+                    self.sessions.forget(drive)
+                else:
+                    await self.sessions.follow(drive)
 
     # --- ending
 
@@ -246,22 +245,6 @@ class Runner:
         if os.getppid() != self._parent:
             self._orphan_at = min(self._orphan_at, now)
         return now - self._orphan_at > ORPHAN_S
-
-    async def _end(self) -> None:
-        """Interrupt what still runs, record how it ended, give everything back."""
-        await self.sessions.wind_up()
-        drives = list(self.sessions.drives.values())
-        for drive in drives:
-            drive.draining = True
-        for at in range(0, len(drives), RETURNED_AT_ONCE):
-            await self._give_back(drives[at : at + RETURNED_AT_ONCE])
-
-    async def _fenced(self) -> None:
-        """Not renewed for too long: others may take over, so nothing here may go on."""
-        log.error("runner %s could not renew its leases and lets go of everything", self.row.pk)
-        await self.sessions.drop_all()
-        if await self._leases.release():
-            await self._leases.renew()
 
 
 @contextlib.contextmanager

@@ -131,7 +131,7 @@ class Sessions:
             else:
                 batches.append(batch)
                 self._deciding[stream] = batch
-                records += len(batch.drafts) + sum(map(len, batch.starts.values()))
+                records += len(batch.events) + sum(map(len, batch.starts.values()))
         return batches
 
     async def _commit(self, batches: list[Batch]) -> None:
@@ -140,7 +140,12 @@ class Sessions:
         except FATAL:
             raise
         except Exception as error:  # what one session wants recorded cannot be: the others must not suffer for it
-            await self._commit_apart(batches, error)
+            if len(batches) == 1:
+                self._deciding.pop(batches[0].stream, None)
+                self._broke(self.drives[batches[0].stream], error)
+                return
+            for batch in batches:
+                await self._commit([batch])
             return
         if done.written:
             self.reports.outputs.wrote()
@@ -166,14 +171,6 @@ class Sessions:
         if fresh is not None:
             self._deciding[batch.stream] = fresh
         return fresh
-
-    async def _commit_apart(self, batches: list[Batch], error: Exception) -> None:
-        if len(batches) == 1:
-            self._deciding.pop(batches[0].stream, None)
-            self._broke(self.drives[batches[0].stream], error)
-        else:
-            for batch in batches:
-                await self._commit([batch])
 
     def _written(self, batch: Batch) -> None:
         self._deciding.pop(batch.stream, None)

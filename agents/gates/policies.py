@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from agents.decisions import DECISIONS
 from agents.devices.command_lines import run_by_a_shell
 from agents.devices.workspace.paths import PathResolver, ResolvedPath, unresolved_path
 from agents.patterns import fits_beginning, is_found, may_fit
@@ -25,8 +26,6 @@ SEARCHED = 2_000_000
 """Characters of everything a call is about; a longer one is denied where a pattern would have to be searched in it."""
 WORDS_RESOLVED = 100
 """Words of a call that are looked at as paths."""
-DECISIONS = ("allow", "ask", "deny")
-"""From the mildest to the strictest."""
 
 
 @dataclass(frozen=True)

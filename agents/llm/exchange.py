@@ -26,7 +26,7 @@ class OfferedTool:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerShape:
+class ReplySchema:
     """The JSON Schema, an object's, that the whole answer is to follow; `name` has letters, digits, _ and - only."""
 
     name: str
@@ -55,7 +55,7 @@ class ModelRequest:
     tools: tuple[OfferedTool, ...] = ()
     tool_choice: Literal["auto", "required", "none"] = "auto"
     parallel_calls: bool = True
-    shape: AnswerShape | None = None
+    reply_schema: ReplySchema | None = None
     max_tokens: int | None = None
     patience: Patience = Patience()
 
@@ -86,8 +86,8 @@ class Reply:
     response_id: str
     first_token_s: float | None
     call_s: float
-    shape_call: str = ""
-    """The name of the tool by which the shape of the answer was asked for, where the model has no other way."""
+    schema_call: str = ""
+    """The name of the tool by which a schema was followed, where the model has no other way."""
 
     @property
     def text(self) -> str:
@@ -96,13 +96,13 @@ class Reply:
 
     @property
     def calls(self) -> list[ToolCall]:
-        """The calls that it asks for, without the one that fills in the shape."""
-        return [part for part in self._all_calls() if part.tool != self.shape_call]
+        """The calls that it asks for, without the one that follows the schema."""
+        return [part for part in self._all_calls() if part.tool != self.schema_call]
 
     @property
-    def shaped_text(self) -> str:
-        """The JSON text that answers a request for a shape. Whether it follows the schema is for the reader to see."""
-        return next((part.arguments for part in self._all_calls() if part.tool == self.shape_call), self.text)
+    def schema_text(self) -> str:
+        """The JSON text that answers a request with a schema. Whether it follows it is for the reader to see."""
+        return next((part.arguments for part in self._all_calls() if part.tool == self.schema_call), self.text)
 
     def _all_calls(self) -> list[ToolCall]:
         return [part for part in self.message.parts if isinstance(part, ToolCall)]

@@ -204,17 +204,15 @@ class Masker:
             value = json.loads(data)
         except (ValueError, RecursionError):
             return self.data(data, shown.encode())
-        found = self._json_value(value, shown)
+        if shown and isinstance(value, dict):
+            found: Any = {key: inner if inner == shown else self.value(inner) for key, inner in value.items()}
+        else:
+            found = self.value(value)
         return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
 
     def jsons(self, texts: list[bytes]) -> list[bytes]:
         """Each as `json` has it. They are searched as one: what ends or begins a text may also do so at a line's end."""
         return texts if self.is_clean(b"\n".join(texts)) else [self.json(text) for text in texts]
-
-    def _json_value(self, value: Any, shown: str) -> Any:
-        if not shown or not isinstance(value, dict):
-            return self.value(value)
-        return {key: inner if inner == shown else self.value(inner) for key, inner in value.items()}
 
     def _spans(self, data: bytes) -> Iterator[Span]:
         for form in _FORMS:

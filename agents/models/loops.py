@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from agents.decisions import DECISIONS
 from agents.machines import TOOL_LOOP
 from agents.models.checks import state_check
 from agents.models.sessions import Agent, Session
@@ -20,6 +21,7 @@ class Loop(models.Model):
     reason = models.TextField(blank=True)
     left = models.CharField(max_length=32, blank=True, help_text="The state that ResourcePaused will go back to.")
     position = models.JSONField(default=dict, help_text="Where its script stands (agents.crews.script).")
+    label = models.JSONField(null=True, help_text="What a person says of it: stuck, since, reason, by, at.")
     created_at = models.DateTimeField()
     entered_at = models.DateTimeField()
 
@@ -38,7 +40,7 @@ class Evidence(models.Model):
     """
 
     ACTIONS = ("tool", "test", "message", "poll", "observe")
-    CONTROLS = ("user", "nudge", "phase", "compaction", "accept")
+    CONTROLS = ("user", "nudge", "phase", "compaction", "accept", "ruling")
 
     id = models.BigIntegerField(primary_key=True)
     loop = models.ForeignKey(Loop, on_delete=models.CASCADE, related_name="evidence")
@@ -49,11 +51,15 @@ class Evidence(models.Model):
     target = models.TextField(blank=True)
     arguments = models.JSONField(default=dict)
     call = models.CharField(max_length=16, blank=True, help_text="Digest of the canonical arguments.")
+    call_shape = models.CharField(max_length=64, blank=True, help_text="Shape of the arguments (agents.progress.shapes).")
+    ordered = models.BooleanField(default=False, help_text="A retry that the plan orders by its `tries`.")
     success = models.BooleanField(null=True, help_text="None while it has not ended.")
     error = models.CharField(max_length=16, blank=True, help_text="Digest of the normalised error.")
+    error_shape = models.CharField(max_length=64, blank=True)
     error_kind = models.CharField(max_length=20, blank=True)
     raw_error = models.TextField(blank=True)
     outcome = models.CharField(max_length=16, null=True, help_text="Digest of the result, or of the file after the call.")
+    shape = models.CharField(max_length=64, null=True, help_text="Shape of what was answered.")
     before = models.CharField(max_length=16, null=True, help_text="Digest of the file before a change; empty: nobody looked.")
     result = models.JSONField(null=True)
     exit_code = models.IntegerField(null=True)
@@ -132,8 +138,6 @@ class Approval(models.Model):
 
 class Policy(models.Model):
     """A rule on what tools may do, kept in the system stream. The first that fits, by `order`, counts."""
-
-    DECISIONS = ("allow", "ask", "deny")
 
     id = models.BigIntegerField(primary_key=True)
     order = models.IntegerField(default=100)

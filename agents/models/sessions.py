@@ -100,7 +100,20 @@ class InboxQuerySet(models.QuerySet["InboxItem"]):
 class InboxItem(models.Model):
     """What a session was asked: an interaction or a command to its actor, once per id of the client's choosing."""
 
-    KINDS = ("interaction", "pause", "resume", "cancel", "ping", "shutdown", "go_on", "stop", "restart", "retry", "cancel_task")
+    KINDS = (
+        "interaction",
+        "pause",
+        "resume",
+        "cancel",
+        "ping",
+        "shutdown",
+        "go_on",
+        "ruling",
+        "stop",
+        "restart",
+        "retry",
+        "cancel_task",
+    )
     STATES = ("queued", "running", "done", "refused")
 
     id = models.BigIntegerField(primary_key=True)

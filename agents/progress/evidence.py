@@ -21,6 +21,9 @@ class Evidence:
     """One action. `call` is the digest of its arguments; `error` is empty for none; `outcome` is the digest of what it
     answered or of the file's state after it, None where nothing was observed; `before` is the state a change found
     (UNKNOWN, ABSENT or a digest), None for what is no change; `error_kind` is the type of a fault, see calls.INFRASTRUCTURE.
+    The shapes are of what was answered (empty: it was seen to say nothing), of the arguments and of the error (empty: not
+    known), see agents.progress.shapes.
+    `ordered`: the plan itself ordered this retry, so it is no repetition of the agent's own.
     """
 
     tool: str
@@ -33,6 +36,10 @@ class Evidence:
     kind: Kind = "tool"
     raw_error: str = ""
     error_kind: str = ""
+    shape: str | None = None
+    call_shape: str = ""
+    error_shape: str = ""
+    ordered: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
-"""What an action brings that was not there before (docs/plans.md, "Progress")."""
+"""What an action brings that was not there before (docs/stuck.md)."""
 
-from agents.progress.calls import is_look
+from agents.progress.calls import is_look, is_step
 from agents.progress.digests import text_digest
 from agents.progress.evidence import UNKNOWN, Evidence
 from agents.progress.settings import Settings
+from agents.progress.shapes import kept_part, numbered_part
 from agents.progress.state import ATTEMPT, CHANGE, INFORMATION, NOTHING, State
 
 
@@ -14,11 +15,13 @@ def measure_gain(state: State, item: Evidence, settings: Settings) -> int:
     if is_change(item):
         return NOTHING
     answer = answer_mark(item)
-    if answer and answer not in state.seen:
+    if item.success and answer not in state.seen and is_step(item.tool, item.target, settings):
+        return CHANGE
+    if answer and answer not in state.seen and outcome_mark(item) not in state.seen:
         return INFORMATION
-    if not _acts(item, settings) or call_mark(item) in state.seen:
+    if call_mark(item) in state.seen or not item.success:
         return NOTHING
-    return ATTEMPT if answer else INFORMATION
+    return ATTEMPT if answer or not _acts(item, settings) else INFORMATION
 
 
 def _acts(item: Evidence, settings: Settings) -> bool:
@@ -29,8 +32,8 @@ def _acts(item: Evidence, settings: Settings) -> bool:
 
 def found_content(state: State, item: Evidence) -> str:
     """The content a change found: as observed, else as last left by a change."""
-    if item.before == UNKNOWN and item.target in state.files:
-        return state.files[item.target][-1]
+    if item.before == UNKNOWN and file_key(item) in state.files:
+        return state.files[file_key(item)][-1]
     return item.before or UNKNOWN
 
 
@@ -44,18 +47,15 @@ def is_new_state(state: State, item: Evidence) -> bool:
         return False
     if item.outcome is None:
         return call_mark(item) not in state.seen
-    return item.outcome != item.before and item.outcome not in state.files.get(item.target, ())
+    return item.outcome != item.before and item.outcome not in state.files.get(file_key(item), ())
 
 
 def is_better_test(state: State, item: Evidence) -> bool:
     return item.kind == "test" and item.success and call_mark(item) not in state.passed
 
 
-def answer_mark(item: Evidence) -> str:
-    """What the call said: its error, else its answer; empty for nothing observed."""
-    if not item.success and item.error:
-        return f"error {item.tool} {item.error}"
-    return "" if item.outcome is None else f"answer {item.outcome}"
+def file_key(item: Evidence) -> str:
+    return text_digest(item.target)
 
 
 def call_mark(item: Evidence) -> str:
@@ -63,9 +63,36 @@ def call_mark(item: Evidence) -> str:
     return text_digest(f"{item.tool}\0{item.target}\0{item.call}")
 
 
+def exact_answer(item: Evidence) -> str:
+    """What the call said, its counters with it: its error, else its answer; empty for nothing observed."""
+    if not item.success and item.error:
+        return f"failed {item.error}"
+    said = (numbered_part(item.shape) if item.shape and not is_change(item) else "") or item.outcome or ""
+    return said if item.success or not said else f"failed {said}"
+
+
+def plain_answer(item: Evidence) -> str:
+    """What the call said, without the numbers in it where its shape is known; polls and tests are asked for their numbers."""
+    if not item.shape or is_change(item) or item.kind in ("poll", "test") or (item.error and not item.success):
+        return exact_answer(item)
+    said = kept_part(item.shape)
+    return said if item.success else f"failed {said}"
+
+
+def answer_mark(item: Evidence) -> str:
+    """What the call said, as a mark that no other tool's error shares; empty for nothing observed."""
+    said = exact_answer(item)
+    return text_digest(f"{item.tool} {said}" if said.startswith("failed ") else said) if said else ""
+
+
+def outcome_mark(item: Evidence) -> str:
+    """The call together with what it said, counters left open."""
+    return text_digest(f"{call_mark(item)} {'' if item.success else 'failed '}{plain_answer(item)}")
+
+
 def known_states(state: State, item: Evidence) -> tuple[str, ...]:
     """The states of the changed file, the newest last."""
-    states = state.files.get(item.target, ())
+    states = state.files.get(file_key(item), ())
     before = found_content(state, item)
     if before != UNKNOWN and (not states or states[-1] != before):
         states = (*states, before)

@@ -1,10 +1,12 @@
-"""How patient the detection of being stuck is (docs/plans.md, "Progress")."""
+"""How patient the detection of being stuck is (docs/stuck.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
+
+from agents.progress.kinds.tools import KINDS
 
 TEST_COMMANDS = (
     r"\bpytest\b",
@@ -48,6 +50,8 @@ class Settings:
     shell_tools: tuple[str, ...] = SHELL_TOOLS
     """Their target is a command line, not a file."""
     change_tools: tuple[str, ...] = CHANGE_TOOLS
+    tool_kinds: tuple[str, ...] = ()
+    """`name=kind` for tools whose name says nothing or something wrong, with a kind of agents.progress.kinds.tools."""
 
     @classmethod
     def of(cls, overrides: Mapping[str, Any]) -> Settings:
@@ -62,6 +66,8 @@ def _checked(name: str, value: Any, defaults: Mapping[str, Any]) -> Any:
     if isinstance(defaults[name], tuple):
         if isinstance(value, str) or not all(isinstance(part, str) for part in value):
             raise ValueError(f"{name} must be a list of texts")
+        if name == "tool_kinds" and any(entry.rpartition("=")[2] not in KINDS or entry[0] == "=" for entry in value):
+            raise ValueError(f"tool_kinds must be of the form name=kind, with one of the kinds {', '.join(KINDS)}")
         return tuple(value)
     if type(value) is not type(defaults[name]) or value < 0:
         raise ValueError(f"{name} must be {'true or false' if name == 'enable' else 'a whole number from 0'}")

@@ -1,4 +1,4 @@
-"""The tracker: what an agent does goes in one by one, a verdict comes out when it is stuck (docs/plans.md, "Progress")."""
+"""The tracker: what an agent does goes in one by one, a verdict comes out when it is stuck (docs/stuck.md)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from agents.progress.calls import is_infrastructure
-from agents.progress.evidence import Control, Item
-from agents.progress.hits import Hit
-from agents.progress.remember import after_call, after_control, after_message
-from agents.progress.rules import find_hits
+from agents.progress.evidence import Control, Evidence, Item
+from agents.progress.remember import after_call, after_control, after_saying, seen_as, speaks
+from agents.progress.rules.hits import Hit
+from agents.progress.rules.order import find_suspicions
 from agents.progress.settings import Settings
-from agents.progress.state import STEERED_LIMIT, State, with_newest
+from agents.progress.state import STEERED_LIMIT, State, Suspicion, with_newest
 
 DEFAULTS = Settings()
 
@@ -48,20 +48,38 @@ class Progress:
 
 def observe_item(state: State, item: Item, settings: Settings = DEFAULTS) -> tuple[State, Verdict | None]:
     """The state after `item`, and a verdict when the agent is stuck with it; faults of the infrastructure are no evidence."""
-    state = remember_item(state, item, settings)
-    if isinstance(item, Control) or not settings.enable or is_infrastructure(item.error_kind):
-        return state, None
-    found = find_hits(state, item, settings)
-    return _ladder(state, found, settings) if found else (state, None)
+    state, found = judge_item(state, item, settings)
+    hits = [one for one in found if one.strength >= 1]
+    if hits:
+        return _ladder(replace(state, suspicion=None), hits, settings)
+    if not found:
+        return replace(state, suspicion=None), None
+    worst = max(found, key=lambda one: one.strength)
+    suspected = Suspicion(worst.rule, round(worst.strength, 3), worst.identity, worst.rows, worst.sentence)
+    return replace(state, suspicion=suspected), None
 
 
-def remember_item(state: State, item: Item, settings: Settings = DEFAULTS) -> State:
-    """The state after `item`, without a judgement."""
+def judge_item(state: State, item: Item, settings: Settings = DEFAULTS) -> tuple[State, list[Hit]]:
+    """The state after `item`, and what the rules find with it, suspicions with the rest; nobody is told."""
     if isinstance(item, Control):
-        return after_control(state, item)
-    if is_infrastructure(item.error_kind):
-        return replace(state, observed=state.observed + 1)
-    return after_message(state, item, settings) if item.kind == "message" else after_call(state, item, settings)
+        state = after_control(state, item)
+        silent = item.kind in ("user", "phase")
+    elif is_infrastructure(item.error_kind):
+        state, silent = replace(state, observed=state.observed + 1), True
+    elif is_ordered_failure(item):
+        errors = state.consecutive_errors + 1
+        state, silent = replace(state, observed=state.observed + 1, calls=state.calls + 1, consecutive_errors=errors), True
+    elif speaks(item, settings):
+        state, silent = after_saying(state, item), False
+    else:
+        item, silent = seen_as(state, item, settings), False
+        state = after_call(state, item, settings)
+    return state, [] if silent or not settings.enable else find_suspicions(state, item, settings)
+
+
+def is_ordered_failure(item: Evidence) -> bool:
+    """Whether a retry that the plan ordered failed too: it is counted, and says nothing about the agent."""
+    return item.ordered and not item.success
 
 
 def _ladder(state: State, found: list[Hit], settings: Settings) -> tuple[State, Verdict]:
@@ -72,6 +90,16 @@ def _ladder(state: State, found: list[Hit], settings: Settings) -> tuple[State, 
     verdict = Verdict(hit.rule, hit.identity, hit.rows, hit.sentence, "halt" if halts else "steer", first=not again)
     steered = with_newest(state.steered, hit.identity, state.observed, STEERED_LIMIT)
     return replace(state, steered=steered, steers=state.steers + (not halts)), verdict
+
+
+def suspicion(state: State) -> Suspicion | None:
+    """What a judge could be asked about: what came nearest to a verdict with the last item; None where nothing did."""
+    return state.suspicion
+
+
+def confirm_suspicion(state: State, suspected: Suspicion, settings: Settings = DEFAULTS) -> tuple[State, Verdict]:
+    """Somebody who was asked says that what was suspected is so: as if a rule had found it."""
+    return _ladder(state, [Hit(suspected.rule, suspected.identity, suspected.rows, suspected.sentence, 1.0)], settings)
 
 
 def accept_loop(state: State, identity: str) -> State:

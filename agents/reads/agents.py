@@ -8,6 +8,7 @@ from django.db.models.functions import Left
 from agents import ids
 from agents.crews.script import DELEGATIONS
 from agents.models import Agent, Approval, Evidence
+from agents.reads.verdicts import set_since
 
 EVIDENCE_ROWS = 200
 APPROVALS = 100
@@ -31,7 +32,9 @@ def evidence_of(agent: int) -> QuerySet[Evidence]:
 
 def latest_evidence(agent: int) -> list[Evidence]:
     """Its last rows, oldest first."""
-    return list(evidence_of(agent).order_by("-id")[:EVIDENCE_ROWS])[::-1]
+    rows = list(evidence_of(agent).order_by("-id")[:EVIDENCE_ROWS])[::-1]
+    set_since(rows)
+    return rows
 
 
 def progress_of(agent: int, evidence: list[Evidence]) -> dict[str, int]:

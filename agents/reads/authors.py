@@ -22,7 +22,11 @@ def names_of(authors: Iterable[str]) -> dict[str, str]:
     session "NAME of SESSION". `system`, `planner` and whoever is no longer there keep what records call them.
     """
     found = {author: author for author in authors}
-    return found | dict(_people(found)) | dict(_agents(found))
+    people, keys = dict(_people(found)), _numbers(found, "agent")
+    rows = Agent.objects.filter(pk__in=keys).select_related("session").only("name", "device_id", "session__title")
+    for agent in rows if keys else ():  # those of a device have a name that says what they work at
+        found[f"agent:{agent.pk}"] = agent.name if agent.device_id else f"{agent.name} of {agent.session}"
+    return found | people
 
 
 def _people(authors: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -37,14 +41,6 @@ def _people(authors: Iterable[str]) -> Iterator[tuple[str, str]]:
         asked.append(made.values_list(Value("token"), F("token_key"), F("name"), F("user__username")))
     for kind, key, name, owner in asked[0].union(*asked[1:]) if asked else ():
         yield f"{kind}:{key}", f"{kind} {name}{' ' * bool(name)}of {owner}" if kind == "token" else name
-
-
-def _agents(authors: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Agents: (author, name). Those of a device have a name that says what they work at."""
-    keys = _numbers(authors, "agent")
-    rows = Agent.objects.filter(pk__in=keys).select_related("session").only("name", "device_id", "session__title")
-    for agent in rows if keys else ():
-        yield f"agent:{agent.pk}", agent.name if agent.device_id else f"{agent.name} of {agent.session}"
 
 
 def _keys(authors: Iterable[str], kind: str) -> list[str]:

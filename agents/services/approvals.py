@@ -134,7 +134,11 @@ def approval_decide(
         with door(ids.stream_of(approval_id), by, request_id) as opened:
             row = _row(approval_id)
             ancestry.refuse_ended(by)
-            changed = not _is_repeated(row, decision, by, asked)
+            changed = not (  # who has decided exactly so before changes nothing by saying it again
+                (row.state, row.decided_by) == (STATES.get(decision), by)
+                and (decision == "reject" or _same(row.answer, answer))
+                and (arguments is None or _same(row.action.get("arguments"), arguments))
+            )
             if changed:
                 _decide(opened, row, decision, asked)
                 if effect is not None:
@@ -160,17 +164,14 @@ def _row(approval_id: int) -> Approval:
     return found
 
 
-def _is_repeated(row: Approval, decision: str, by: str, asked: Fields) -> bool:
-    """Whether `by` has decided exactly so before."""
-    if (row.state, row.decided_by) != (STATES.get(decision), by):
-        return False
-    given = asked["arguments"]
-    same_answer = decision == "reject" or _same(row.answer, asked["answer"])
-    return same_answer and (given is None or _same(row.action.get("arguments"), given))
-
-
 def _decide(opened: Door, row: Approval, decision: str, asked: Fields) -> None:
-    _check_open(row, opened.turn.at)
+    """Record the decision. Raises ApprovalDecided or ApprovalExpired where the row waits no more, and what checks raise."""
+    name, expires_at = f"approval {row.pk} ({row.title})", row.expires_at
+    if row.state == "expired" or (row.state == "waiting" and expires_at and expires_at <= to_datetime(opened.turn.at)):
+        raise ApprovalExpired(f"{name} has expired{_at(expires_at)}")
+    if row.state != "waiting":
+        who = f" by {row.decided_by}" if row.decided_by else ""
+        raise ApprovalDecided(f"{name} was {row.state}{who}{_at(row.decided_at)}")
     _check_decision(row, decision, asked)
     changes = {
         "state": STATES[decision], "decided_at": opened.turn.at, "decided_by": opened.turn.by, "reason": asked["reason"],
@@ -185,16 +186,6 @@ def _decide(opened: Door, row: Approval, decision: str, asked: Fields) -> None:
     if decision == "approve" and row.kind in _EFFECTS:
         changes["used_at"] = opened.turn.at
     opened.turn.record("approval_decided", set={"approval": {str(row.pk): changes}}, **told)
-
-
-def _check_open(row: Approval, now: str) -> None:
-    """Raise ApprovalDecided or ApprovalExpired unless `row` still waits."""
-    name = f"approval {row.pk} ({row.title})"
-    if row.state == "expired" or (row.state == "waiting" and row.expires_at and row.expires_at <= to_datetime(now)):
-        raise ApprovalExpired(f"{name} has expired{_at(row.expires_at)}")
-    if row.state != "waiting":
-        who = f" by {row.decided_by}" if row.decided_by else ""
-        raise ApprovalDecided(f"{name} was {row.state}{who}{_at(row.decided_at)}")
 
 
 def _at(time: Any) -> str:

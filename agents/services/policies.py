@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.decisions import DECISIONS
 from agents.errors import AgentsError
-from agents.gates.policies import DECISIONS
 from agents.masks.masking import is_hidden
 from agents.models import Policy
 from agents.patterns import pattern_fault

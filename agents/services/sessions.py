@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from agents.access import ancestry
-from agents.engine.drives.work import registered_handler
+from agents.engine.drives.work import Checked, registered_handler
 from agents.engine.requests import waits_for_an_actor
 from agents.engine.summon import wake_a_runner
 from agents.errors import ActorEnded, InboxFull
@@ -20,7 +20,7 @@ from agents.tools import confining
 
 INBOX_LIMIT = 100
 """Requests that may wait in one session."""
-TO_LIVE_ACTORS = ("pause", "resume", "cancel", "ping", "shutdown", "go_on", "stop", "restart", "cancel_task")
+TO_LIVE_ACTORS = ("pause", "resume", "cancel", "ping", "shutdown", "go_on", "ruling", "stop", "restart", "cancel_task")
 
 
 def session_create(owner, title: str = "", *, by: str, parent: int | None = None) -> Session:
@@ -41,25 +41,26 @@ def session_create(owner, title: str = "", *, by: str, parent: int | None = None
     return Session.objects.get(pk=stream)
 
 
-def check_payload(payload: dict[str, Any]) -> None:
+def check_payload(payload: dict[str, Any]) -> Checked:
     """Refuse, before anything is written, an interaction that nobody here could begin; raises PayloadRejected."""
-    registered_handler().check(payload)
+    return registered_handler().check(payload)
 
 
 def request_submit(
-    session_id: int, kind: str, client_id: str, payload: dict[str, Any], *, by: str, request_id: str = "", checked: bool = False
-) -> tuple[InboxItem, bool]:
+    session_id: int, kind: str, client_id: str, payload: dict[str, Any], *, by: str, request_id: str = "",
+    checked: Checked | None = None,
+) -> tuple[InboxItem, bool]:  # fmt: skip
     """Put a request into the session's inbox: (the row, whether it is new). The same client_id again is the same request.
 
-    A cancel or a stop tells the sessions that were started from this one to end too, in the same transaction. `checked`: the
-    caller has asked `check_payload` already, outside a transaction of its own. Raises NoSuchSession, NotYourSession, InboxFull,
-    ActorEnded, Conflict where the client_id is that of another request, and for interactions PayloadRejected, TooManyOpen,
-    ParentEnded and NotConfined.
+    A cancel or a stop tells the sessions that were started from this one to end too, in the same transaction. `checked` is what
+    `check_payload` has said of the payload, where the caller has asked it outside a transaction of its own. Raises
+    NoSuchSession, NotYourSession, InboxFull, ActorEnded, Conflict where the client_id is that of another request, and for
+    interactions PayloadRejected, TooManyOpen, ParentEnded and NotConfined.
     """
     ancestry.refuse_outside(session_id, by)
-    if kind == "interaction" and not checked:
-        check_payload(payload)
-    if kind == "interaction" and only_admins_may() and registered_handler().runs_commands(payload):
+    if kind == "interaction" and checked is None:
+        checked = check_payload(payload)
+    if checked is not None and only_admins_may() and checked.runs_commands():
         confining.refuse_unconfined(session_id, by)
     client_id = client_id or secrets.token_hex(8)
     room = ancestry.room_for_request(session_id, by) if kind == "interaction" else nullcontext(lambda: None)
@@ -72,6 +73,8 @@ def request_submit(
         check_room()
         row = _inbox_row(opened, kind, client_id, payload, by)
         opened.turn.record("command_received", add={"inbox": [row]})
+        if checked is not None:
+            checked.keep(row["id"])
         if kind in ancestry.CANCELS:
             _cancel_descendants(opened, row["id"], by)
         if kind == "stop":

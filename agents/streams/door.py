@@ -50,18 +50,9 @@ def write_batches(
 
 
 def _write(store: Store, cursor: RawCursor, batches: list[Batch]) -> None:
-    """Write batches that fit, under the locks of their streams."""
+    """Write batches that fit, under the locks of their streams: slots, heads, events and history, then the rows."""
     slots.settle_slots(store, cursor, batches)
-    _write_records(store, cursor, batches)
-
-
-def one_trip(raw: Any) -> AbstractContextManager[Any]:
-    """On PostgreSQL statements whose results nobody reads go to the server together; what fails is raised at the end."""
-    return nullcontext() if connection.vendor == "sqlite" else raw.pipeline()
-
-
-def _write_records(store: Store, cursor: RawCursor, batches: list[Batch]) -> None:
-    events: list[Record] = []
+    records: list[Record] = []
     history: list[Record] = []
     heads: list[tuple[int, int, int]] = []
     added: ByTable = {}
@@ -69,27 +60,32 @@ def _write_records(store: Store, cursor: RawCursor, batches: list[Batch]) -> Non
     removed: Removed = {}
     for batch in batches:
         stream, seq = batch.stream, batch.head
-        for draft in batch.written():
+        for event in batch.written():
             seq += 1
             key = ids.row_id(stream, seq)
-            data = draft.data
-            events.append((key, stream, seq, draft.type, EVENT_VERSION, draft.at, draft.by, batch.request_id, data))
-            if draft.type == "state_changed":
-                history.append(_history(key, stream, seq, draft, data, 0))
+            data = event.data
+            records.append((key, stream, seq, event.type, EVENT_VERSION, event.at, event.by, batch.request_id, data))
+            if event.type == "state_changed":
+                history.append(_history(key, stream, seq, event, data, 0))
             elif "transitions" in data:
-                history.extend(_history(key, stream, seq, draft, told, part) for part, told in enumerate(data["transitions"]))
+                history.extend(_history(key, stream, seq, event, told, part) for part, told in enumerate(data["transitions"]))
             _merge(data, added, changed, removed)
         heads.append((seq, batch.rows_after, stream))
     store.move(cursor, heads)
-    store.insert(cursor, "agents_event", EVENT_COLUMNS, events)
+    store.insert(cursor, "agents_event", EVENT_COLUMNS, records)
     if history:
         store.insert(cursor, "agents_transition", TRANSITION_COLUMNS, history)
     _write_rows(store, cursor, added, changed, removed)
 
 
-def _history(key: int, stream: int, seq: int, draft: PendingEvent, told: Fields, part: int) -> Record:
+def one_trip(raw: Any) -> AbstractContextManager[Any]:
+    """On PostgreSQL statements whose results nobody reads go to the server together; what fails is raised at the end."""
+    return nullcontext() if connection.vendor == "sqlite" else raw.pipeline()
+
+
+def _history(key: int, stream: int, seq: int, event: PendingEvent, told: Fields, part: int) -> Record:
     return (
-        ids.transition_id(key, part), stream, seq, draft.at, draft.by, told["machine"], told["id"],
+        ids.transition_id(key, part), stream, seq, event.at, event.by, told["machine"], told["id"],
         told["from_state"], told["to_state"], told["event"], told["reason"], told["spent"],
     )  # fmt: skip
 
@@ -161,7 +157,7 @@ class Door:
 
     def batch(self) -> Batch:
         rows = self._rows - self._first
-        return Batch(self.stream, self.head, None, rows, self.turn.drafts, request_id=self.request_id, rows_after=self._rows)
+        return Batch(self.stream, self.head, None, rows, self.turn.events, request_id=self.request_id, rows_after=self._rows)
 
 
 @contextmanager
@@ -178,21 +174,17 @@ def door(stream: int, by: str, request_id: str = "") -> Iterator[Door]:
         opened = Door(stream, found[0], found[1], by, request_id)
         yield opened
         batch = opened.batch()
-        if batch.drafts:
-            heads = {stream: batch.head + len(batch.drafts)}
+        if batch.events:
+            heads = {stream: batch.head + len(batch.events)}
             with one_trip(cursor.connection):
                 _write(statements, cursor, [batch])
-                statements.execute(cursor, WAKE, (_now_for(statements), stream))
+                statements.execute(cursor, WAKE, (statements.time(now_iso()), stream))
                 nudges.announce_heads(cursor, heads)
             transaction.on_commit(lambda: nudges.send_nudge(heads))
 
 
 WAKE = "UPDATE agents_lease SET wake_at = %s WHERE stream_id = %s"
 """Somebody should look at the session: its owner, or a runner that takes it up. The guarantee behind the nudge."""
-
-
-def _now_for(statements: Store) -> str:
-    return statements.time(now_iso())
 
 
 def system_stream() -> int:

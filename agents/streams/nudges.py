@@ -68,18 +68,14 @@ class NudgePost:
         self._changed_at = 0
 
     def send(self, heads: Mapping[int, int]) -> None:
-        out = self._out()
-        for text in encode_nudge(heads):
-            for port in self._listeners():
-                with contextlib.suppress(OSError):  # a listener that is gone needs no nudge
-                    out.sendto(text.encode(), ("127.0.0.1", port))
-
-    def _out(self) -> socket.socket:
         if self._socket is None or self._pid != os.getpid():  # never share a socket over a fork
             self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             self._socket.setblocking(False)
             self._pid = os.getpid()
-        return self._socket
+        for text in encode_nudge(heads):
+            for port in self._listeners():
+                with contextlib.suppress(OSError):  # a listener that is gone needs no nudge
+                    self._socket.sendto(text.encode(), ("127.0.0.1", port))
 
     def _listeners(self) -> list[int]:
         now = time.monotonic()
@@ -118,8 +114,15 @@ class NudgeListener:
         self._loop = asyncio.get_running_loop()
         if connection.vendor == "postgresql":
             self._task = self._loop.create_task(self._follow_notifications(dict(connection.get_connection_params())))
-        else:
-            self._open_socket()
+            return
+        forget_the_dead()
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.bind(("127.0.0.1", 0))
+        self._socket.setblocking(False)
+        port = self._socket.getsockname()[1]
+        self._address = listeners_dir() / f"{os.getpid()}-{process_start()}-{port}"
+        self._address.touch()
+        self._loop.add_reader(self._socket, self._read)
 
     def stop(self) -> None:
         if self._task is not None:
@@ -130,17 +133,6 @@ class NudgeListener:
         if self._address is not None:
             self._address.unlink(missing_ok=True)
         self._task = self._socket = self._address = None
-
-    def _open_socket(self) -> None:
-        forget_the_dead()
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.bind(("127.0.0.1", 0))
-        self._socket.setblocking(False)
-        port = self._socket.getsockname()[1]
-        self._address = listeners_dir() / f"{os.getpid()}-{process_start()}-{port}"
-        self._address.touch()
-        assert self._loop is not None
-        self._loop.add_reader(self._socket, self._read)
 
     def _read(self) -> None:
         assert self._socket is not None

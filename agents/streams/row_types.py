@@ -105,6 +105,7 @@ class LoopRow(TypedDict):
     reason: str
     left: str
     position: Any
+    label: Any
     created_at: str
     entered_at: str
 
@@ -121,11 +122,15 @@ class EvidenceRow(TypedDict):
     target: str
     arguments: Any
     call: str
+    call_shape: str
+    ordered: bool
     success: bool | None
     error: str
+    error_shape: str
     error_kind: str
     raw_error: str
     outcome: str | None
+    shape: str | None
     before: str | None
     result: Any
     exit_code: int | None

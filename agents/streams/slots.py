@@ -49,19 +49,15 @@ def settle_slots(store: Store, cursor: RawCursor, batches: list[Batch]) -> None:
             concerned.setdefault(device, []).append(batch)
     for device in sorted(concerned):
         for batch in concerned[device]:
-            _settle_one(store, cursor, device, batch)
-
-
-def _settle_one(store: Store, cursor: RawCursor, device: int, batch: Batch) -> None:
-    starts, frees = len(batch.starts.get(device, ())), batch.frees.get(device, 0)
-    want = batch.wants.get(device)
-    if want is None or not want.waiting:
-        net = starts - frees
-        row = store.execute(cursor, QUICK, (net, device, net, net)).fetchone()
-        if row is not None:
-            batch.admitted[device], batch.free[device] = starts, row[0]
-            return
-    _queue(store, cursor, device, batch, starts, frees)
+            starts, frees = len(batch.starts.get(device, ())), batch.frees.get(device, 0)
+            want = batch.wants.get(device)
+            if want is None or not want.waiting:  # one statement does where nobody queues and there is room for all
+                net = starts - frees
+                row = store.execute(cursor, QUICK, (net, device, net, net)).fetchone()
+                if row is not None:
+                    batch.admitted[device], batch.free[device] = starts, row[0]
+                    continue
+            _queue(store, cursor, device, batch, starts, frees)
 
 
 def _queue(store: Store, cursor: RawCursor, device: int, batch: Batch, starts: int, frees: int) -> None:

@@ -119,15 +119,13 @@ class StreamMemory:
         if not self.events or seq + 1 < self.events[0].seq:
             return None
         found: list[EncodedEvent] = []
-        for event in self._beyond(seq):
+        for place in range(seq + 1 - self.events[0].seq, len(self.events)):
+            event = self.events[place]
             size -= len(event.json)
             if len(found) == events or (size < 0 and found):
                 break
             found.append(event)
         return found
-
-    def _beyond(self, seq: int) -> Iterator[EncodedEvent]:
-        return (self.events[place] for place in range(seq + 1 - self.events[0].seq, len(self.events)))
 
 
 class StreamTail:
@@ -179,7 +177,10 @@ class StreamTail:
                 await self._take_up()
         finally:
             listener.stop()
-            self._close_thread()
+            if self._thread is not None:
+                self._thread.submit(connections.close_all)
+                self._thread.shutdown(wait=False)
+                self._thread = None
             asyncio.get_running_loop().call_soon(self._wake_all)
 
     def _wake_all(self) -> None:
@@ -202,12 +203,10 @@ class StreamTail:
                 await self._woken.wait()
         except TimeoutError:
             heads = await self._read(read_heads, list(self._streams))
-            self._wanted.update({stream: head for stream, head in heads.items() if head > self._known(stream, head)})
+            for stream, head in heads.items():
+                if stream in self._streams and head > self._streams[stream].head:  # its last follower may have gone meanwhile
+                    self._wanted[stream] = head
         self._woken.clear()
-
-    def _known(self, stream: int, otherwise: int) -> int:
-        memory = self._streams.get(stream)
-        return otherwise if memory is None else memory.head
 
     async def _take_up(self) -> None:
         """Read the streams that moved, each up to the bound; what is left is read in the next turn."""
@@ -231,12 +230,6 @@ class StreamTail:
                 log.warning("the tail could not read and tries again: %s", error)
                 await asyncio.sleep(RETRY_S[min(failures, len(RETRY_S) - 1)])
                 failures += 1
-
-    def _close_thread(self) -> None:
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.submit(connections.close_all)
-            thread.shutdown(wait=False)
 
 
 tail = one_per_loop(StreamTail)

@@ -42,8 +42,8 @@ class Batch:
     """What one writer wants recorded in one stream.
 
     `head` is the head the decisions were made on, `token` the lease's fence (None: a service under the stream's lock),
-    `rows` the row numbers to give out. `drafts` are written all or none. `starts` are drafts that need a slot of their
-    device each, `frees` the slots that `drafts` give back; `write_batches` says in `admitted` how many of a device's starts,
+    `rows` the row numbers to give out. `events` are written all or none. `starts` are events that need a slot of their
+    device each, `frees` the slots that `events` give back; `write_batches` says in `admitted` how many of a device's starts,
     from the first, were written, in `free` how many slots are left there, in `queued` the devices
     it now queues for, and in `woken` which sessions got slots.
     """
@@ -52,7 +52,7 @@ class Batch:
     head: int
     token: int | None = None
     rows: int = 0
-    drafts: list[PendingEvent] = field(default_factory=list)
+    events: list[PendingEvent] = field(default_factory=list)
     frees: dict[int, int] = field(default_factory=dict)
     starts: dict[int, list[PendingEvent]] = field(default_factory=dict)
     wants: dict[int, SlotDemand] = field(default_factory=dict)
@@ -64,21 +64,21 @@ class Batch:
     rows_after: int = 0
 
     def written(self) -> list[PendingEvent]:
-        """The drafts that `write_batches` wrote, in their order."""
+        """The events that `write_batches` wrote, in their order."""
         if not self.starts:
-            return self.drafts
-        return self.drafts + [draft for device, drafts in self.starts.items() for draft in drafts[: self.admitted[device]]]
+            return self.events
+        return self.events + [event for device, starts in self.starts.items() for event in starts[: self.admitted[device]]]
 
 
 class Turn:
     """Collects the events of one decision. `row` arguments are rows as records hold them, and are changed in place."""
 
-    __slots__ = ("at", "by", "drafts", "frees", "starts", "take", "ts", "wants")
+    __slots__ = ("at", "by", "events", "frees", "starts", "take", "ts", "wants")
 
     def __init__(self, at: str, by: str, take: Callable[[], int]):
         self.at, self.by, self.take = at, by, take
         self.ts = from_iso(at)
-        self.drafts: list[PendingEvent] = []
+        self.events: list[PendingEvent] = []
         self.starts: dict[int, list[PendingEvent]] = {}
         self.frees: dict[int, int] = {}
         self.wants: dict[int, SlotDemand] = {}
@@ -87,7 +87,7 @@ class Turn:
         """An event; `add`, `set` and `delete` change rows, whatever else is for the reader."""
         if "delete" in data:
             data["del"] = data.pop("delete")
-        self.drafts.append(PendingEvent(event_type, data, by or self.by, self.at))
+        self.events.append(PendingEvent(event_type, data, by or self.by, self.at))
 
     def step(
         self, machine: Machine, row: StatefulRow, event: str, facts: Fields | None = None, reason: str = "", **fields: Any
@@ -138,7 +138,7 @@ class Turn:
             data["set"].update(also)
         if add:
             data["add"] = add
-        self.drafts.append(PendingEvent("state_changed", data, by or self.by, self.at))
+        self.events.append(PendingEvent("state_changed", data, by or self.by, self.at))
         return effects
 
     def record_steps(self, event_type: str, table: str, steps: list[tuple[Fields, Fields]], by: str = "") -> None:

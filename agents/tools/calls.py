@@ -13,6 +13,7 @@ import json
 from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import Any
 
 from agents.errors import AgentsError
@@ -142,12 +143,8 @@ def check_arguments(name: str, arguments: Any) -> None:
     errors = sorted(Draft202012Validator(schema).iter_errors(arguments), key=lambda error: list(map(str, error.absolute_path)))
     if errors:
         problems = [{"key": ".".join(map(str, error.absolute_path)), "message": error.message[:200]} for error in errors]
-        raise BadArguments(_refusal(name, schema, problems), problems)
-
-
-def _refusal(name: str, schema: Schema, problems: list[dict[str, str]]) -> str:
-    shown = "; ".join(": ".join(filter(None, problem.values())) for problem in problems[:MISTAKES_SHOWN])
-    return f"{name}: {shown}. Its arguments: {json.dumps(schema, separators=(',', ':'))}"
+        shown = "; ".join(": ".join(filter(None, problem.values())) for problem in problems[:MISTAKES_SHOWN])
+        raise BadArguments(f"{name}: {shown}. Its arguments: {json.dumps(schema, separators=(',', ':'))}", problems)
 
 
 @register_tool("noop", {"type": "object", "properties": {"result": {}}, "additionalProperties": False})
@@ -186,29 +183,36 @@ class Bodies:
             self._attempts[call.key] = call.attempt
             task.add_done_callback(partial(self._ended, call))  # also of one that is interrupted before its first step
         else:
-            self._on_end(call, _called(function, call))
+            try:
+                outcome: Any = function(call)
+            except Exception as error:  # a broken tool is a failed attempt, never a broken runner
+                outcome = _failure(error)
+            self._on_end(call, outcome)
 
     async def _follow(self, function: Tool, call: Call) -> Outcome:
+        """What the last try of a call gave: one that meets a transient fault is followed by another, while any is left."""
+        outcome: Any = None
         seconds = SECONDS.get(call.tool) if call.timeout is None else call.timeout
         grace = GRACE_S if call.tool in KEEP_TIME else 0.0
         try:
             async with asyncio.timeout(None if seconds is None else seconds + grace):
-                return await self._tried(function, call)
+                for made in count(1):
+                    try:
+                        outcome = await function(call)  # type: ignore[misc]
+                        if not isinstance(outcome, Outcome):
+                            raise TypeError(f"the tool gave {type(outcome).__name__}, not an Outcome")
+                    except Exception as error:  # as above
+                        outcome = _failure(error)
+                    if made > RETRIES or not is_infrastructure(outcome.error_kind):
+                        break
+                    await self._sleep(pause_seconds(made, call.key, FIRST_PAUSE_S, LONGEST_PAUSE_S))
         except TimeoutError:  # the call's own: what the tool raises is an outcome by now
             return Outcome("timeout", error=f"stopped after {seconds:g} s", error_kind="timeout")
+        return outcome  # type: ignore[no-any-return]  # looked at above
 
     def _ended(self, call: Call, task: asyncio.Task[Outcome]) -> None:
         del self._tasks[call.key], self._attempts[call.key]
         self._on_end(call, Outcome("cancelled", error="interrupted") if task.cancelled() else task.result())
-
-    async def _tried(self, function: Tool, call: Call) -> Outcome:
-        """What the last try of a call gave: one that meets a transient fault is followed by another, while any is left."""
-        for made in range(1, RETRIES + 1):
-            outcome = await _awaited(function, call)
-            if not is_infrastructure(outcome.error_kind):
-                return outcome
-            await self._sleep(pause_seconds(made, call.key, FIRST_PAUSE_S, LONGEST_PAUSE_S))
-        return await _awaited(function, call)
 
     def attempts(self, keys: Iterable[int]) -> set[int]:
         """Whose calls these are, of those under way."""
@@ -225,26 +229,6 @@ class Bodies:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _awaited(function: Tool, call: Call) -> Outcome:
-    try:
-        return _whole(await function(call))  # type: ignore[misc]
-    except Exception as error:  # a broken tool is a failed attempt, never a broken runner
-        return _failure(error)
-
-
-def _called(function: Tool, call: Call) -> Outcome:
-    try:
-        return function(call)  # type: ignore[return-value]
-    except Exception as error:  # as above
-        return _failure(error)
-
-
-def _whole(outcome: Any) -> Outcome:
-    if not isinstance(outcome, Outcome):
-        raise TypeError(f"the tool gave {type(outcome).__name__}, not an Outcome")
-    return outcome
 
 
 def _failure(error: Exception) -> Outcome:

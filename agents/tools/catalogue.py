@@ -108,15 +108,14 @@ class _Taken:
         found: list[Flaw] = []
         for key, value in arguments.items():
             if key not in self.checks:
-                found += [] if self.is_open else [((key,), self._strange(str(key)))]
+                if not self.is_open:
+                    takes = f"it takes {', '.join(self.checks)}" if self.checks else "it takes nothing"
+                    strange = f"{self.name} takes no {_shown(key, NAME_CHARACTERS)}"
+                    found.append(((key,), f"{strange}; {takes}{_nearest(str(key), self.checks)}"))
             elif (check := self.checks[key]) is not None:
                 found += [((key, *path), message) for path, message in check(value)]
         missing = [key for key in self.needed if key not in arguments]
         return [*found, ((), f"{self.name} needs {' and '.join(missing)}")] if missing else found
-
-    def _strange(self, key: str) -> str:
-        takes = f"it takes {', '.join(self.checks)}" if self.checks else "it takes nothing"
-        return f"{self.name} takes no {_shown(key, NAME_CHARACTERS)}; {takes}{_nearest(key, self.checks)}"
 
 
 _TAKEN: dict[str, _Taken] = {}

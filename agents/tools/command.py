@@ -52,21 +52,16 @@ def artifacts_folder(scope: str, inherits: str = "") -> Path:
         raise NoWorkspace(f"constellations have numbers, and {scope!r} with {inherits!r} is none")
     path = settings.STATE_DIR / "artifacts" / scope
     if not path.exists():
-        source = path.with_name(inherits) if inherits else None
-        if source is not None and source.exists():
-            _copy(source, path)
+        if inherits and (source := path.with_name(inherits)).exists():
+            # Whole or not at all: of several that copy at once one wins.
+            fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+            shutil.copytree(source, fresh, symlinks=True)
+            try:
+                fresh.rename(path)
+            except OSError:  # it is there, and not empty
+                shutil.rmtree(fresh)
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     return path
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Whole or not at all: of several that copy at once one wins."""
-    fresh = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
-    shutil.copytree(source, fresh, symlinks=True)
-    try:
-        fresh.rename(target)
-    except OSError:  # it is there, and not empty
-        shutil.rmtree(fresh)
 
 
 ARGV = {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "The program and its arguments; no shell."}
@@ -81,13 +76,17 @@ async def carry_out_command(call: Call) -> Outcome:
 
     Its digest is that of its exit code and output; with `writes`, that of the file's content after it. It sees the
     blackboard as JSON in ORRERY_BLACKBOARD, unless that is empty or has more than BLACKBOARD_CHARACTERS.
+    Raises FileRefused, before anything runs, where `writes` leads out of the workspace.
     """
     argv = call.arguments.get("argv")
     if not isinstance(argv, list | tuple) or not argv:
         await asyncio.to_thread(check_arguments, call.tool, dict(call.arguments))
     if not call.writes:
         return _outcome(await _run(call), None, None)
-    return await _run_watching(call, device_workspace(call.device["name"]))
+    place = device_workspace(call.device["name"])
+    before = await asyncio.to_thread(files.content_state, place, call.writes)
+    ended = await _run(call)
+    return _outcome(ended, before, await asyncio.to_thread(_state_after, place, call.writes))
 
 
 async def _run(call: Call) -> CommandOutcome:
@@ -122,13 +121,6 @@ def _refuse_unconfined(session: int) -> None:
         confining.refuse_unconfined(session)
     finally:
         connection.close()
-
-
-async def _run_watching(call: Call, place: Path) -> Outcome:
-    """Run it between two looks at the file it writes. Raises FileRefused, before anything runs, for a path that leads out."""
-    before = await asyncio.to_thread(files.content_state, place, call.writes)
-    ended = await _run(call)
-    return _outcome(ended, before, await asyncio.to_thread(_state_after, place, call.writes))
 
 
 def _state_after(place: Path, path: str) -> str | None:

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from agents.devices import observation
@@ -37,7 +36,7 @@ def file_tool_schema(required: list[str], **properties: Any) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-async def in_thread(work: Callable[[Call], Outcome], call: Call, leave: files.ChangeLeave | None = None) -> Outcome:
+async def in_thread(call: Call, work: Callable[[], Outcome], leave: files.ChangeLeave | None = None) -> Outcome:
     """Check the call's arguments and do its work in a thread of its own.
 
     A cancel waits for the end of what cannot be cut off, at most ENDS_S; then it takes back the `leave` to change anything
@@ -58,7 +57,7 @@ async def in_thread(work: Callable[[Call], Outcome], call: Call, leave: files.Ch
         outcome, error = None, None
         try:
             check_arguments(call.tool, dict(call.arguments))
-            outcome = work(call)
+            outcome = work()
         except Exception as raised:
             error = raised
         with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
@@ -99,15 +98,15 @@ READ = file_tool_schema(
 @register_tool("read_file", READ, seconds=SECONDS, paths=("path",))
 async def read_file(call: Call) -> Outcome:
     """What a text file holds: {"path", "content", "offset", "size"}; offset and size are in characters."""
-    return await in_thread(_read, call)
 
+    def read() -> Outcome:
+        path = call.arguments["path"]
+        part = {name: int(call.arguments[name]) for name in ("offset", "limit") if name in call.arguments}
+        found = files.read_text(device_workspace(call.device["name"]), path, **part, judged=call.place)
+        result = {"path": path, "content": found.text, "offset": found.offset, "size": found.size}
+        return Outcome("completed", result=result, digest=text_digest(found.text), text=found.text[-TEXT_CHARACTERS:])
 
-def _read(call: Call) -> Outcome:
-    path = call.arguments["path"]
-    part = {name: int(call.arguments[name]) for name in ("offset", "limit") if name in call.arguments}
-    found = files.read_text(device_workspace(call.device["name"]), path, **part, judged=call.place)
-    result = {"path": path, "content": found.text, "offset": found.offset, "size": found.size}
-    return Outcome("completed", result=result, digest=text_digest(found.text), text=found.text[-TEXT_CHARACTERS:])
+    return await in_thread(call, read)
 
 
 WRITE = file_tool_schema(["path", "content"], path=PATH, content={"type": "string", "maxLength": files.FILE_BYTES})
@@ -117,13 +116,13 @@ WRITE = file_tool_schema(["path", "content"], path=PATH, content={"type": "strin
 async def write_file(call: Call) -> Outcome:
     """Make a text file or replace all it holds: {"path", "size"}."""
     leave = files.ChangeLeave()
-    return await in_thread(partial(_write, leave), call, leave)
 
+    def write() -> Outcome:
+        path, content = call.arguments["path"], call.arguments["content"]
+        change = files.write_text(device_workspace(call.device["name"]), path, content, leave, judged=call.place)
+        return Outcome("completed", result={"path": path, "size": change.size}, digest=change.after, before=change.before)
 
-def _write(leave: files.ChangeLeave, call: Call) -> Outcome:
-    path, content = call.arguments["path"], call.arguments["content"]
-    change = files.write_text(device_workspace(call.device["name"]), path, content, leave, judged=call.place)
-    return Outcome("completed", result={"path": path, "size": change.size}, digest=change.after, before=change.before)
+    return await in_thread(call, write, leave)
 
 
 EDIT = file_tool_schema(
@@ -139,23 +138,23 @@ EDIT = file_tool_schema(
 async def edit_file(call: Call) -> Outcome:
     """Replace a text in a file, everywhere it stands: {"path", "size", "replaced"}."""
     leave = files.ChangeLeave()
-    return await in_thread(partial(_edit, leave), call, leave)
 
+    def edit() -> Outcome:
+        path, old, new = (call.arguments[name] for name in ("path", "old", "new"))
+        count = int(call.arguments.get("count", 1))
+        change = files.replace_text(device_workspace(call.device["name"]), path, old, new, count, leave, judged=call.place)
+        result = {"path": path, "size": change.size, "replaced": change.replaced}
+        return Outcome("completed", result=result, digest=change.after, before=change.before)
 
-def _edit(leave: files.ChangeLeave, call: Call) -> Outcome:
-    path, old, new = (call.arguments[name] for name in ("path", "old", "new"))
-    count = int(call.arguments.get("count", 1))
-    change = files.replace_text(device_workspace(call.device["name"]), path, old, new, count, leave, judged=call.place)
-    result = {"path": path, "size": change.size, "replaced": change.replaced}
-    return Outcome("completed", result=result, digest=change.after, before=change.before)
+    return await in_thread(call, edit, leave)
 
 
 @register_tool("observe", file_tool_schema([]), seconds=SECONDS)
 async def observe_device(call: Call) -> Outcome:
     """What the workspace and the system look like (agents.devices.observation)."""
-    return await in_thread(_observe, call)
 
+    def observe() -> Outcome:
+        seen = observation.observe_workspace(device_workspace(call.device["name"]))
+        return Outcome("completed", result=seen, digest=observation.files_digest(seen))
 
-def _observe(call: Call) -> Outcome:
-    seen = observation.observe_workspace(device_workspace(call.device["name"]))
-    return Outcome("completed", result=seen, digest=observation.files_digest(seen))
+    return await in_thread(call, observe)

@@ -157,15 +157,14 @@ def _takes_code(name: str, words: Sequence[CommandWord]) -> str:
     if options is None:
         return ""
     given = [word.text for word in words[1:]]
-    by_option = any(text.startswith(option) or _bundled(text, option) for text in given for option in options)
+    # A short option may stand among others, as in -Ic.
+    short = [re.compile(rf"-[A-Za-z]*{option[1]}") for option in options if len(option) == 2]
+    by_option = any(
+        text.startswith(options) or (not text.startswith("--") and any(each.match(text) for each in short)) for text in given
+    )
     if by_option or "-" in given or not [text for text in given if not text.startswith("-")]:
         return f"{name} is given code"
     return ""
-
-
-def _bundled(text: str, option: str) -> bool:
-    """Whether a short option stands among others, as in -Ic."""
-    return len(option) == 2 and bool(re.match(rf"-[A-Za-z]*{option[1]}", text)) and not text.startswith("--")
 
 
 def _unread_options(name: str, words: Sequence[CommandWord]) -> str:
@@ -230,7 +229,9 @@ def _line(line: str, given: Sequence[CommandWord], deep: int) -> Iterator[SeenCo
         yield from (SeenCommand(command, 0, why) for command in ["", *commands_in_line(line)])
         return
     source = line.encode("utf-8", "surrogatepass")
-    root = _parsed(source)
+    from tree_sitter import Parser  # most processes never judge a line
+
+    root = Parser(_language()).parse(source).root_node
     if root.has_error:
         why = "the line cannot be read as a shell would read it"
         yield from (SeenCommand(command, 0, why) for command in ["", *commands_in_line(line)])
@@ -251,16 +252,10 @@ def _line(line: str, given: Sequence[CommandWord], deep: int) -> Iterator[SeenCo
 
 @lru_cache(1)
 def _language() -> Any:
-    from tree_sitter import Language  # most processes never judge a line
+    from tree_sitter import Language
     from tree_sitter_bash import language
 
     return Language(language())
-
-
-def _parsed(source: bytes) -> Any:
-    from tree_sitter import Parser
-
-    return Parser(_language()).parse(source).root_node
 
 
 def _is_covered(root: Any, source: bytes) -> bool:
@@ -283,7 +278,7 @@ def _doubt(node: Any, source: bytes) -> str:
         return f"a shell's {node.type.replace('_', ' ')} is not looked into"
     text = source[node.start_byte : node.end_byte]
     if node.type in ("expansion", "arithmetic_expansion", "compound_statement") and EVALUATING.search(text):
-        return f"`{_shown(text)}` may run what a variable holds"
+        return f"`{text[:40].decode('utf-8', 'replace')}` may run what a variable holds"
     if node.type == "command_substitution" and text.startswith(b"`") and b"\\" in text:
         return "a backslash in backquotes"
     if node.type == "heredoc_body" and b"`" in text:
@@ -291,10 +286,6 @@ def _doubt(node: Any, source: bytes) -> str:
     if node.type in REDIRECTS and sum(child.type in WORDS for child in node.children) > 1 - (node.type == "heredoc_redirect"):
         return "words behind a redirection"
     return ""
-
-
-def _shown(text: bytes) -> str:
-    return text[:40].decode("utf-8", "replace")
 
 
 def _command(node: Any, source: bytes, given: Sequence[CommandWord], deep: int) -> Iterator[SeenCommand]:

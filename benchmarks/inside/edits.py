@@ -12,11 +12,12 @@ from benchmarks.inside import load
 from benchmarks.inside.furniture import DEVICE
 from benchmarks.inside.load import SEED, WIDTH
 from benchmarks.inside.tools import clock
+from constellations.editor.editor import Changes
 from constellations.live.live import LiveGraph
 from constellations.machines import CONSTELLATION
 from constellations.models import Constellation, Edit
-from constellations.runs import planner
 from constellations.services.edits import edit_apply
+from constellations.services.plans import read_plan
 from constellations.services.preview import edit_preview
 from constellations.services.undo import edit_undo
 
@@ -54,7 +55,7 @@ def build(tasks: int, shape: str) -> dict[str, float]:
 
 def at_rest(plan: load.Plan) -> int:
     """A constellation as the engine begins one, which no runner knows of; returns its id."""
-    prepared, session = planner.prepare_plan(load.payload(plan)), load.session()
+    read, session = read_plan(load.payload(plan)), load.session()
     with door(session, "system") as opened:
         turn = opened.turn
         asked = {"session_id": session, "client_id": "", "kind": "interaction", "by": "system", "state": "running"}
@@ -64,7 +65,7 @@ def at_rest(plan: load.Plan) -> int:
         own = {"session_id": session, "interaction_id": asked["id"], "agent_id": agent["id"], "entered_at": turn.at}
         row = TABLES["constellation"].whole({"id": turn.take(), "created_at": turn.at, **own})
         turn.record("constellation_created", add={"inbox": [asked], "agent": [agent], "constellation": [dict(row)]})
-        LiveGraph(row, lambda node: None).build(turn, prepared.changes)
+        LiveGraph(row, lambda node: None).build(turn, Changes(added_tasks=read.tasks, added_dependencies=read.dependencies))
         for event in ("validated", "start"):
             turn.transition(CONSTELLATION, "constellation", row, event)
     return row["id"]

@@ -67,7 +67,7 @@ class NotingRunner(Runner):
 
 
 def _tells(batch, event: str) -> bool:
-    return any(draft.type == event for draft in batch.drafts)
+    return any(each.type == event for each in batch.events)
 
 
 def serve() -> None:

@@ -39,7 +39,7 @@ class Agent:
         event, facts = STEPS[number % 2]
         turn.transition(ACTOR, "actor", self.row, event, facts, active_at=turn.at)
         self.head += 1
-        return Batch(self.stream, self.head - 1, 0, 0, turn.drafts)
+        return Batch(self.stream, self.head - 1, 0, 0, turn.events)
 
 
 def measure(agents: int, rounds: int) -> dict:
@@ -79,11 +79,11 @@ def raw(count: int, group: int) -> dict:
 
 
 def _encoded(batch: Batch) -> tuple[tuple, tuple, tuple, tuple]:
-    draft, seq = batch.drafts[0], batch.head + 1
-    data, at, key = draft.data, current_store().time(draft.at), row_id(batch.stream, batch.head + 1)
-    event = (key, batch.stream, seq, draft.type, EVENT_VERSION, at, draft.by, "", json_text(data))
+    pending, seq = batch.events[0], batch.head + 1
+    data, at, key = pending.data, current_store().time(pending.at), row_id(batch.stream, batch.head + 1)
+    event = (key, batch.stream, seq, pending.type, EVENT_VERSION, at, pending.by, "", json_text(data))
     history = (
-        transition_id(key, 0), batch.stream, seq, at, draft.by, data["machine"], data["id"],
+        transition_id(key, 0), batch.stream, seq, at, pending.by, data["machine"], data["id"],
         data["from_state"], data["to_state"], data["event"], data["reason"], data["spent"],
     )  # fmt: skip
     return (seq, batch.stream), event, history, (data["to_state"], at, at, data["id"])

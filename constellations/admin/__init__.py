@@ -11,6 +11,7 @@ shown.py                               the rows that a page showed, at its versi
 forms/                                 the forms of a page, and the one edit of a save
 lifecycle/                             pause, cancel, retry; mend, reopen, fork
 drawing/                               the picture of a graph, and how states look
+normal_forms.py                        what plans were read into
 """
 
-from constellations.admin import constellation, edits, tasks  # noqa: F401  register themselves
+from constellations.admin import constellation, edits, normal_forms, tasks  # noqa: F401  register themselves

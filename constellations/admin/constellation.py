@@ -9,7 +9,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
@@ -57,22 +57,20 @@ class ConstellationAdmin(EditingAdmin):
     search_fields = ("name__istartswith",)
     actions = commanding.ACTIONS
 
-    def get_urls(self):
+    def get_urls(self) -> list[Any]:
         """With the pages that ask before a constellation goes on."""
+
+        def view_of(way: going_on.GoingOn) -> Callable[..., HttpResponse]:
+            return self.admin_site.admin_view(lambda request, object_id: self.go_on(request, unquote(object_id), way))
+
         asks = [
-            path(f"<path:object_id>/{way.name}/", self._page(way), name=f"constellations_constellation_{way.name}")
+            path(f"<path:object_id>/{way.name}/", view_of(way), name=f"constellations_constellation_{way.name}")
             for way in going_on.WAYS.values()
         ]
         begun = path(
             "begun/<int:interaction>/", self.admin_site.admin_view(going_on.redirect_to_begun), name="constellations_begun"
         )
         return [*asks, begun, *super().get_urls()]
-
-    def _page(self, way: going_on.GoingOn) -> Callable:
-        def page(request: HttpRequest, object_id: str) -> HttpResponse:
-            return self.go_on(request, unquote(object_id), way)
-
-        return self.admin_site.admin_view(page)
 
     def go_on(self, request: HttpRequest, object_id: str, way: going_on.GoingOn) -> HttpResponse:
         """The page that asks for `way`, and its answer."""
@@ -91,15 +89,15 @@ class ConstellationAdmin(EditingAdmin):
         }  # fmt: skip
         return TemplateResponse(request, "admin/constellations/go_on.html", context)
 
-    def get_actions(self, request):
+    def get_actions(self, request: HttpRequest) -> Any:
         """Nothing is ever deleted here."""
         found = super().get_actions(request)
         found.pop("delete_selected", None)
         return found
 
-    def get_queryset(self, request):
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Constellation]:
         """With what its page names, but for the plan: that may be large."""
-        rows = super().get_queryset(request)
+        rows: QuerySet[Constellation] = super().get_queryset(request)
         of_page = request.resolver_match is not None and "object_id" in request.resolver_match.kwargs
         if not of_page:
             return rows

@@ -19,6 +19,9 @@ from constellations.models import Constellation, Edit
 from constellations.plan.plain_text import sentences
 from constellations.services.standing import edits_between
 
+Context = dict[str, Any]
+"""What a template of the admin is given."""
+
 NAMED = 5
 """Edits of others that a message names."""
 
@@ -42,16 +45,12 @@ def tell_edit(request: HttpRequest, made: tuple[Edit | None, bool] | None) -> No
         messages.info(request, f"That was saved already, as version {edit.version}.")
     else:
         done = ". ".join([sentences.changes_sentence(edit.diff), *sentences.left_behind(edit.diff)])
-        messages.success(request, f"Saved as version {edit.version}: {done}.{_applied_on_top(edit)}")
-
-
-def _applied_on_top(edit: Edit) -> str:
-    """What others had done since the version that its author had seen."""
-    if not edit.rebased_from:
-        return ""
-    before = edits_between(edit.constellation_id, edit.based_on, edit.version - 1)
-    named = "; ".join(sentences.describe_edits(before[:NAMED], edit.version - 1 - edit.based_on))
-    return f" Others had edited since version {edit.based_on}; your changes were applied on top of {named}."
+        on_top = ""
+        if edit.rebased_from:
+            before = edits_between(edit.constellation_id, edit.based_on, edit.version - 1)
+            named = "; ".join(sentences.describe_edits(before[:NAMED], edit.version - 1 - edit.based_on))
+            on_top = f" Others had edited since version {edit.based_on}; your changes were applied on top of {named}."
+        messages.success(request, f"Saved as version {edit.version}: {done}.{on_top}")
 
 
 class EditingAdmin(ReadOnlyAdmin):
@@ -61,7 +60,7 @@ class EditingAdmin(ReadOnlyAdmin):
     """Whether the page offers every field of a task."""
     change_form_template = "admin/constellations/sheet.html"
 
-    def has_change_permission(self, request, obj=None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return user_may(request, "edit") and (obj is None or self.is_editable(obj))
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
@@ -71,7 +70,7 @@ class EditingAdmin(ReadOnlyAdmin):
     def is_editable(self, row: Any) -> bool:
         """Whether a row may still change."""
 
-    def get_object(self, request, object_id, from_field=None):
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """Read once a request."""
         known = request.__dict__.setdefault("_rows_of_pages", {})
         if object_id not in known:
@@ -90,7 +89,9 @@ class EditingAdmin(ReadOnlyAdmin):
         """What the page of a row shows besides."""
         return {}
 
-    def changeform_view(self, request, object_id=None, form_url="", extra_context=None):
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Context | None = None
+    ) -> HttpResponse:
         # Not in a transaction, as Django would: the edit reads its graph before it waits for a lock.
         row = self.get_object(request, unquote(object_id)) if object_id else None
         if row is None:
@@ -105,7 +106,9 @@ class EditingAdmin(ReadOnlyAdmin):
         elif self.has_change_permission(request, row):
             sheet = self.sheet_of(row)
         shown = {**(extra_context or {}), "sheet": sheet, **self.beside(request, row)}
-        return super().changeform_view(_to_show(request), object_id, form_url, shown)
+        seen = copy.copy(request)
+        seen.method = "GET"  # what was sent has been taken up above
+        return super().changeform_view(seen, object_id, form_url, shown)
 
     def _carry_out(self, request: HttpRequest, sheet: Sheet, row: Any) -> HttpResponse | None:
         """The answer to a save; None where the page is shown again."""
@@ -120,17 +123,10 @@ class EditingAdmin(ReadOnlyAdmin):
             return HttpResponseRedirect(request.get_full_path())
         return HttpResponseRedirect(reverse("admin:constellations_constellation_change", args=(self.constellation_of(row).pk,)))
 
-    def history_view(self, request, object_id, extra_context=None):
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Context | None = None) -> HttpResponse:
         """The history is that of the edits."""
         row = self.get_object(request, unquote(object_id))
         if row is None:
             return super().history_view(request, object_id, extra_context)
         edits = reverse("admin:constellations_edit_changelist")
         return HttpResponseRedirect(f"{edits}?constellation={self.constellation_of(row).pk}")
-
-
-def _to_show(request: HttpRequest) -> HttpRequest:
-    """The request as if it only wanted to see the page."""
-    seen = copy.copy(request)
-    seen.method = "GET"
-    return seen

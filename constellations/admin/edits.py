@@ -5,12 +5,13 @@ from __future__ import annotations
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from agents.admin.filters import SessionFilter
 from agents.admin.readonly import ReadOnlyAdmin, author_column
 from agents.errors import AgentsError
-from constellations.admin.editing import author_of, user_may
+from constellations.admin.editing import Context, author_of, user_may
 from constellations.admin.lifecycle.confirming import reason_of
 from constellations.admin.shown import is_open
 from constellations.admin.tasks import ConstellationFilter
@@ -34,14 +35,16 @@ class EditAdmin(ReadOnlyAdmin):
     search_fields = ("edit_id__startswith", "author__startswith")
     ordering = ("-constellation_id", "-version")
 
-    def get_queryset(self, request):
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Edit]:
         return super().get_queryset(request).select_related("constellation")
 
     @admin.display(description="changes")
     def changes(self, row: Edit) -> str:
         return sentences.changes_sentence(row.diff)
 
-    def changeform_view(self, request, object_id=None, form_url="", extra_context=None):
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Context | None = None
+    ) -> HttpResponse:
         row = self.get_object(request, unquote(object_id)) if object_id else None
         if row is None:
             return super().changeform_view(request, object_id, form_url, extra_context)

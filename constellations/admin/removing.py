@@ -14,7 +14,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from agents.errors import AgentsError
-from constellations.admin.editing import EditingAdmin, author_of, tell_edit, user_may
+from constellations.admin.editing import Context, EditingAdmin, author_of, tell_edit, user_may
 from constellations.admin.lifecycle.confirming import NAMED, Question, confirmation_page, is_confirmed, reason_of, request_mark
 from constellations.editor.editor import MAX_OPERATIONS
 from constellations.models import Constellation
@@ -23,7 +23,7 @@ from constellations.services.edits import edit_apply
 
 
 @admin.action(description="Remove the selected %(verbose_name_plural)s", permissions=["delete"])
-def remove(modeladmin: RemovingAdmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+def remove(modeladmin: RemovingAdmin, request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
     if not is_confirmed(request):
         return confirmation_page(modeladmin, request, modeladmin.question(rows, request.get_full_path()))
     modeladmin.remove(request, rows)
@@ -35,7 +35,7 @@ class RemovingAdmin(EditingAdmin):
 
     actions: Any = (remove,)
 
-    def has_delete_permission(self, request, obj=None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_change_permission(request, obj)
 
     @abstractmethod
@@ -43,16 +43,16 @@ class RemovingAdmin(EditingAdmin):
         """The operation that removes a row."""
 
     @abstractmethod
-    def what_goes(self, rows: QuerySet) -> Iterable[str]:
+    def what_goes(self, rows: QuerySet[Any]) -> Iterable[str]:
         """What a removal takes away, in words."""
 
-    def get_actions(self, request):
+    def get_actions(self, request: HttpRequest) -> Any:
         """Django's own action deletes rows; ours makes an edit."""
         found = super().get_actions(request)
         found.pop("delete_selected", None)
         return found
 
-    def delete_view(self, request, object_id, extra_context=None):
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Context | None = None) -> HttpResponse:
         row = self.get_object(request, unquote(object_id))
         if row is None:
             return super().delete_view(request, object_id, extra_context)
@@ -70,13 +70,13 @@ class RemovingAdmin(EditingAdmin):
     def address(self) -> str:
         return f"admin:{self.opts.app_label}_{self.opts.model_name}"
 
-    def question(self, rows: QuerySet, back: str) -> Question:
+    def question(self, rows: QuerySet[Any], back: str) -> Question:
         total = rows.count()
         what = self.opts.verbose_name if total == 1 else f"{total:,} {self.opts.verbose_name_plural}"
         text = "It is one edit: recorded, and undone as one. What has started is not removed; then nothing is."
         return Question(f"Remove {what}?", text, list(self.what_goes(rows[:NAMED])), total, back, danger=True)
 
-    def remove(self, request: HttpRequest, rows: QuerySet) -> bool:
+    def remove(self, request: HttpRequest, rows: QuerySet[Any]) -> bool:
         """Remove rows and say so; whether all of them went."""
         chosen = list(rows[: MAX_OPERATIONS + 1])
         if len(chosen) > MAX_OPERATIONS:
@@ -85,15 +85,13 @@ class RemovingAdmin(EditingAdmin):
         operations: dict[Constellation, list[Row]] = {}
         for row in chosen:
             operations.setdefault(self.constellation_of(row), []).append(self.operation_of(row))
-        return all([self._remove_from(request, *each) for each in operations.items()])
-
-    def _remove_from(self, request: HttpRequest, constellation: Constellation, operations: list[Row]) -> bool:
-        once = request_mark(request)
+        once, all_went = request_mark(request), True
         edit_id = f"admin-{once}" if once.isalnum() else ""
         said: Row = {"author": author_of(request), "reason": reason_of(request), "edit_id": edit_id}
-        try:
-            tell_edit(request, edit_apply(constellation.pk, operations, **said))
-        except AgentsError as error:
-            messages.error(request, f"{constellation}: nothing was removed. {error}")
-            return False
-        return True
+        for constellation, removals in operations.items():
+            try:
+                tell_edit(request, edit_apply(constellation.pk, removals, **said))
+            except AgentsError as error:
+                messages.error(request, f"{constellation}: nothing was removed. {error}")
+                all_went = False
+        return all_went

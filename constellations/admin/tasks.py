@@ -7,10 +7,12 @@ others.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html_join
 
@@ -57,12 +59,13 @@ class ConstellationFilter(admin.SimpleListFilter):
 
     title = parameter_name = column = "constellation"
 
-    def lookups(self, request, model_admin):
-        number = self._number(self.value())
-        if number is None:
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
+        written = self.value()
+        number = self._number(written)
+        if written is None or number is None:
             return []
         found = Constellation.objects.filter(pk=number).only("name").first()
-        return [(self.value(), str(found or number))]
+        return [(written, str(found or number))]
 
     @staticmethod
     def _number(text: str | None) -> int | None:
@@ -71,7 +74,7 @@ class ConstellationFilter(admin.SimpleListFilter):
     def has_output(self) -> bool:
         return self.used_parameters.get(self.parameter_name) is not None
 
-    def queryset(self, request, queryset):
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if not self.value():
             return queryset
         number = self._number(self.value())
@@ -84,10 +87,10 @@ class EditableFilter(admin.SimpleListFilter):
     title = parameter_name = "editable"
     which = EDITABLE
 
-    def lookups(self, request, model_admin):
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
         return [("yes", "yes"), ("no", "no")]
 
-    def queryset(self, request, queryset):
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         chosen = {"yes": queryset.filter(self.which), "no": queryset.exclude(self.which)}
         return chosen.get(self.value() or "", queryset)
 
@@ -102,13 +105,13 @@ def list_filter_of(key: str) -> type[admin.SimpleListFilter]:
     class NameFilter(admin.SimpleListFilter):
         title = parameter_name = key
 
-        def lookups(self, request, model_admin):
-            return [(self.value(), self.value())] if self.value() else []
+        def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
+            return [(name, name)] if (name := self.value()) else []
 
         def has_output(self) -> bool:
             return bool(self.value())
 
-        def queryset(self, request, queryset):
+        def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
             return having(queryset, FILTERS[key], name[:TEXT]) if (name := self.value()) else queryset
 
     return NameFilter
@@ -139,7 +142,7 @@ class TaskAdmin(RemovingAdmin):
     list_filter = (ConstellationFilter, EditableFilter, StateFilter, *map(list_filter_of, FILTERS), SessionFilter)
     search_fields = ("task_id__startswith", "name__istartswith")
 
-    def get_queryset(self, request):
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("constellation")
 
     def is_editable(self, row: Task) -> bool:
@@ -153,7 +156,7 @@ class TaskAdmin(RemovingAdmin):
         tasks = task_rows(tasks_of(row.constellation).filter(pk=row.pk))
         return Sheet(ShownRows(row.constellation, row.constellation.version, tasks, dependency_rows(into)), full=True)
 
-    def beside(self, request: HttpRequest, row: Task) -> dict:
+    def beside(self, request: HttpRequest, row: Task) -> dict[str, Any]:
         return {
             "constellation": row.constellation,
             "why": explain_task(row),
@@ -162,10 +165,10 @@ class TaskAdmin(RemovingAdmin):
             "once": secrets.token_hex(12),
         }
 
-    def operation_of(self, row: Task) -> dict:
+    def operation_of(self, row: Task) -> dict[str, Any]:
         return {"op": "remove_task", "parameters": {"task_id": row.task_id}}
 
-    def what_goes(self, rows) -> list[str]:
+    def what_goes(self, rows: Iterable[Any]) -> list[str]:
         return [f"task {row.task_id} ({row.state}), and the dependencies that it hangs on and that hang on it" for row in rows]
 
 
@@ -178,7 +181,7 @@ class DependencyAdmin(RemovingAdmin):
     list_filter = (ConstellationFilter, IntoEditableFilter, "type", SessionFilter)
     search_fields = ("dependency_id__startswith",)
 
-    def get_queryset(self, request):
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("constellation", "upstream", "downstream")
 
     def is_editable(self, row: Dependency) -> bool:
@@ -192,13 +195,13 @@ class DependencyAdmin(RemovingAdmin):
         lines = dependency_rows(dependencies_of(row.constellation).filter(pk=row.pk))
         return Sheet(ShownRows(row.constellation, row.constellation.version, {}, lines))
 
-    def beside(self, request: HttpRequest, row: Dependency) -> dict:
+    def beside(self, request: HttpRequest, row: Dependency) -> dict[str, Any]:
         return {"constellation": row.constellation}
 
-    def operation_of(self, row: Dependency) -> dict:
+    def operation_of(self, row: Dependency) -> dict[str, Any]:
         return {"op": "remove_dependency", "parameters": {"dependency_id": row.dependency_id}}
 
-    def what_goes(self, rows) -> list[str]:
+    def what_goes(self, rows: Iterable[Any]) -> list[str]:
         return [f"dependency {row.dependency_id} ({row.type})" for row in rows]
 
 

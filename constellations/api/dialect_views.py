@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -34,7 +36,7 @@ STATES = OpenApiParameter("states", OpenApiTypes.INT, enum=[0, 1], description="
 class ExportViews(Api):
     """Constellations as documents."""
 
-    filter_backends: list = []
+    filter_backends: list[Any] = []
 
     def get_queryset(self) -> QuerySet[Constellation]:
         return Constellation.objects.filter(session__in=Session.objects.visible_to(self.request.user))
@@ -55,7 +57,7 @@ class ExportViews(Api):
 class ImportViews(Api):
     """Documents as requests to a session."""
 
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     parser_classes = [DocumentJson]
 
     def get_queryset(self) -> QuerySet[Session]:
@@ -65,11 +67,11 @@ class ImportViews(Api):
     @action(detail=True, methods=["post"], url_path="import", url_name="import")
     def take(self, request: Request, pk: str) -> Response:
         session, body = self.get_object().pk, self.body(dialect_serializers.ImportBody)
-        payload, warnings = imports.payload_of(body["document"], body.get("dialect", ""))
+        checked, warnings = imports.read_document(body["document"], body.get("dialect", ""))
         seq = session_head(session)  # before the request, so that whoever follows from here misses nothing of it
         by, client_id = actor_name(request), body.get("client_id", "")
         item, created = sessions.request_submit(
-            session, "interaction", client_id, payload, by=by, request_id=request_id(request), checked=True
+            session, "interaction", client_id, checked.payload, by=by, request_id=request_id(request), checked=checked
         )
         ids = {"session": session, "interaction": item.pk, "client_id": item.client_id}
         return Response({**ids, "created": created, "seq": seq, "warnings": warnings}, status=202)
@@ -78,7 +80,7 @@ class ImportViews(Api):
 class EditImportViews(Versioned):
     """Documents as edits of the constellation in the address."""
 
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     parser_classes = [DocumentJson]
     needs = {"apply": "edit"}
     by_version = frozenset(needs)
@@ -100,7 +102,7 @@ class EditImportViews(Versioned):
 class CheckViews(Api):
     """What documents would become."""
 
-    filter_backends: list = []
+    filter_backends: list[Any] = []
     parser_classes = [DocumentJson]
     needs = {"check": "read"}
 

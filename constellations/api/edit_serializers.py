@@ -160,4 +160,4 @@ class Why(serializers.Serializer):
     state = serializers.CharField()
     kind = serializers.ChoiceField(KINDS)
     text = serializers.CharField()
-    fields = serializers.DictField()  # type: ignore[assignment]
+    fields = serializers.DictField()

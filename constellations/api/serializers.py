@@ -92,7 +92,7 @@ class TaskRow(serializers.ModelSerializer):
             "created_at", "entered_at", "started_at", "ended_at", "retry_at",
         )  # fmt: skip
 
-    def build_standard_field(self, field_name: str, model_field: models.Field) -> Built:
+    def build_standard_field(self, field_name: str, model_field: models.Field[Any, Any]) -> Built:
         """As the keys of a plan say it: Django does not know what is in a list."""
         key = STORED.get(field_name)
         built, said = super().build_standard_field(field_name, model_field)

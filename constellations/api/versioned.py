@@ -37,7 +37,7 @@ class Versioned(Api):
 
 
 def if_match_of(request: Request) -> str:
-    return request.headers.get("If-Match", ANY).strip()
+    return str(request.headers.get("If-Match", ANY)).strip()
 
 
 def etag_header(version: int) -> dict[str, str]:

@@ -61,7 +61,7 @@ class ConstellationFilter(django_filters.FilterSet):
 class OfConstellation(IdFilter):
     """Tasks of one constellation."""
 
-    def filter(self, queryset: QuerySet, value: int | None) -> QuerySet:
+    def filter(self, queryset: QuerySet[Any], value: int | None) -> QuerySet[Any]:
         return queryset if value is None else same_stream(queryset, int(value)).filter(constellation_id=value)
 
 
@@ -88,7 +88,8 @@ class TaskFilter(django_filters.FilterSet):
 
     @classmethod
     def get_filters(cls) -> dict[str, django_filters.Filter]:
-        return super().get_filters() | {key: NameFilter(field) for key, field in FILTERS.items()}
+        found: dict[str, django_filters.Filter] = super().get_filters()
+        return found | {key: NameFilter(field) for key, field in FILTERS.items()}
 
 
 class ConstellationViews(mixins.ListModelMixin, EditViews, CommandViews):

@@ -44,7 +44,9 @@ def _add_task(draft: EditDraft, values: Row) -> None:
         draft.put_task(row)
         if row["replaces"]:
             inherit_dependents(draft, row)
-    _add_after(draft, values)
+    for place, upstream in enumerate(values["after"]):
+        dependency, _ = plan_tasks.read_dependency({"from": upstream, "to": row["task_id"]})
+        _add_dependency(draft, {"dependency": dependency}, {"from": f"after[{place}]"})
 
 
 def _copy_task(draft: EditDraft, values: Row) -> None:
@@ -64,12 +66,6 @@ def _copy_task(draft: EditDraft, values: Row) -> None:
         line = draft.dependencies[draft.edge_there(str(upstream), values["copy"])]
         ends = {"dependency_id": f"{upstream}>{task_id}", "to": task_id}
         _add_dependency(draft, {"dependency": {**normal_dependency(line), **ends}}, {"to": "copy"})
-
-
-def _add_after(draft: EditDraft, values: Row) -> None:
-    for place, upstream in enumerate(values["after"]):
-        row, _ = plan_tasks.read_dependency({"from": upstream, "to": values["task"]["task_id"]})
-        _add_dependency(draft, {"dependency": row}, {"from": f"after[{place}]"})
 
 
 def _remove_task(draft: EditDraft, values: Row) -> None:
@@ -120,14 +116,14 @@ def _with_fields(row: Row, fields: Row) -> Row:
             f"{row['task_id']} is in words alone, and has no arguments; give them with a tool, or give it a command",
             "arguments",
         )
-    if new["tool"] == plan_tasks.COMMAND and not new["arguments"].get("argv"):
+    if new["tool"] == calls.COMMAND and not new["arguments"].get("argv"):
         raise OperationRefused("a command needs its argument list; give it as command", "command")
-    if new["tool"] == plan_tasks.STEPS and not new["phases"]:
+    if new["tool"] == calls.STEPS and not new["phases"]:
         raise OperationRefused("a task in steps needs steps; or give it a command or a tool", "steps")
-    if new["tool"] == plan_tasks.STEPS and new["arguments"]:
+    if new["tool"] == calls.STEPS and new["arguments"]:
         raise OperationRefused("a task in steps has no arguments of its own; each of its steps has", "arguments")
     is_called_otherwise = (new["tool"], new["arguments"]) != (row["tool"], row["arguments"])
-    if new["tool"] not in (plan_tasks.STEPS, plan_tasks.IN_WORDS) and is_called_otherwise:
+    if new["tool"] not in (calls.STEPS, plan_tasks.IN_WORDS) and is_called_otherwise:
         for path, message in calls.call_findings("task", new["tool"], new["arguments"]):
             raise OperationRefused(message, key_text(path))
     return new
@@ -236,7 +232,13 @@ def _listed_dependencies(values: Row) -> Iterator[tuple[str, Row]]:
 
 def _clear(draft: EditDraft, listed: set[str], listed_edges: set[tuple[str, str]]) -> None:
     """Removes what is not listed and may go; what has started stays as it is, and so does what led to it."""
-    stays = _started_and_before(draft)
+    # Tasks that have been attempted or have ended by themselves, and all that these waited for, however far back.
+    stays = {key for key, row in draft.snapshot.tasks.items() if not may_change(row) or row.get("attempt", 0)}
+    ahead = [key for key in stays if key in draft.graph]
+    while ahead:
+        above = [str(key) for key in draft.graph.upstream(ahead.pop()) if key not in stays]
+        stays.update(above)
+        ahead += above
     for key, row in list(draft.dependencies.items()):
         if row is None or (row["from"], row["to"]) in listed_edges:
             continue
@@ -245,17 +247,6 @@ def _clear(draft: EditDraft, listed: set[str], listed_edges: set[tuple[str, str]
     for task_id in [task_id for task_id, row in draft.tasks.items() if row is not None]:
         if task_id not in listed and task_id not in stays:
             _remove_task(draft, {"task_id": task_id})
-
-
-def _started_and_before(draft: EditDraft) -> set[str]:
-    """Tasks that have been attempted or have ended by themselves, and all that these waited for, however far back."""
-    found = {key for key, row in draft.snapshot.tasks.items() if not may_change(row) or row.get("attempt", 0)}
-    todo = [key for key in found if key in draft.graph]
-    while todo:
-        above = [str(key) for key in draft.graph.upstream(todo.pop()) if key not in found]
-        found.update(above)
-        todo += above
-    return found
 
 
 def _may_change(draft: EditDraft, task_id: str) -> bool:
@@ -271,16 +262,11 @@ def _put_task(draft: EditDraft, row: Row) -> None:
     row = {**row, "replaces": row["replaces"] or there["replaces"]}  # what it took over when it was new it has
     different = changed_keys(there, row)
     if different and not _may_change(draft, row["task_id"]):
-        _refuse_other(why_not(there), "it", [_word_of(key, row) for key in different])
+        is_command = row["tool"] == calls.COMMAND
+        words = {"phases": "steps", **(dict.fromkeys(("tool", "arguments"), calls.COMMAND) if is_command else {})}
+        _refuse_other(why_not(there), "it", [words.get(key) or STORED[key].key for key in different])
     fields = {key: value for key, value in row.items() if key != "task_id"}
     _update_task(draft, {"task_id": row["task_id"], "fields": fields})
-
-
-def _word_of(key: str, row: Row) -> str:
-    """What a plan calls a field of a task."""
-    if key in ("tool", "arguments") and row["tool"] == plan_tasks.COMMAND:
-        return plan_tasks.COMMAND
-    return "steps" if key == "phases" else STORED[key].key
 
 
 def _refuse_other(why: str, which: str, names: list[str]) -> NoReturn:

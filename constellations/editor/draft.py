@@ -74,13 +74,6 @@ def why_not(task: Mapping[str, Any]) -> str:
     return f"{task['task_id']} has ended ({task['state']})"
 
 
-def _way_to_change(task: Mapping[str, Any]) -> str:
-    """How a task that has ended badly can be changed nevertheless."""
-    if task["state"] not in ("FAILED", "CANCELLED"):
-        return ""
-    return "; retry it in the same request as these operations, or add a task that replaces it"
-
-
 def normal_task(row: Mapping[str, Any]) -> Row:
     return {key: row[key] for key in TASK_DEFAULTS}
 
@@ -216,7 +209,9 @@ class EditDraft:
     def require_editable(self, task_id: str, field: str, what: str = "") -> None:
         row = self.snapshot.tasks.get(task_id)
         if row is not None and not may_change(row):
-            way_out = "" if what else _way_to_change(row)
+            way_out = ""
+            if not what and row["state"] in ("FAILED", "CANCELLED"):
+                way_out = "; retry it in the same request as these operations, or add a task that replaces it"
             raise OperationRefused(f"{what}{why_not(row)}{way_out}", field, conflict=True)
 
     def require_untried(self, task_id: str, field: str) -> None:

@@ -7,7 +7,7 @@ through conditions and replacements where a task goes or is replaced.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -28,7 +28,7 @@ from constellations.plan import documents, operations
 from constellations.plan.fitting import Devices
 from constellations.plan.operations import Operation
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
-from constellations.plan.values import Finding, Row, key_text, value_kind
+from constellations.plan.values import Row, key_text, value_kind
 
 __all__ = ["Changes", "Snapshot", "apply_operations"]
 
@@ -46,7 +46,7 @@ class Changes:
     before    {"tasks": {task_id: row or None}, "dependencies": {dependency_id: row or None}} of what changed; so `after`
     diff      [{"change": "added", "task": "task_005"} (and "replaces": "task_003", "stays": {"task_003>b": "b already runs"}),
               {"change": "updated", "dependency": "a>b", "fields": {key: [old, new]}}]
-    gates     what the constellation is to remember of actions with gates (gate_keeping.weigh_gates); None: what it does already
+    gates     what the constellation is to remember of actions with gates (gates.keeping.weigh_gates); None: what it does by now
     """
 
     added_tasks: list[Row] = field(default_factory=list)
@@ -77,7 +77,7 @@ def apply_operations(
     _check_whole(snapshot, written, limited)
     draft = EditDraft(snapshot, devices, limited, in_words)
     try:
-        problems = _run(draft, written) or _carried(draft) or _emptied(draft) or _still_needed(draft)
+        problems = _run(draft, written) or _problems_of_whole(draft)
         if problems:
             raise EditRefused([problem for problem, _ in problems], conflict=any(conflict for _, conflict in problems))
         return _changes(draft)
@@ -96,7 +96,7 @@ def _check_whole(snapshot: Snapshot, written: Sequence[Any], limited: bool) -> N
     elif limited and len(written) > MAX_OPERATIONS:
         message = f"the edit has {len(written):,} operations; {MAX_OPERATIONS:,} are allowed"
     if message:
-        raise EditRefused([{"operation": None, "op": "", "field": "", "message": message}], conflict)
+        raise EditRefused([_problem_of_whole(message)], conflict)
 
 
 def _run(draft: EditDraft, written: Sequence[Any]) -> list[tuple[dict[str, Any], bool]]:
@@ -107,7 +107,12 @@ def _run(draft: EditDraft, written: Sequence[Any]) -> list[tuple[dict[str, Any],
         if len(problems) >= MAX_PROBLEMS:
             break
         draft.operation, operation = number + 1, operations.read_operation(value)
-        found = [*_flaws(value, operation), *operation.findings][:MAX_PROBLEMS]
+        depth = len(operation.place)
+        unfit = [  # what could not be stored, by its path in the operation's parameters
+            (path[depth:] if path[:depth] == operation.place else path, message)
+            for path, message in islice(documents.value_flaws(value), MAX_PROBLEMS)
+        ]
+        found = [*unfit, *operation.findings][:MAX_PROBLEMS]
         problems += [(_problem(number, operation, key_text(path), message), False) for path, message in found]
         if found:
             draft.refused |= _ids_of(operation)
@@ -132,34 +137,21 @@ def _added_by_each(written: Sequence[Any]) -> dict[str, int]:
     return named
 
 
-def _flaws(value: Any, operation: Operation) -> Iterator[Finding]:
-    """What could not be stored, by its path in the operation's parameters."""
-    depth = len(operation.place)
-    for path, message in islice(documents.value_flaws(value), MAX_PROBLEMS):
-        yield path[depth:] if path[:depth] == operation.place else path, message
-
-
-def _emptied(draft: EditDraft) -> list[tuple[dict[str, Any], bool]]:
-    if len(draft.graph) or not draft.snapshot.tasks:
-        return []
-    message = "nothing would be left; a constellation has at least one task"
-    return [({"operation": None, "op": "", "field": "", "message": message}, False)]
-
-
-def _carried(draft: EditDraft) -> list[tuple[dict[str, Any], bool]]:
-    """Conditions over the results of replaced tasks go along; what keeps one from it."""
+def _problems_of_whole(draft: EditDraft) -> list[tuple[dict[str, Any], bool]]:
+    """What is wrong though each operation by itself is right; conditions over the results of replaced tasks go along first."""
     try:
         carry_conditions(draft)
     except OperationRefused as refusal:
-        return [({"operation": None, "op": "", "field": "", "message": str(refusal)}, refusal.conflict)]
-    return []
+        return [(_problem_of_whole(str(refusal)), refusal.conflict)]
+    if draft.snapshot.tasks and not len(draft.graph):
+        return [(_problem_of_whole("nothing would be left; a constellation has at least one task"), False)]
+    needed = [f"{task_id} cannot go: the condition of {name} reads its result" for name, task_id in draft.readers_of_gone()]
+    needed += [f"{task_id} cannot go: {other} replaces it" for task_id, other in draft.replaced_and_gone()]
+    return [(_problem_of_whole(message), True) for message in needed[:MAX_PROBLEMS]]
 
 
-def _still_needed(draft: EditDraft) -> list[tuple[dict[str, Any], bool]]:
-    """Tasks that would go while a condition reads their result, or another task that stays has replaced them."""
-    found = [f"{task_id} cannot go: the condition of {name} reads its result" for name, task_id in draft.readers_of_gone()]
-    found += [f"{task_id} cannot go: {other} replaces it" for task_id, other in draft.replaced_and_gone()]
-    return [({"operation": None, "op": "", "field": "", "message": message}, True) for message in islice(found, MAX_PROBLEMS)]
+def _problem_of_whole(message: str) -> dict[str, Any]:
+    return {"operation": None, "op": "", "field": "", "message": message}
 
 
 def _problem(number: int, operation: Operation, field: str, message: str) -> dict[str, Any]:
@@ -193,7 +185,11 @@ def _compare_tasks(draft: EditDraft, changes: Changes, touched: dict[str, None])
         changes.before["tasks"][task_id], changes.after["tasks"][task_id] = old, new
         if old is None:
             changes.added_tasks.append(new or {})
-            changes.diff.append({"change": "added", "task": task_id, **_taken_over(draft, new or {})})
+            added: Row = {"change": "added", "task": task_id}
+            if replaced := (new or {}).get("replaces"):
+                # and what it could not take over of that one
+                added |= {"replaces": replaced} | ({"stays": stays} if (stays := draft.stays.get(task_id)) else {})
+            changes.diff.append(added)
         elif new is None:
             changes.removed_tasks.append(task_id)
             changes.diff.append({"change": "removed", "task": task_id})
@@ -221,14 +217,6 @@ def _compare_dependencies(draft: EditDraft, changes: Changes, touched: dict[str,
         else:
             changes.updated_dependencies[name] = {key: new[key] for key in changed_keys(old, new, DEPENDENCY_DEFAULTS)}
             changes.diff.append({"change": "updated", **said, "fields": _old_and_new(old, new)})
-
-
-def _taken_over(draft: EditDraft, row: Row) -> Row:
-    """Of a task that replaces another one: which, and what it could not take over."""
-    if not row.get("replaces"):
-        return {}
-    stays = draft.stays.get(row["task_id"])
-    return {"replaces": row["replaces"], **({"stays": stays} if stays else {})}
 
 
 def _old_and_new(old: Row, new: Row) -> dict[str, list[Any]]:

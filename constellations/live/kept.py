@@ -81,10 +81,10 @@ def graph_opened(constellation_id: int, by: str, request_id: str = "") -> Iterat
     except NoSuchSession as error:
         raise NoSuchConstellation(f"there is no constellation {constellation_id}") from error
     except ConstellationsError:
-        if opened is not None and live is not None and not opened.turn.drafts:  # refused before anything was done to it
+        if opened is not None and live is not None and not opened.turn.events:  # refused before anything was done to it
             _keep(live, opened.head)
         raise
-    _keep(live, opened.head + len(opened.turn.drafts))
+    _keep(live, opened.head + len(opened.turn.events))
 
 
 def read_ahead(constellation_id: int) -> GraphReadAhead:

@@ -85,16 +85,13 @@ def edit_constellation(
             done = dispatcher.execute_commands(commands, row.pk, full=full, watch=watch, **said)
             return edit_result(done, row.pk, watch)
     proposed = edit_propose(row.pk, dispatcher.operations_of(commands), who=caller.who, **said)
-    seen, given = _seen(proposed, said.get("based_on")), said.get("edit_id", "")
+    # A proposal keeps the version that its author has seen.
+    seen = said.get("based_on") if proposed.approval is None else proposed.approval.action["based_on"]
+    given = said.get("edit_id", "")
     done = dispatcher.describe_edit(row.pk, proposed.edit, False, edit_id=given, based_on=seen, before=row.version, full=full)
     if proposed.approval is None:
         return edit_result(done, row.pk)
     return results.EditResult.model_validate(edit_result(done, row.pk).model_dump(by_alias=True) | _waiting(proposed, done))
-
-
-def _seen(proposed: ProposalResult, based_on: int | None) -> int | None:
-    """The version that the author of a proposal has seen: it keeps which one that was."""
-    return based_on if proposed.approval is None else proposed.approval.action["based_on"]
 
 
 def _waiting(proposed: ProposalResult, done: dispatcher.ExecutionResult) -> Fields:

@@ -15,6 +15,7 @@ from django.conf import settings
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from rest_framework.exceptions import AuthenticationFailed
 from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Send
 
 from agents.access.logins import is_own_origin, token_in_scope
 from agents.api.parsers import key_twice
@@ -34,13 +35,14 @@ Header = tuple[bytes, bytes]
 async def caller_of_request(ctx: Context) -> Caller:
     """Who made the HTTP request: it was admitted before the SDK saw it."""
     assert ctx.request is not None
-    return ctx.request.scope[CALLER]
+    caller: Caller = ctx.request.scope[CALLER]
+    return caller
 
 
 server = make_server(caller_of_request)
 
 
-async def answer_mcp(scope, receive, send) -> None:
+async def answer_mcp(scope: dict[str, Any], receive: Receive, send: Send) -> None:
     """Answers at one address; cookies do not count."""
     refused = _refusal(scope)
     if refused is not None:
@@ -79,7 +81,7 @@ def _refusal(scope: dict[str, Any]) -> tuple[int, str, str] | tuple[int, str, st
     return None
 
 
-async def whole_body(receive) -> bytes | None:
+async def whole_body(receive: Receive) -> bytes | None:
     """The request's body, which the server bounds; None where its client has gone."""
     pieces, more = [], True
     while more:
@@ -91,17 +93,17 @@ async def whole_body(receive) -> bytes | None:
     return b"".join(pieces)
 
 
-def replay_body(body: bytes, receive):
+def replay_body(body: bytes, receive: Receive) -> Receive:
     """`receive` of a request whose body has been read."""
-    messages = [{"type": "http.request", "body": body, "more_body": False}]
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def received() -> dict[str, Any]:
+    async def received() -> Message:
         return messages.pop() if messages else await receive()
 
     return received
 
 
-async def send_refusal(send, status: int, code: str, detail: str, headers: Iterable[Header] = ()) -> None:
+async def send_refusal(send: Send, status: int, code: str, detail: str, headers: Iterable[Header] = ()) -> None:
     """The same problem details as REST gives."""
     sent = [(b"content-type", MEDIA_TYPE.encode()), *headers]
     await send({"type": "http.response.start", "status": status, "headers": sent})

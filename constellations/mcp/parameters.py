@@ -55,9 +55,10 @@ class Parameter(NamedTuple):
 
 
 def edit_name(value: Any) -> str:
-    if not EDIT_ID.fullmatch(values.text_reader(64)(value)):
+    name = values.text_reader(64)(value)
+    if not EDIT_ID.fullmatch(name):
         raise Misfit("up to 64 letters, digits and . _ : - make one")
-    return value
+    return name
 
 
 def _whole(description: str, low: int = 1, high: int = LARGEST) -> Parameter:

@@ -85,7 +85,7 @@ class DigestNeeded(ConstellationsError):
     code = "digest_needed"
 
 
-def newest_page(rows: QuerySet, given: Fields, key: str = "id") -> tuple[list[Any], int | None]:
+def newest_page(rows: QuerySet[Any], given: Fields, key: str = "id") -> tuple[list[Any], int | None]:
     """The newest rows by `key`, and what to give as `before` for those after them."""
     limit = given.get("limit", PAGE)
     older = rows.filter(**{f"{key}__lt": given["before"]}) if "before" in given else rows

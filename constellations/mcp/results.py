@@ -79,7 +79,7 @@ class DependencyView(with_keys(Result, fields.DEPENDENCY)):  # type: ignore[misc
     """What a task waits for, and how."""
 
 
-class Written(MayBeCut):
+class WrittenTasks(MayBeCut):
     """All that can be edited of some tasks, as build_constellation takes it; what is left out has its default."""
 
     tasks: list[Json]
@@ -98,7 +98,7 @@ class ConstellationView(MayBeCut):
     tasks: list[TaskView]
     dependencies: list[DependencyView] = Field(description="Those into the tasks shown.")
     next: int | None = Field(description="Give it as `after` for the next page.")
-    written: Written | None = Field(default=None, description="Where tasks were asked for.")
+    written: WrittenTasks | None = Field(default=None, description="Where tasks were asked for.")
 
 
 class ConstellationLine(MayBeCut):
@@ -240,7 +240,7 @@ class Decision(Result):
     approval: ApprovalView
 
 
-class Started(Result):
+class SubmitResult(Result):
     session: int
     interaction: int
     client_id: str
@@ -268,13 +268,13 @@ class SessionView(MayBeCut):
     next: int | None = Field(description="Give it as `before` for those before them.")
 
 
-class Commanded(Result):
+class LifecycleResult(Result):
     state: str = Field(description="Now; what a runner has to do first is not in it yet.")
     changed: bool = Field(description="False: it is so already.")
     command: int | None = Field(description="Its place in the inbox, where it waits for a runner.")
 
 
-class TaskCancelled(Result):
+class TaskCancelResult(Result):
     task_id: str
     state: str = Field(description="Now; a task that runs is stopped by its runner.")
     reason: str
@@ -282,7 +282,7 @@ class TaskCancelled(Result):
     command: int | None = Field(description="Its place in the inbox, where it waits for a runner.")
 
 
-class RetryTaken(Standing):
+class RetryResult(Standing):
     tasks: list[str] = Field(description="All that begin again.")
     changed: bool
     interaction: int | None = Field(description="That reopens a constellation which had ended.")

@@ -7,9 +7,10 @@ from typing import Any
 
 from django.db import transaction
 
+from agents.engine.drives.work import Checked
 from agents.engine.requests import changes_actor
 from agents.errors import AgentsError
-from agents.models import Actor, InboxItem, Session
+from agents.models import Actor, InboxItem
 from agents.services import sessions
 from agents.services.same_request import refuse_another_request, request_known_as
 from agents.streams.fold import consistent_read
@@ -58,7 +59,7 @@ class NotExactlyOne(AgentsError):
 # Starting
 
 
-def start_request(caller: Caller, arguments: Fields) -> results.Started:
+def start_request(caller: Caller, arguments: Fields) -> results.SubmitResult:
     """As REST: a new session with its first interaction, both or neither; or another interaction of a session that is there."""
     given = START.read(arguments)
     caller.demand("operate")
@@ -74,14 +75,14 @@ def start_request(caller: Caller, arguments: Fields) -> results.Started:
     if (known := _started_as(caller, given.get("client_id", ""))) is not None:
         refuse_another_request(known, "interaction", caller.by, payload)
         return _started(known, False)
-    sessions.check_payload(payload)
+    checked = sessions.check_payload(payload)
     with write_transaction():
         session = sessions.session_create(caller.user, given.get("title", ""), by=caller.by, parent=given.get("parent"))
         known = _started_as(caller, given.get("client_id", ""))  # by the same call, made twice at once: the token is held now
         if known is not None:
             transaction.set_rollback(True)
         else:
-            item, _ = _submit(caller, session.pk, "interaction", given.get("client_id", ""), payload, checked=True)
+            item, _ = _submit(caller, session.pk, "interaction", given.get("client_id", ""), payload, checked)
     if known is not None:
         refuse_another_request(known, "interaction", caller.by, payload)
         return _started(known, False)
@@ -97,15 +98,15 @@ def _started_as(caller: Caller, client_id: str) -> InboxItem | None:
 
 
 def _submit(
-    caller: Caller, session: int, kind: str, client_id: str, payload: Fields, *, checked: bool = False
+    caller: Caller, session: int, kind: str, client_id: str, payload: Fields, checked: Checked | None = None
 ) -> tuple[InboxItem, bool]:  # fmt: skip
     return sessions.request_submit(
         session, kind, client_id, payload, by=caller.by, request_id=secrets.token_hex(8), checked=checked
     )
 
 
-def _started(item: InboxItem, created: bool) -> results.Started:
-    return results.Started(session=item.session_id, interaction=item.pk, client_id=item.client_id, created=created)
+def _started(item: InboxItem, created: bool) -> results.SubmitResult:
+    return results.SubmitResult(session=item.session_id, interaction=item.pk, client_id=item.client_id, created=created)
 
 
 # Following
@@ -148,28 +149,35 @@ def _interaction(row: InboxItem, constellations: list[int]) -> results.Interacti
 # Commanding
 
 
-def pause_constellation(caller: Caller, arguments: Fields) -> results.Commanded:
+def pause_constellation(caller: Caller, arguments: Fields) -> results.LifecycleResult:
     return _either(caller, AT_ONCE.read(arguments), "pause")
 
 
-def resume_constellation(caller: Caller, arguments: Fields) -> results.Commanded:
+def resume_constellation(caller: Caller, arguments: Fields) -> results.LifecycleResult:
     return _either(caller, AT_ONCE.read(arguments), "resume")
 
 
-def cancel_constellation(caller: Caller, arguments: Fields) -> results.Commanded:
+def cancel_constellation(caller: Caller, arguments: Fields) -> results.LifecycleResult:
     given = EITHER.read(arguments)
     if not given.get("reason"):
         raise NotExactlyOne("reason: a cancel needs a reason")
     return _either(caller, given, "cancel")
 
 
-def _either(caller: Caller, given: Fields, kind: str) -> results.Commanded:
+def _either(caller: Caller, given: Fields, kind: str) -> results.LifecycleResult:
     """A command to a constellation, or to the actor of a session with all it works on."""
     caller.demand("operate")
     if len({"constellation_id", "session"} & given.keys()) != 1:
         raise NotExactlyOne("give exactly one of constellation_id and session")
     if "session" in given:
-        return _command_session(caller, session_of(caller, given["session"]), kind, given)
+        session, client_id = session_of(caller, given["session"]), given.get("client_id", "")
+        payload, command = {"reason": given.get("reason", "")}, None
+        changed = False
+        if request_known_as(session.pk, client_id) is not None or changes_actor(session.pk, kind, payload):
+            command, changed = _submit(caller, session.pk, kind, client_id, payload)
+        actor = Actor.objects.filter(session=session).order_by("-epoch").first()
+        state, number = "" if actor is None else actor.state, None if command is None else command.pk
+        return results.LifecycleResult(state=state, changed=changed, command=number)
     row, said = constellation_of(caller, given["constellation_id"]), _said(caller, given)
     if kind == "cancel":
         item, changed = lifecycle.constellation_cancel(row.pk, **said, client_id=given.get("client_id", ""))
@@ -178,19 +186,7 @@ def _either(caller: Caller, given: Fields, kind: str) -> results.Commanded:
     return _commanded(row, changed, None)
 
 
-def _command_session(caller: Caller, session: Session, kind: str, given: Fields) -> results.Commanded:
-    client_id, payload = given.get("client_id", ""), {"reason": given.get("reason", "")}
-    if request_known_as(session.pk, client_id) is None and not changes_actor(session.pk, kind, payload):
-        item, changed = None, False
-    else:
-        item, changed = _submit(caller, session.pk, kind, client_id, payload)
-    actor = Actor.objects.filter(session=session).order_by("-epoch").first()
-    return results.Commanded(
-        state="" if actor is None else actor.state, changed=changed, command=None if item is None else item.pk
-    )  # fmt: skip
-
-
-def restart_constellation(caller: Caller, arguments: Fields) -> results.Commanded:
+def restart_constellation(caller: Caller, arguments: Fields) -> results.LifecycleResult:
     given = RESTART.read(arguments)
     caller.demand("operate")
     row = constellation_of(caller, given["constellation_id"])
@@ -200,23 +196,23 @@ def restart_constellation(caller: Caller, arguments: Fields) -> results.Commande
     return _commanded(row, changed, item)
 
 
-def _commanded(row: Constellation, changed: bool, item: InboxItem | None) -> results.Commanded:
+def _commanded(row: Constellation, changed: bool, item: InboxItem | None) -> results.LifecycleResult:
     state = Constellation.objects.values_list("state", flat=True).get(pk=row.pk)
-    return results.Commanded(state=state, changed=changed, command=None if item is None else item.pk)
+    return results.LifecycleResult(state=state, changed=changed, command=None if item is None else item.pk)
 
 
 def _said(caller: Caller, given: Fields) -> dict[str, Any]:
     return {"by": caller.by, "reason": given.get("reason", ""), "request_id": secrets.token_hex(8)}
 
 
-def cancel_task(caller: Caller, arguments: Fields) -> results.TaskCancelled:
+def cancel_task(caller: Caller, arguments: Fields) -> results.TaskCancelResult:
     given = CANCEL_TASK.read(arguments)
     caller.demand("operate")
     task = task_of(constellation_of(caller, given["constellation_id"]), given["task_id"])
     done = task_commands.task_cancel(
         task.constellation_id, task.task_id, **_said(caller, given), client_id=given.get("client_id", "")
     )  # fmt: skip
-    return results.TaskCancelled(
+    return results.TaskCancelResult(
         task_id=done.task.task_id, state=done.task.state, reason=done.task.reason, changed=done.changed,
         command=None if done.command is None else done.command.pk,
     )  # fmt: skip
@@ -225,7 +221,7 @@ def cancel_task(caller: Caller, arguments: Fields) -> results.TaskCancelled:
 # Going on
 
 
-def retry_tasks(caller: Caller, arguments: Fields) -> results.RetryTaken:
+def retry_tasks(caller: Caller, arguments: Fields) -> results.RetryResult:
     given = RETRY.read(arguments)
     row, wanted = _going_on(caller, given)
     for task_id in given.get("tasks", ()):
@@ -240,17 +236,17 @@ def retry_tasks(caller: Caller, arguments: Fields) -> results.RetryTaken:
         "edit": None if done.edit is None else done.edit.pk, **editing.standing_fields(found),
     }  # fmt: skip
     unseen = editing.unseen_edits(found.version, len(found.between), found.between_total)
-    return results.RetryTaken.model_validate(with_cuts(view, unseen))
+    return results.RetryResult.model_validate(with_cuts(view, unseen))
 
 
-def reopen_constellation(caller: Caller, arguments: Fields) -> results.Started:
+def reopen_constellation(caller: Caller, arguments: Fields) -> results.SubmitResult:
     given = REOPEN.read(arguments)
     row, wanted = _going_on(caller, given)
     item, created = lifecycle.constellation_reopen(row.pk, retry=given.get("retry", ()), **wanted)
     return _started(item, created)
 
 
-def fork_constellation(caller: Caller, arguments: Fields) -> results.Started:
+def fork_constellation(caller: Caller, arguments: Fields) -> results.SubmitResult:
     given = FORK.read(arguments)
     row, wanted = _going_on(caller, given)
     more = {key: given[key] for key in ("retry", "seq", "title", "parent") if key in given}

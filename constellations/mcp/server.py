@@ -96,17 +96,14 @@ def make_server(admit: Admit) -> Server[Any]:
         return ReadResourceResult(contents=[TextResourceContents(uri=params.uri, mime_type=media_type, text=text)])
 
     return Server(
-        NAME, version=settings.VERSION, title="Orrery", instructions=INSTRUCTIONS, get_tool_input_schema=_parameters,
+        NAME, version=settings.VERSION, title="Orrery", instructions=INSTRUCTIONS,
+        get_tool_input_schema=lambda name: TOOLS[name].parameters if name in TOOLS else None,
         on_list_tools=list_tools, on_call_tool=call_tool, on_list_resources=list_resources,
         on_list_resource_templates=list_templates, on_read_resource=read_resource,
     )  # fmt: skip
 
 
 TEMPLATES = [ResourceTemplate(name=template, uri_template=template) for template in resources.ALL]
-
-
-def _parameters(name: str) -> Mapping[str, Any] | None:
-    return TOOLS[name].parameters if name in TOOLS else None
 
 
 def describe_tool(tool: McpTool) -> Tool:
@@ -130,9 +127,14 @@ async def admit_caller(admit: Admit, ctx: Context) -> Caller:
 
 async def answer_call(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> CallToolResult:
     """What a call comes to: never a traceback, and never an error of the protocol."""
+
+    def run_tool() -> Result:
+        check_storable(arguments)  # ParseError where something in them is what no database keeps, as over REST
+        return tool.run(caller, arguments)
+
     try:
         with outages.translate_outages():
-            result: Result = await database_sync_to_async(_run)(tool, caller, arguments)
+            result: Result = await database_sync_to_async(run_tool)()
     except (AgentsError, TransitionNotAllowed) as error:
         return failed_result(error_text(error))
     except ParseError as error:
@@ -143,12 +145,6 @@ async def answer_call(tool: McpTool, caller: Caller, arguments: dict[str, Any]) 
     shown = mask_json(result.model_dump_json(by_alias=True).encode())
     content = TextContent(type="text", text=shown.decode())
     return CallToolResult(content=[content], structured_content=mask_value(result.model_dump(mode="json", by_alias=True)))
-
-
-def _run(tool: McpTool, caller: Caller, arguments: dict[str, Any]) -> Result:
-    """Raises ParseError where there is something in the arguments that no database keeps, as REST does."""
-    check_storable(arguments)
-    return tool.run(caller, arguments)
 
 
 async def _asked(read: Callable[..., Any], *given: Any) -> Any:

@@ -23,7 +23,8 @@ def server_of(token: str) -> Server:
     """A server for whoever has `token`, which is looked at again with each request."""
 
     async def admit(ctx: Context) -> Caller:
-        return await database_sync_to_async(caller_of)(token)
+        caller: Caller = await database_sync_to_async(caller_of)(token)
+        return caller
 
     return make_server(admit)
 

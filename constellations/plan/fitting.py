@@ -19,7 +19,7 @@ DEVICE_FIELDS = ("wanted_device", "device_type", "capabilities", "not_device")
 def device_fits(name: str, device: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
     """Whether a device is the one that a task names, or has what the task asks for and is none that it avoids."""
     if task["wanted_device"]:
-        return name == task["wanted_device"]
+        return bool(name == task["wanted_device"])
     if name in task["not_device"] or (task["device_type"] and device["type"] != task["device_type"]):
         return False
     asked = task["capabilities"]

@@ -116,17 +116,15 @@ def write_in_full(edit: Sequence[Any]) -> list[Any]:
 def write_in_present_words(edit: Sequence[Any]) -> list[Any]:
     """Operations that were stored, in the words of today: `device` was once written `wanted_device` too."""
     found = write_in_full(edit)
-    return [_renamed(each) if isinstance(each, Mapping) and each.keys() == {"op", "parameters"} else each for each in found]
-
-
-def _renamed(operation: Mapping[str, Any]) -> Row:
-    parameters = operation["parameters"]
-    if operation["op"] in ("add_task", "update_task"):
-        parameters = _of_today(parameters)
-    elif operation["op"] == "build_constellation" and isinstance(parameters, Mapping):
-        tasks = parameters.get("tasks")
-        parameters = {**parameters, "tasks": [*map(_of_today, tasks)]} if isinstance(tasks, list) else parameters
-    return {"op": operation["op"], "parameters": parameters}
+    for number, each in enumerate(found):
+        if not isinstance(each, Mapping) or each.keys() != {"op", "parameters"}:
+            continue
+        op, parameters = each["op"], each["parameters"]
+        if op in ("add_task", "update_task"):
+            found[number] = {"op": op, "parameters": _of_today(parameters)}
+        elif op == "build_constellation" and isinstance(parameters, Mapping) and isinstance(parameters.get("tasks"), list):
+            found[number] = {"op": op, "parameters": {**parameters, "tasks": [*map(_of_today, parameters["tasks"])]}}
+    return found
 
 
 def _of_today(task: Any) -> Any:
@@ -161,15 +159,12 @@ def _new_task(value: Any) -> tuple[Row, list[Finding]]:
 
 def _update_task(value: Any) -> tuple[Row, list[Finding]]:
     task_id, fields, findings = plan_tasks.read_task_changes(value)
-    return {"task_id": task_id, "fields": fields}, [*findings, *_left_idle(value)]
-
-
-def _left_idle(value: Any) -> list[Finding]:
-    """null for what a task does, and nothing in its place."""
+    # null for what a task does, and nothing in its place
     said = [key for key in DOING if isinstance(value, Mapping) and key in value]
-    if not said or any(value[key] is not None for key in said):
-        return []
-    return [((said[0],), "is nothing, and a task needs something to do: give it another command, a tool or steps")]
+    if said and all(value[key] is None for key in said):
+        idle = "is nothing, and a task needs something to do: give it another command, a tool or steps"
+        findings = [*findings, ((said[0],), idle)]
+    return {"task_id": task_id, "fields": fields}, findings
 
 
 def _remove_task(value: Any) -> tuple[Row, list[Finding]]:
@@ -243,9 +238,10 @@ def _is_on(value: Any) -> bool:
 
 def _reason(value: Any) -> str:
     """Why a run is called a failure."""
-    if not text_reader(MAX_PROSE)(value):
+    text = text_reader(MAX_PROSE)(value)
+    if not text:
         raise Misfit("is empty; it says why the run is called a failure")
-    return value
+    return text
 
 
 RULE_READERS: dict[str, Reader] = {
@@ -284,7 +280,9 @@ def read_rule(value: Any, number: int) -> tuple[Row, list[Finding]]:
         **{deed: fields[deed] for deed in DEEDS[1:] if deed in fields},
     }
     findings += _missing_of_rule(value, when, findings)
-    findings += [(("when", "condition"), said) for said in _slips_of(row["when"])]
+    if row["when"]["event"] == "task_failed" and ERROR in row["when"]["condition"]:
+        # A task that failed has no result, so what its rule calls an error is one.
+        findings += [(("when", "condition"), said) for said in slips_in(row["when"]["condition"])]
     longest = max(row["when"]["task"], key=len, default="task")
     for place, each in enumerate(fields.get("edit", [])):
         operation = read_operation(fill_rule(each, longest, "device"))
@@ -301,12 +299,6 @@ def _in_words(operation: Operation) -> list[Finding]:
     else:
         found = [((), values.get("task") or values.get("fields") or {})]
     return [((*path, "tool"), plan_tasks.NEEDS_DOING) for path, row in found if row.get("tool") == plan_tasks.IN_WORDS]
-
-
-def _slips_of(when: Row) -> list[str]:
-    """A task that failed has no result, so what its rule calls an error is one."""
-    about_errors = when["event"] == "task_failed" and ERROR in when["condition"]
-    return list(slips_in(when["condition"])) if about_errors else []
 
 
 def deed_of(rule: Mapping[str, Any]) -> str:

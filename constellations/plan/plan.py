@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from constellations import conditions
@@ -82,8 +82,11 @@ def parse_plan(
     try:
         document = documents.read_document(text)
     except Unreadable as error:
-        said = FENCED if _is_fence(text, error.line) else str(error)
-        raise PlanRejected([_problem(error.line, error.path, said)], source) from error
+        lines = (text if isinstance(text, bytes) else text.encode(errors="replace")).split(b"\n", error.line or 0)
+        is_fence = error.line is not None and any(
+            line.lstrip().startswith(b"```") for line in lines[error.line - 1 : error.line]
+        )
+        raise PlanRejected([_problem(error.line, error.path, FENCED if is_fence else str(error))], source) from error
     plan, findings = read_value(document.value, in_words)
     findings = [*document.repeated, *findings]
     if devices is not None:
@@ -95,33 +98,22 @@ def parse_plan(
     return plan
 
 
-def _is_fence(text: str | bytes, number: int | None) -> bool:
-    """Whether a line, from 1, begins or ends a code block."""
-    if number is None:
-        return False
-    lines = (text if isinstance(text, bytes) else text.encode(errors="replace")).split(b"\n", number)
-    return any(line.lstrip().startswith(b"```") for line in lines[number - 1 : number])
-
-
 def _unknown_devices_of_rules(value: Row, devices: Devices) -> Iterator[Finding]:
     """Devices that the rules of a plan, a good one otherwise, ask for. What a placeholder stands for is not known yet."""
     for number, rule in enumerate(value.get("replan") or ()):
         for place, written in enumerate(rule.get("edit") or ()):
             operation = operations.read_operation(operations.fill_rule(written, "task"))
             way: Path = ("replan", number, "edit", place, *operation.place)
-            for path, row in _rows_of(operation):
+            values = operation.values
+            rows: list[tuple[Path, Row]] = []
+            if operation.op in ("add_task", "update_task") and not operation.findings:
+                rows = [((), values["fields"] if "fields" in values else values["task"])]
+            elif operation.op == "build_constellation" and not operation.findings:
+                rows = [(("tasks", place), entry["task"]) for place, entry in enumerate(values["tasks"])]
+            for path, row in rows:
                 fields: Row = {key: row.get(key, usual) for key, usual in TASK_DEFAULTS.items()}
                 if "{" not in fields["wanted_device"]:
                     yield from (((*way, *path, *found[2:]), message) for found, message in unknown_devices([fields], devices))
-
-
-def _rows_of(operation: operations.Operation) -> Iterator[tuple[Path, Row]]:
-    """What an operation says of tasks, and where in its parameters."""
-    values = operation.values
-    if operation.op in ("add_task", "update_task") and not operation.findings:
-        yield (), values["fields"] if "fields" in values else values["task"]
-    if operation.op == "build_constellation" and not operation.findings:
-        yield from ((("tasks", number), entry["task"]) for number, entry in enumerate(values["tasks"]))
 
 
 def locate_findings(document: Document, findings: list[Finding]) -> list[dict[str, Any]]:
@@ -152,25 +144,37 @@ def read_value(value: Any, in_words: bool = False) -> tuple[Plan, list[Finding]]
     plan = Plan(name=fields.get("name", ""))
     findings += islice(_parts(plan, fields, in_words), MAX_PROBLEMS + 1)
     if not findings:
-        findings += islice(_too_deep(plan), MAX_PROBLEMS + 1)
+        deep = (  # an edit has to be able to say it again
+            documents.value_flaws(row[key], ("tasks", number, key), WITHIN_A_TASK)
+            for number, row in enumerate(plan.tasks)
+            for key in ("arguments", "phases")
+            if row[key]
+        )
+        findings += islice(chain.from_iterable(deep), MAX_PROBLEMS + 1)
     return plan, findings
-
-
-def _too_deep(plan: Plan) -> Iterator[Finding]:
-    for number, row in enumerate(plan.tasks):
-        for key in ("arguments", "phases"):
-            if row[key]:
-                yield from documents.value_flaws(row[key], ("tasks", number, key), WITHIN_A_TASK)
 
 
 def _parts(plan: Plan, fields: Row, in_words: bool) -> Iterator[Finding]:
     """Reads all of a plan into `plan`; it is complete when this has ended without a finding."""
     edges = _Edges(plan.dependencies)
     yield from _read_tasks(plan, edges, fields.get("tasks", []), in_words)
-    yield from _read_dependencies(edges, fields.get("dependencies", []))
+    for number, value in enumerate(fields.get("dependencies", [])):
+        row, found = read_dependency(value)
+        yield from findings_under(("dependencies", number), found)
+        if row["from"] and row["to"]:
+            edges.add(row, ("dependencies", number))
     yield from edges.check([task["task_id"] for task in plan.tasks])
-    yield from _replacements(plan)
-    yield from _read_rules(plan, fields.get("replan", []))
+    for number, task in enumerate(plan.tasks):
+        if task["replaces"]:  # when a plan begins, nothing has ended that it could stand in for
+            yield ("tasks", number, "replaces"), NOTHING_TO_REPLACE
+    names: set[str] = set()
+    for number, value in enumerate(fields.get("replan", [])):
+        rule, found = operations.read_rule(value, number)
+        yield from findings_under(("replan", number), found)
+        if rule["name"] in names:
+            yield ("replan", number, "name"), f"there is a rule called {rule['name']} already"
+        names.add(rule["name"])
+        plan.rules.append(rule)
     yield from _strangers(plan, edges, set(fields.get("absent", ())))
 
 
@@ -189,32 +193,6 @@ def _read_tasks(plan: Plan, edges: _Edges, written: Iterable[Any], in_words: boo
         for place, upstream in enumerate(after if task_id else ()):
             ends = {"dependency_id": f"{upstream}>{task_id}", "from": upstream, "to": task_id}
             edges.add({**DEPENDENCY_DEFAULTS, **ends}, ("tasks", number, "after", place))
-
-
-def _replacements(plan: Plan) -> Iterator[Finding]:
-    """Tasks that would stand in for another one: when a plan begins, nothing has ended that they could make good."""
-    for number, task in enumerate(plan.tasks):
-        if task["replaces"]:
-            yield ("tasks", number, "replaces"), NOTHING_TO_REPLACE
-
-
-def _read_dependencies(edges: _Edges, written: Iterable[Any]) -> Iterator[Finding]:
-    for number, value in enumerate(written):
-        row, found = read_dependency(value)
-        yield from findings_under(("dependencies", number), found)
-        if row["from"] and row["to"]:
-            edges.add(row, ("dependencies", number))
-
-
-def _read_rules(plan: Plan, written: Iterable[Any]) -> Iterator[Finding]:
-    names: set[str] = set()
-    for number, value in enumerate(written):
-        row, found = operations.read_rule(value, number)
-        yield from findings_under(("replan", number), found)
-        if row["name"] in names:
-            yield ("replan", number, "name"), f"there is a rule called {row['name']} already"
-        names.add(row["name"])
-        plan.rules.append(row)
 
 
 @dataclass(slots=True)
@@ -236,37 +214,24 @@ class _Edges:
         names: set[str] = set()
         for row, path in zip(self.rows, self.paths, strict=True):
             ends = row["from"], row["to"]
-            problem = _end_problem(ends, known, hint) or _repetition(row, ends in good, names)
-            names.add(row["dependency_id"])
-            if problem:
-                yield path, problem
+            missing = [end for end in ends if end not in known]
+            if ends[0] == ends[1]:
+                yield path, f"{ends[0]} would wait for itself: take it out"
+            elif missing:
+                yield path, f"there is no task {missing[0]}{hint(missing[0])}"
+            elif ends in good:
+                yield path, f"{row['to']} waits for {row['from']} already"
+            elif row["dependency_id"] in names:
+                yield path, f"there is a dependency {row['dependency_id']} already"
             else:
                 good[ends] = path
-        yield from _cycles(task_ids, good)
-
-
-def _end_problem(ends: tuple[str, str], known: set[str], hint: Hints) -> str:
-    if ends[0] == ends[1]:
-        return f"{ends[0]} would wait for itself: take it out"
-    missing = [end for end in ends if end not in known]
-    return f"there is no task {missing[0]}{hint(missing[0])}" if missing else ""
-
-
-def _repetition(row: Row, is_there: bool, names: set[str]) -> str:
-    if is_there:
-        return f"{row['to']} waits for {row['from']} already"
-    return f"there is a dependency {row['dependency_id']} already" if row["dependency_id"] in names else ""
-
-
-def _cycles(task_ids: list[str], edges: dict[tuple[str, str], Path]) -> list[Finding]:
-    """One cycle, at whichever of its dependencies is written last."""
-    try:
-        Graph.build(task_ids, edges)
-    except CycleFound as error:
-        members = set(zip(error.path, error.path[1:], strict=False))
-        last = [path for ends, path in edges.items() if ends in members][-1]
-        return [(last, f"{error}; take one of these dependencies out")]
-    return []
+            names.add(row["dependency_id"])
+        try:
+            Graph.build(task_ids, good)
+        except CycleFound as error:  # told at whichever of its dependencies is written last
+            members = set(zip(error.path, error.path[1:], strict=False))
+            last = [path for ends, path in good.items() if ends in members][-1]
+            yield last, f"{error}; take one of these dependencies out"
 
 
 def _strangers(plan: Plan, edges: _Edges, away: set[str]) -> Iterator[Finding]:
@@ -308,22 +273,19 @@ def _reads(condition: str) -> set[str]:
 def absent_tasks(plan: Plan) -> list[str]:
     """Ids that a good plan's rules wait for, read or copy, though no task has them: those have gone, or are to come."""
     planned = {task["task_id"] for task in plan.tasks}
-    named = {task_id for rule in plan.rules for task_id in _named_by(rule)}
+    named: set[str] = set()
+    for rule in plan.rules:
+        named |= {*rule["when"]["task"], *_reads(rule["when"]["condition"]), *(source for _, source in copied_by(rule))}
     return sorted(named - planned - _added(plan.rules, planned))
 
 
-def _named_by(rule: Row) -> Iterator[str]:
-    yield from (*rule["when"]["task"], *_reads(rule["when"]["condition"]))
-    yield from (source for _, source in copied_by(rule))
-
-
 def _added(rules: Iterable[Row], planned: Collection[str]) -> set[str]:
-    return set(islice((task_id for rule in rules for task_id in _added_by(rule, planned)), MAX_ADDED))
+    return set(islice(_ids_added(rules, planned), MAX_ADDED))
 
 
-def _added_by(rule: Row, planned: Collection[str]) -> Iterator[str]:
-    """Ids of the tasks that a rule may add; one that names no tasks may fire for any that is planned."""
-    for operation in rule["edit"]:
+def _ids_added(rules: Iterable[Row], planned: Collection[str]) -> Iterator[str]:
+    """Ids of the tasks that rules may add; a rule that names no tasks may fire for any that is planned."""
+    for rule, operation in ((each, operation) for each in rules for operation in each["edit"]):
         parameters = operation["parameters"]
         if operation["op"] == "add_task" and isinstance(parameters, dict):
             written = str(parameters.get("task_id", ""))

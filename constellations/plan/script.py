@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.crews.script import JUDGED, plain_script
 from agents.gates.policies import Rule
-from constellations.plan.tasks import STEPS
+from constellations.plan.keys.calls import STEPS
 from constellations.plan.values import Row
 
 

@@ -110,7 +110,12 @@ class _Reading:
         if do == "call":
             self._call(path, fields, depth, recovering)
         elif do == "delegate":
-            fields["steps"] = self._delegated((*inner, "steps"), fields.get("steps", ()), depth + 1)
+            written_steps = fields.get("steps", ())
+            fields["steps"] = []
+            if depth < DELEGATIONS:
+                fields["steps"] = self.steps((*inner, "steps"), written_steps, depth + 1)
+            else:
+                self.find((*inner, "steps"), f"agents would delegate {depth + 1} deep; {DELEGATIONS} are allowed")
         return {"do": do, **deepcopy(DEFAULTS[do]), **fields}
 
     def _kind(self, path: Path, value: Any) -> str:
@@ -119,7 +124,7 @@ class _Reading:
             self.find(path, f"a step is an object with one of {', '.join(TELLING)}, not {value_kind(value)}")
             return ""
         if value.get("do") is not None:
-            return self.fields(path, {"do": value["do"]}, {"do": choice_reader(tuple(DEFAULTS))}).get("do", "")
+            return str(self.fields(path, {"do": value["do"]}, {"do": choice_reader(tuple(DEFAULTS))}).get("do", ""))
         told = [key for key in TELLING if value.get(key) is not None]
         if len(told) == 1:
             return TELLING[told[0]]
@@ -132,7 +137,7 @@ class _Reading:
             self.find(path, f"a step has one of {', '.join(TELLING)}; this one has none")
         return ""
 
-    def _fields(self, path: Path, do: str, value: Mapping) -> tuple[Path, Row]:
+    def _fields(self, path: Path, do: str, value: Mapping[str, Any]) -> tuple[Path, Row]:
         """The fields of the normal form, less defaults, and where those of the telling key's object are written."""
         is_normal = value.get("do") is not None
         fields = self.fields(path, value, {"do": str, **NORMAL[do]} if is_normal else WRITTEN[do])
@@ -166,9 +171,3 @@ class _Reading:
             self.find((*path, "recover"), "a call that recovers has no recover of its own")
         elif fields.get("recover"):
             fields["recover"] = self.steps((*path, "recover"), fields["recover"], depth, recovering=True)
-
-    def _delegated(self, path: Path, written: Sequence[Any], depth: int) -> list[Row]:
-        if depth > DELEGATIONS:
-            self.find(path, f"agents would delegate {depth} deep; {DELEGATIONS} are allowed")
-            return []
-        return self.steps(path, written, depth)

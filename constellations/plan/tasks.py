@@ -105,7 +105,7 @@ def _readers_of(value: Any) -> dict[str, Reader]:
 COPY_READERS = ADD_READERS | {"copy": identifier_reader(MAX_ID)}
 
 
-def read_copied_task(value: Mapping) -> tuple[Row, list[Finding]]:
+def read_copied_task(value: Mapping[str, Any]) -> tuple[Row, list[Finding]]:
     """What a task is that is a copy of another one: {task: its id, copy: of which, fields: what is otherwise, after, findings}.
 
     `fields` are in normal form (null: the default); `after` is None where it waits for what the other one waits for.
@@ -119,7 +119,7 @@ def read_copied_task(value: Mapping) -> tuple[Row, list[Finding]]:
     return {"task": {"task_id": task_id}, "copy": source, "fields": row, "after": after}, findings
 
 
-def says_what_to_do(value: Mapping) -> bool:
+def says_what_to_do(value: Mapping[str, Any]) -> bool:
     return any(value.get(key) is not None for key in ("command", "tool", "steps")) or value.get("phases", []) not in (None, [])
 
 

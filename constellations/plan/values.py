@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 MAX_ID = 120
 """Characters of a task_id."""
@@ -52,6 +52,9 @@ Path = tuple[str | int, ...]
 Finding = tuple[Path, str]
 Row = dict[str, Any]
 Reader = Callable[[Any], Any]
+"""Takes any value, gives its normal form or raises Misfit; tables have readers of every kind."""
+TextReader = Callable[[Any], str]
+Item = TypeVar("Item")
 
 ID = re.compile(r"[\w.:/-]+")
 
@@ -116,7 +119,7 @@ class Hints:
         return did_you_mean(word, self._known) if self._left >= 0 else ""
 
 
-def text_reader(limit: int) -> Reader:
+def text_reader(limit: int) -> TextReader:
     def read(value: Any) -> str:
         if not isinstance(value, str):
             hint = "; put it in quotes" if isinstance(value, bool | int | float) else ""
@@ -128,18 +131,19 @@ def text_reader(limit: int) -> Reader:
     return read
 
 
-def identifier_reader(limit: int) -> Reader:
+def identifier_reader(limit: int) -> TextReader:
     read_text = text_reader(limit)
 
     def read(value: Any) -> str:
-        if not ID.fullmatch(read_text(value)):
-            raise Misfit(f"'{value}' is not an id: letters, digits and _ - . : / make one" if value else "is empty")
-        return value
+        name = read_text(value)
+        if not ID.fullmatch(name):
+            raise Misfit(f"'{name}' is not an id: letters, digits and _ - . : / make one" if name else "is empty")
+        return name
 
     return read
 
 
-def number_reader(low: float, high: float, exclusive: bool = False) -> Reader:
+def number_reader(low: float, high: float, exclusive: bool = False) -> Callable[[Any], float]:
     """Seconds, of which there may be parts."""
 
     def read(value: Any) -> float:
@@ -154,7 +158,7 @@ def number_reader(low: float, high: float, exclusive: bool = False) -> Reader:
     return read
 
 
-def whole_reader(low: int, high: int) -> Reader:
+def whole_reader(low: int, high: int) -> Callable[[Any], int]:
     def read(value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int):
             raise Misfit(f"must be a whole number, not {value_kind(value)}")
@@ -173,62 +177,49 @@ def read_flag(value: Any) -> bool:
     return value
 
 
-def choice_reader(words: tuple[str, ...]) -> Reader:
+def choice_reader(words: tuple[str, ...]) -> TextReader:
     def read(value: Any) -> str:
-        if value in words:
-            return value
-        hint = f"; did you mean {match[0]}?" if (match := _nearest(value, words)) else ""
+        near: list[str] = []
+        if isinstance(value, str):
+            if value in words:
+                return value
+            near = [word for word in words if word.lower() == value.lower()] or get_close_matches(value, words, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
         raise Misfit(f"must be one of {', '.join(words)}, not {value_kind(value)}{hint}")
 
     return read
 
 
-def _nearest(value: Any, words: Iterable[str]) -> list[str]:
-    if not isinstance(value, str):
-        return []
-    return [word for word in words if word.lower() == value.lower()] or get_close_matches(value, words, 1)
-
-
-def list_reader(read_item: Reader, limit: int = MAX_ITEMS) -> Reader:
-    def read(value: Any) -> list:
+def list_reader(read_item: Callable[[Any], Item], limit: int = MAX_ITEMS) -> Callable[[Any], list[Item]]:
+    def read(value: Any) -> list[Item]:
         if not isinstance(value, list | tuple):
-            raise Misfit(f"must be a list, not {value_kind(value)}{_as_list(value)}")
+            hint = "; write each item behind a dash" if isinstance(value, Mapping) else ""
+            if isinstance(value, str) and value and len(value) <= SHOWN:
+                hint = f"; put it in brackets: [{value}]"
+            raise Misfit(f"must be a list, not {value_kind(value)}{hint}")
         if len(value) > limit:
             raise Misfit(f"has {len(value):,} items; {limit:,} are allowed")
-        return [_read_at(read_item, item, place) for place, item in enumerate(value)]
+        items = []
+        for place, item in enumerate(value):
+            try:
+                items.append(read_item(item))
+            except Misfit as misfit:
+                raise Misfit(str(misfit), place, *misfit.path) from misfit
+        return items
 
     return read
 
 
-def _as_list(value: Any) -> str:
-    """How what is no list could have been meant as one."""
-    if isinstance(value, str) and value and len(value) <= SHOWN:
-        return f"; put it in brackets: [{value}]"
-    return "; write each item behind a dash" if isinstance(value, Mapping) else ""
-
-
-def _read_at(read_item: Reader, item: Any, place: str | int) -> Any:
-    try:
-        return read_item(item)
-    except Misfit as misfit:
-        raise Misfit(str(misfit), place, *misfit.path) from misfit
-
-
-def one_or_list_reader(read_item: Reader) -> Reader:
+def one_or_list_reader(read_item: Callable[[Any], Item]) -> Callable[[Any], list[Item]]:
     """A list, or its only item by itself."""
     read_list = list_reader(read_item, MAX_COMPARED)
     return lambda value: read_list([value] if isinstance(value, str) else value)
 
 
-def read_mapping(value: Any) -> dict:
+def read_mapping(value: Any) -> Row:
     if not isinstance(value, Mapping):
         raise Misfit(f"must be an object (key: value), not {value_kind(value)}")
     return dict(value)
-
-
-def _instead(key: str, readers: Mapping[str, Reader]) -> str:
-    beside, said = ELSEWHERE.get(key, ("", ""))
-    return f"; {said}" if beside in readers else did_you_mean(key, readers)
 
 
 def read_fields(value: Any, readers: Mapping[str, Reader]) -> tuple[Row, list[Finding]]:
@@ -239,7 +230,9 @@ def read_fields(value: Any, readers: Mapping[str, Reader]) -> tuple[Row, list[Fi
     findings: list[Finding] = []
     strange = [key for key in value if key not in readers] if not value.keys() <= readers.keys() else ()
     for key in strange[:MAX_STRANGE_KEYS]:
-        findings.append(((key,), f"there is no key {str(key)[:SHOWN]} here{_instead(str(key), readers)}"))
+        beside, said_elsewhere = ELSEWHERE.get(str(key), ("", ""))
+        hint = f"; {said_elsewhere}" if beside in readers else did_you_mean(str(key), readers)
+        findings.append(((key,), f"there is no key {str(key)[:SHOWN]} here{hint}"))
     for key, given in value.items():
         if given is not None and key in readers:
             try:

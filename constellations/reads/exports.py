@@ -38,7 +38,14 @@ def export_document(constellation: Constellation, dialect: str = dialects.ORRERY
     Call it inside `consistent_read`, and read the row there: otherwise it may be half of an edit.
     """
     tasks = [{**row, **FROM_THE_BEGINNING} for row in _tasks(constellation).values("id", *TASK_DEFAULTS)[: MAX_TASKS + 1]]
-    edges = _dependencies(constellation, {row.pop("id"): row["task_id"] for row in tasks})
+    task_ids = {row.pop("id"): row["task_id"] for row in tasks}
+    lines = same_stream(Dependency.objects.filter(constellation=constellation), constellation.pk).order_by("id")
+    own = ("dependency_id", *CHANGEABLE)
+    edges = [
+        {"from": task_ids[row["upstream_id"]], "to": task_ids[row["downstream_id"]], **{key: row[key] for key in own}}
+        for row in lines.values(*own, "upstream_id", "downstream_id")[: MAX_DEPENDENCIES + 1]
+        if row["upstream_id"] in task_ids and row["downstream_id"] in task_ids  # of too many tasks not all were read
+    ]
     if len(tasks) > MAX_TASKS or len(edges) > MAX_DEPENDENCIES:
         limits = f"{MAX_TASKS:,} tasks and {MAX_DEPENDENCIES:,} dependencies"
         raise ExportTooLarge(f"a document has at most {limits}, as a plan has: more could not be imported")
@@ -51,17 +58,6 @@ def export_document(constellation: Constellation, dialect: str = dialects.ORRERY
 
 def _tasks(constellation: Constellation) -> QuerySet[Task]:
     return same_stream(Task.objects.filter(constellation=constellation), constellation.pk).order_by("id")
-
-
-def _dependencies(constellation: Constellation, task_ids: dict[int, str]) -> list[dict[str, Any]]:
-    """Those between `task_ids`, by key: of too many tasks not all were read."""
-    rows = same_stream(Dependency.objects.filter(constellation=constellation), constellation.pk).order_by("id")
-    own = ("dependency_id", *CHANGEABLE)
-    return [
-        {"from": task_ids[row["upstream_id"]], "to": task_ids[row["downstream_id"]], **{key: row[key] for key in own}}
-        for row in rows.values(*own, "upstream_id", "downstream_id")[: MAX_DEPENDENCIES + 1]
-        if row["upstream_id"] in task_ids and row["downstream_id"] in task_ids
-    ]
 
 
 def _states(constellation: Constellation, dialect: str) -> dialects.ToldStates:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.utils import timezone
 
 from agents import ids
@@ -20,8 +20,10 @@ PHASES = 1_000
 APPROVALS = 100
 """The first that wait."""
 
+Rows = TypeVar("Rows", bound=Model)
 
-def same_stream(queryset: QuerySet, row: int) -> QuerySet:
+
+def same_stream(queryset: QuerySet[Rows], row: int) -> QuerySet[Rows]:
     """Rows of the stream that `row` belongs to: a range of primary keys, which the foreign keys have no index for."""
     low, high = ids.row_range(row >> ids.BITS)
     return queryset.filter(id__gte=low, id__lt=high)

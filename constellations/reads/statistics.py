@@ -103,7 +103,7 @@ def _waiting(constellation: Constellation) -> float:
     """Seconds that tasks were ready and did not run, until now where they still wait."""
     tasks = same_stream(Task.objects.filter(constellation=constellation), constellation.pk).order_by()
     history = Transition.objects.filter(machine=TASK.name, from_state="PENDING", subject_id__in=tasks.values("pk"))
-    spent = history.order_by().aggregate(s=Sum("spent"))["s"] or 0.0
+    spent: float = history.order_by().aggregate(s=Sum("spent"))["s"] or 0.0
     now = timezone.now()
     waiting = tasks.filter(state="PENDING").values_list("entered_at", flat=True)
     return round(spent + sum(max(0.0, (now - at).total_seconds()) for at in waiting), 6)

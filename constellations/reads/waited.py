@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from agents.streams.statements import current_store, raw_cursor
 from agents.streams.turn import Turn
 from constellations.machines import TASK
@@ -18,15 +15,7 @@ RECORDED = (
 
 def waited_s(constellation: int, turn: Turn) -> float:
     """Seconds of all its tasks together: what is recorded, and what this turn is about to record."""
-    recorded = current_store().execute(raw_cursor(), RECORDED, (TASK.name, READY, constellation)).fetchone()[0]
-    return recorded + sum(
-        told["spent"] for told in _steps_of(turn) if (told["machine"], told["from_state"]) == (TASK.name, READY)
-    )
-
-
-def _steps_of(turn: Turn) -> Iterator[dict[str, Any]]:
-    """The transitions of a turn that is not recorded yet."""
-    for draft in turn.drafts:
-        if draft.type == "state_changed":
-            yield draft.data
-        yield from draft.data.get("transitions", ())
+    recorded: float = current_store().execute(raw_cursor(), RECORDED, (TASK.name, READY, constellation)).fetchone()[0]
+    steps = [event.data for event in turn.events if event.type == "state_changed"]
+    steps += [each for event in turn.events for each in event.data.get("transitions", ())]
+    return recorded + sum(float(each["spent"]) for each in steps if (each["machine"], each["from_state"]) == (TASK.name, READY))

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.crews.script import JUDGED, call_of
-from agents.gates.policies import DECISIONS, Act, Rule, Site, judge_act
+from agents.decisions import DECISIONS
+from agents.gates.policies import Act, Rule, Site, judge_act
 from agents.progress.digests import canonical_json
 from constellations.plan.fitting import device_fits
+from constellations.plan.keys.calls import STEPS
 from constellations.plan.script import calls_of, rule_of, script_of
-from constellations.plan.tasks import IN_WORDS, STEPS
+from constellations.plan.tasks import IN_WORDS
 from constellations.plan.values import Row
 
 HARMLESS = ("noop", IN_WORDS)

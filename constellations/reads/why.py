@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from agents.engine.leases import LEASE_S
 from agents.machines import ACTOR
-from agents.models import Actor, Device, Loop, Runner
+from agents.models import Actor, Device, Evidence, Loop, Runner
 from agents.reads.agents import agents_below
+from agents.reads.verdicts import latest_verdict, set_since
 from agents.streams.tables import Fields
 from constellations import conditions
 from constellations.editor.draft import is_skipped
@@ -33,10 +34,10 @@ EDGES = 10_000
 KINDS = (
     "running", "ended", "cancelled", "in_words", "dependency", "condition_unknown", "condition_false", "approval", "callback",
     "waits", "resources", "paused", "retry", "no_runner", "no_device", "device_offline", "device_draining", "device_full",
-    "limit", "starting",
+    "limit", "starting", "stuck",
 )  # fmt: skip
 """`in_words`: it says in words alone what to do. `callback`: somebody outside has to report. `waits`: its agent awaits
-something else. `starting`: nothing holds it back.
+something else. `starting`: nothing holds it back. `stuck`: its agent gets, or got, nowhere.
 """
 NEEDS = "needs a model or a command"
 NO_RUNNER = "no runner lives: start one, for example with `manage.py up`"
@@ -63,6 +64,7 @@ def _explanation(task: Task) -> Fields:
             _approval(task)
             or _awaits(task)
             or _short(task)
+            or _stuck(task)
             or explanation_of("running", f"{task.task_id} runs, attempt {task.attempt}")
         )
     if task.state == "WAITING_DEPENDENCY" or is_skipped(row):
@@ -73,6 +75,8 @@ def _explanation(task: Task) -> Fields:
         return {**found, "text": found["text"] + then}
     if task.state == "CANCELLED":
         return explanation_of("cancelled", task.reason or "it was cancelled")
+    if task.state == "FAILED" and task.reason.startswith("stuck:") and (stuck := _stuck(task)) is not None:
+        return stuck
     if task.state != "PENDING":
         beginning = task.error if len(task.error) <= ERROR_SHOWN else f"{task.error[:ERROR_SHOWN]} ..."
         because = f": {beginning}" if task.error else ""
@@ -101,14 +105,21 @@ def _dependencies(task: Task) -> Fields | None:
     decided = [(edge, *edge_holds(edge, results)) for edge in edges]
     for edge, holds, reason in decided:
         if holds is False:
-            return _never(edge, reason)
+            fields = {
+                "dependency_id": edge.row["dependency_id"], "upstream": edge.up.key, "state": edge.up.row["state"],
+                "condition": edge.row["condition"],
+            }  # fmt: skip
+            kind = "dependency"
+            if edge.row["type"] == "CONDITIONAL" and edge.up.row["state"] == "COMPLETED":
+                kind = "condition_unknown" if reason.startswith("condition unknown") else "condition_false"
+            return explanation_of(kind, f"can never start: {edge.row['dependency_id']} {reason}", **fields)
     unmet = [edge.up.row for edge, holds, _ in decided if holds is None]
     if not unmet:
         return None
     names = [f"{row['task_id']} ({row['state']})" for row in unmet]
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     waits_for = [{"task_id": row["task_id"], "state": row["state"]} for row in unmet[:SHOWN]]
-    return explanation_of("dependency", f"waits for {', '.join(names[:SHOWN])}{more}", waits_for=waits_for, total=len(unmet))
+    text = f"waits for {', '.join(names[:SHOWN])}{_and_more(names)}"
+    return explanation_of("dependency", text, waits_for=waits_for, total=len(unmet))
 
 
 def _edge(row: Dependency, task: Task) -> Edge:
@@ -117,17 +128,6 @@ def _edge(row: Dependency, task: Task) -> Edge:
     fields = {"dependency_id": row.dependency_id, "type": row.type, "condition": row.condition}
     up_node, down = Node(cast(TaskRow, upstream)), Node(cast(TaskRow, {"task_id": task.task_id}))
     return Edge(cast(LinkedDependency, fields), up_node, down)
-
-
-def _never(edge: Edge, reason: str) -> Fields:
-    fields = {
-        "dependency_id": edge.row["dependency_id"], "upstream": edge.up.key, "state": edge.up.row["state"],
-        "condition": edge.row["condition"],
-    }  # fmt: skip
-    text = f"can never start: {edge.row['dependency_id']} {reason}"
-    if edge.row["type"] != "CONDITIONAL" or edge.up.row["state"] != "COMPLETED":
-        return explanation_of("dependency", text, **fields)
-    return explanation_of("condition_unknown" if reason.startswith("condition unknown") else "condition_false", text, **fields)
 
 
 # What holds a ready one back
@@ -179,6 +179,26 @@ def _short(task: Task) -> Fields | None:
     return explanation_of("resources", text, agent=loop.agent_id, device=attempt.device.name, since=loop.entered_at)
 
 
+def _stuck(task: Task) -> Fields | None:
+    """Its agent is stuck: the latest verdict, unless something has gone well since, or somebody lets it go on anyway."""
+    attempt = Attempt.objects.filter(task=task).order_by("-number").first()
+    if attempt is None:
+        return None
+    lives, agents = attempt.outcome == "", [attempt.agent_id, *agents_below(attempt.agent_id)]
+    row = Evidence.objects.filter(loop__agent__in=agents, verdict__isnull=False).select_related("loop").order_by("-id").first()
+    if row is None or row.verdict is None or row.verdict["action"] not in ("steer", "halt"):
+        return None
+    well = Evidence.objects.filter(loop=row.loop_id, number__gt=row.number, success=True, kind__in=Evidence.ACTIONS)
+    if lives and (row.verdict["identity"] in task.accepted or well.exists()):
+        return None
+    set_since([row])
+    found = latest_verdict([row], lives=lives) or {}
+    since = found["since"]
+    text = f"its agent {'is' if lives else 'was'} stuck since row {since['row']} ({since['at']:%Y-%m-%d %H:%M:%S} UTC): "
+    text += f"{found['about']}. {found['sentence'].removesuffix('.')}. {found['followed']}"
+    return explanation_of("stuck", text, agent=row.loop.agent_id, **found)
+
+
 def _paused(task: Task) -> Fields | None:
     graph = task.constellation
     if graph.state == "PAUSED":
@@ -201,10 +221,6 @@ def _retry(task: Task) -> Fields | None:
     return explanation_of("retry", text, retry_at=task.retry_at, attempt=task.attempt, max_attempts=task.max_attempts)
 
 
-def _no_runner(task: Task) -> Fields | None:
-    return None if _runner_lives() else explanation_of("no_runner", NO_RUNNER)
-
-
 def _runner_lives() -> bool:
     alive = timezone.now() - timedelta(seconds=LEASE_S)
     return Runner.objects.filter(state="LIVE", renewed_at__gt=alive).exists()
@@ -220,23 +236,21 @@ def _device(task: Task) -> Fields | None:
     online = [row for row in fitting if row["state"] == "ONLINE"]
     if not online:
         drains = any(row["state"] == "DRAINING" for row in fitting)
-        text = ", ".join(f"{row['name']} is {row['state']}" for row in fitting[:SHOWN]) + _more(fitting)
+        text = ", ".join(f"{row['name']} is {row['state']}" for row in fitting[:SHOWN]) + _and_more(fitting)
         devices = [{"name": row["name"], "state": row["state"]} for row in fitting[:SHOWN]]
         return explanation_of("device_draining" if drains else "device_offline", text, devices=devices, total=len(fitting))
-    return _full(online) if all(row["used"] >= row["max_concurrent"] for row in online) else None
+    if any(row["used"] < row["max_concurrent"] for row in online):
+        return None
+    queues = [f", {row['queued']} sessions in its queue" if row["queued"] else "" for row in online[:SHOWN]]
+    taken = [
+        f"all {row['max_concurrent']} slots of {row['name']} are taken{queue}"
+        for row, queue in zip(online, queues, strict=False)
+    ]
+    shown = [{key: row[key] for key in ("name", "used", "max_concurrent", "queued")} for row in online[:SHOWN]]
+    return explanation_of("device_full", "; ".join(taken) + _and_more(online), devices=shown, total=len(online))
 
 
-def _full(rows: list[Fields]) -> Fields:
-    def said(row: Fields) -> str:
-        queue = f", {row['queued']} sessions in its queue" if row["queued"] else ""
-        return f"all {row['max_concurrent']} slots of {row['name']} are taken{queue}"
-
-    shown = ("name", "used", "max_concurrent", "queued")
-    devices = [{key: row[key] for key in shown} for row in rows[:SHOWN]]
-    return explanation_of("device_full", "; ".join(map(said, rows[:SHOWN])) + _more(rows), devices=devices, total=len(rows))
-
-
-def _more(rows: list[Fields]) -> str:
+def _and_more(rows: list[Any]) -> str:
     return f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
 
 
@@ -249,5 +263,13 @@ def _limit(task: Task) -> Fields | None:
     )
 
 
-REASONS: tuple[Callable[[Task], Fields | None], ...] = (_in_words, _paused, _approval, _retry, _no_runner, _device, _limit)
+REASONS: tuple[Callable[[Task], Fields | None], ...] = (
+    _in_words,
+    _paused,
+    _approval,
+    _retry,
+    lambda task: None if _runner_lives() else explanation_of("no_runner", NO_RUNNER),
+    _device,
+    _limit,
+)
 """Of a task that is PENDING; the first that holds is the explanation."""

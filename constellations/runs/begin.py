@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from agents.clock import to_iso
 from agents.errors import AgentsError
 from agents.streams.tables import TABLES
 from agents.streams.turn import Turn
+from constellations.editor.editor import Changes
 from constellations.live.live import LiveGraph
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.plan.operations import deed_of
+from constellations.plan.plan import Plan
 from constellations.runs.context import Context
-from constellations.runs.planner import PreparedPlan
 from constellations.services.adopt import FollowUp, ForkedGraph, ReopenedGraph, fill_fork
 from constellations.services.gates.openings import with_gates
 from constellations.services.mending import mend_and_retry
@@ -23,7 +23,7 @@ CREATION = "creation"
 
 
 def begin_run(
-    context: Context, turn: Turn, prepared: PreparedPlan | ForkedGraph | ReopenedGraph | AgentsError, took: float
+    context: Context, turn: Turn, prepared: Plan | ForkedGraph | ReopenedGraph | AgentsError, took: float
 ) -> AgentsError | None:  # fmt: skip
     """Fill the context with the agent, the constellation and its graph; returns the error by which nothing is created.
 
@@ -42,7 +42,7 @@ def begin_run(
     if isinstance(prepared, AgentsError):  # nothing is created, and nothing half
         turn.transition(CONSTELLATION_AGENT, "agent", context.agent, "creation_failed", reason=str(prepared)[:2000])
         return prepared
-    if isinstance(prepared, PreparedPlan):
+    if isinstance(prepared, Plan):
         _begin_plan(context, turn, prepared)
     elif isinstance(prepared, ForkedGraph):
         _begin_fork(context, turn, prepared)
@@ -52,11 +52,12 @@ def begin_run(
     return None
 
 
-def _begin_plan(context: Context, turn: Turn, prepared: PreparedPlan) -> None:
+def _begin_plan(context: Context, turn: Turn, plan: Plan) -> None:
+    """Its reader has refused all that the editor would refuse in an empty constellation; nothing is to be read again."""
     gated = frozenset(context.constellation.get("gates", ()))  # of the one that this replaces, after a restart
-    changes = replace(prepared.changes, added_tasks=[with_gates(row, gated) for row in prepared.changes.added_tasks])
-    context.live = _create(context, turn, name=prepared.plan.name, rules=prepared.plan.rules)
-    context.live.build(turn, changes)
+    tasks = [with_gates(row, gated) for row in plan.tasks]
+    context.live = _create(context, turn, name=plan.name, rules=plan.rules)
+    context.live.build(turn, Changes(added_tasks=tasks, added_dependencies=plan.dependencies))
     _start(context, turn)
 
 

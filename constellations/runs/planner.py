@@ -1,30 +1,21 @@
 """The planner without a language model: a plan reader with replan rules (docs/plans.md).
 
-Its creation mode turns a payload into a constellation, its editing mode the ends of tasks into change sets. Both go
-through the editor.
+Its creation mode turns a payload into a constellation (`constellations.services.plans`, `constellations.runs.begin`). Its
+editing mode, which is here, turns the ends of tasks into change sets, which go through the editor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from agents.errors import PayloadRejected
-from agents.models import Device
-from agents.streams.garbage import nothing_collected
 from agents.streams.row_types import LiveDevice
 from agents.streams.tables import Fields
-from constellations.editor import editor
 from constellations.editor.draft import SKIPPED
 from constellations.editor.replacing import replaced_tasks, tasks_that_count
-from constellations.limits import IMPORTED_WORDS
 from constellations.live.live import LiveGraph
 from constellations.live.rows import RowsOf
 from constellations.machines.task import CANCELLED_BY, ENDED
-from constellations.plan.plain_text import text
-from constellations.plan.plan import Plan, parse_plan
-from constellations.reads.devices import known_devices
 from constellations.runs import rules
 
 AUTHOR = "planner"
@@ -32,31 +23,6 @@ NAMED = 20
 """Tasks that a result names, of those that a condition skipped which could not be evaluated."""
 SUMMED_UP = 3
 """Of them in its summary."""
-
-
-@dataclass(frozen=True)
-class PreparedPlan:
-    """A plan that was read and checked, and the change that builds it in an empty constellation."""
-
-    plan: Plan
-    changes: editor.Changes
-
-
-def prepare_plan(payload: Fields) -> PreparedPlan:
-    """Read a payload as far as the database's devices; raises AgentsError with the places of what is wrong."""
-    plan = _plan(payload)
-    # Its reader has refused all that the editor would refuse in an empty constellation; nothing is to be read again.
-    return PreparedPlan(plan, editor.Changes(added_tasks=plan.tasks, added_dependencies=plan.dependencies))
-
-
-def _plan(payload: Fields) -> Plan:
-    plan, request = payload.get("plan"), payload.get("request")
-    if isinstance(plan, str):
-        with nothing_collected():
-            return parse_plan(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload)
-    if isinstance(request, str):
-        return text.parse_text(request, dict(Device.objects.values_list("name", "recipes")))
-    raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])
 
 
 def find_firings(live: LiveGraph, devices: Mapping[int, LiveDevice]) -> tuple[list[rules.Firing], list[str]]:

@@ -26,7 +26,7 @@ SO_FAR = "SELECT count(*) FROM agents_transition WHERE subject_id = %s AND event
 
 
 @dataclass(slots=True)
-class Replanned:
+class ReplanResult:
     """What came of an editing session. `timed` are tasks that may have a new deadline, some of which may be gone.
 
     `failure` names the limit that was reached, if one was; `ending` is the rule that ends the run or begins it once more.
@@ -47,9 +47,9 @@ class Replanning:
     def load(self) -> None:
         self._sessions = current_store().execute(raw_cursor(), SO_FAR, (self._context.agent["id"],)).fetchone()[0]
 
-    def session(self, turn: Turn) -> Replanned:
+    def session(self, turn: Turn) -> ReplanResult:
         """One editing session over all ends that wait; it edits if any rule of the plan answers to them."""
-        context, replanned = self._context, Replanned()
+        context, replanned = self._context, ReplanResult()
         firings, notes = planner.find_firings(context.graph, context.devices)
         taken = context.graph.take_news()
         for at in range(0, len(taken), PIECE):  # no other session takes these ends again
@@ -82,7 +82,7 @@ class Replanning:
         )  # fmt: skip
         return replanned
 
-    def _apply(self, turn: Turn, firing: Firing, replanned: Replanned) -> None:
+    def _apply(self, turn: Turn, firing: Firing, replanned: ReplanResult) -> None:
         context, count = self._context, self._count(firing)
         devices = {row["name"]: row for row in context.devices.values()}
         target = InTurn(context.graph, turn, GateWatch(devices, context.policies))

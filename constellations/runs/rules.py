@@ -63,7 +63,11 @@ def match_rules(
                 notes.append(f"rule {name} after {task['task_id']}: {error}")
                 continue
             count[name] = count.get(name, 0) + 1
-            firings.append(_fire(index, rule, task))
+            task_id, device = task["task_id"], task.get("device", "")
+            usual = rule.get("reason") or f"{name}: {task_id} is {task['state']}"
+            reason = fill_rule(rule.get("fail", ""), task_id, device) or usual
+            edit = fill_rule(list(rule["edit"]), task_id, device)
+            firings.append(Firing(name, index, task_id, reason, edit, deed_of(rule)))
     return firings, notes
 
 
@@ -76,9 +80,3 @@ def _concerns(when: Mapping[str, Any], task: Ended) -> bool:
     if not is_skipped(task):
         return when["event"] in ("task_ended", SINGLE_EVENTS.get(task["state"], ""))
     return when["event"] in ("task_ended", "task_skipped", *(("condition_failed",) if task.get("condition_failed") else ()))
-
-
-def _fire(index: int, rule: Mapping[str, Any], task: Ended) -> Firing:
-    ended = task["task_id"], task.get("device", "")
-    reason = fill_rule(rule.get("fail", ""), *ended) or rule.get("reason") or f"{rule['name']}: {ended[0]} is {task['state']}"
-    return Firing(rule["name"], index, ended[0], reason, fill_rule(list(rule["edit"]), *ended), deed_of(rule))

@@ -1,7 +1,7 @@
 """One interaction at work: its constellation agent, its graph, the attempts that run (docs/machines.md).
 
-The parts (begin, placing, crews, timers, ends, lost, replanning, proposals, close) know the context and not each other's state.
-What they answer is passed on here, and nowhere else.
+The parts (begin, takeover, placing, crews, timers, ends, lost, replanning, proposals, close) know the context and not each
+other's state. What they answer is passed on here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from agents.engine.environment import READ_S
 from agents.streams.garbage import note_rows_made, nothing_collected
-from agents.streams.row_types import AgentRow, InboxRow, LoopRow
-from agents.streams.statements import current_store, raw_cursor
-from agents.streams.tables import Fields, fold_rows
+from agents.streams.row_types import InboxRow
+from agents.streams.tables import Fields
 from agents.streams.turn import Batch, Turn
 from agents.tools.calls import Call
 from constellations.limits import REOPEN, RESTARTS
-from constellations.live.live import LiveGraph
-from constellations.live.row_types import AttemptRow, ConstellationRow
 from constellations.live.rows import Node
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.runs.attempts.crews import Crews
@@ -27,9 +24,10 @@ from constellations.runs.attempts.placing import Dispatch
 from constellations.runs.attempts.timers import Timers
 from constellations.runs.begin import begin_run
 from constellations.runs.close import close
-from constellations.runs.context import Context, Start
+from constellations.runs.context import Context
 from constellations.runs.proposals import Proposals
 from constellations.runs.replanning import Replanning
+from constellations.runs.takeover import load_context, queued_devices
 
 if TYPE_CHECKING:
     from agents.engine.drives.work import OwnedSession
@@ -43,11 +41,6 @@ PARTIAL_CHARACTERS = 8_000
 """...and how much of them altogether."""
 DEVICE_LOOK_S = 1.0
 """Between two looks for a device, while a task fits none that takes work."""
-OPEN_ATTEMPTS = (
-    "outcome = '' AND task_id IN (SELECT id FROM constellations_task WHERE constellation_id = %s AND state = 'RUNNING')"
-)
-OPEN_LOOPS = f"agent_id IN (SELECT agent_id FROM constellations_attempt WHERE {OPEN_ATTEMPTS})"
-QUEUES = "SELECT device_id FROM agents_slotrequest WHERE session_id = %s"
 
 
 class ConstellationWork:
@@ -101,33 +94,21 @@ class ConstellationWork:
 
     def load(self) -> None:
         """From the rows, after another runner began it."""
-        context, read = self.context, self.drive.read
-        constellations: list[ConstellationRow] = read("constellation", "interaction_id = %s", self.interaction["id"])
-        if not constellations:
+        context = self.context
+        self._restarts = load_context(context, self.drive, self.wait_or_ready)
+        if context.constellation:
+            self.replanning.load()
+        live = context.live
+        if live is None:
             return
-        context.constellation, self._restarts = constellations[-1], len(constellations) - 1
-        context.agent = read("agent", "id = %s", context.constellation["agent_id"])[0]
-        self.replanning.load()
-        if context.agent["state"] == CONSTELLATION_AGENT.initial:  # it was about to begin once more
-            return
-        context.live = live = LiveGraph(context.constellation, self.wait_or_ready)
-        key = context.constellation["id"]
-        with nothing_collected():
-            live.load(read("task", "constellation_id = %s", key), read("dependency", "constellation_id = %s", key))
-            note_rows_made(len(live.nodes))
-        loops: dict[int, LoopRow] = {row["agent_id"]: row for row in fold_rows("loop", OPEN_LOOPS, key)}
-        attempts: list[AttemptRow] = read("attempt", OPEN_ATTEMPTS, key)
-        for row in attempts:
-            agent: AgentRow = read("agent", "id = %s", row["agent_id"])[0]
-            start = Start(live.ids[row["task_id"]], agent, row, loops.get(row["agent_id"]))
-            context.attempts[row["id"]] = start
-            if row["holds_slot"]:
-                self.dispatch.holds(row["device_id"])
+        for start in context.attempts.values():
+            if start.attempt["holds_slot"]:
+                self.dispatch.holds(start.attempt["device_id"])
             if start.loop is not None:
                 self.crews.load(start)
         self.lost.load()
         self.proposals.load()
-        for (device,) in current_store().execute(raw_cursor(), QUEUES, (context.stream,)).fetchall():
+        for device in queued_devices(context.stream):
             self.dispatch.queues(device)
         for node in live.waiting():
             self.wait_or_ready(node)
@@ -329,6 +310,10 @@ class ConstellationWork:
         )
         row["accepted"] = accepted
         return True
+
+    def rule_on_loop(self, turn: Turn, item: InboxRow) -> bool:
+        """An arbiter's ruling goes to the agent that it is about, and is kept with its evidence."""
+        return self.crews.rule_on_loop(turn, item["payload"])
 
     def cancel_task(self, turn: Turn, item: InboxRow) -> bool:
         """Somebody cancels one task, and what depends on it follows."""

@@ -84,6 +84,20 @@ def prepare_follow_up(payload: Fields, by: str) -> ReopenedGraph | ForkedGraph:
     return read_reopened(payload[REOPEN], by) if REOPEN in payload else _forked(payload[FORK], by)
 
 
+@dataclass(frozen=True)
+class CheckedFollowUp:
+    """A payload about a graph that is there, which can begin as that graph is now."""
+
+    payload: Fields
+
+    def runs_commands(self) -> bool:
+        """The graph may hold commands; nobody looks."""
+        return True
+
+    def keep(self, interaction: int) -> None:
+        """Nothing is written down: when its turn comes, the graph may be another one."""
+
+
 # Reopening
 
 

@@ -141,7 +141,7 @@ def make_edit(opened: Door, live: LiveGraph, wanted: EditRequest, watched: GateW
     live.apply(opened.turn, changes, row)
     if wanted.watch is not None:
         wanted.watch.after(live)
-    return row["id"]
+    return int(row["id"])
 
 
 def decide_edit(live: LiveGraph, wanted: EditRequest, devices: Devices) -> tuple[Sequence[Any], editor.Changes]:
@@ -224,14 +224,12 @@ def _missed(live: LiveGraph, operations: Sequence[Any], wanted: EditRequest) -> 
     ours = commuting.of_operations(operations) if isinstance(operations, list | tuple) else commuting.Reach()
     since = Edit.objects.filter(constellation_id=live.constellation["id"], version__gt=based_on).order_by("version")
     pages = since.defer("operations", "diff").iterator(REBASED_OVER)
-    told = ((edit, commuting.find_clashes(ours, commuting.of_applied(edit.before, edit.after))) for edit in pages)
-    return [_told(edit, names) for edit, names in told if names]
-
-
-def _told(edit: Edit, names: list[str]) -> Fields:
-    """An edit that came first: what it did, who made it, and over what the two disagree."""
-    over = ", ".join(names[:SHOWN_LINES]) + (", ..." if len(names) > SHOWN_LINES else "")
-    return {
-        "key": f"version {edit.version}", "message": f"{edit.author} changed {over} (version {edit.version})",
-        "version": edit.version, "edit_id": edit.edit_id, "author": edit.author, "reason": edit.reason, "names": names,
-    }  # fmt: skip
+    missed: list[Fields] = []
+    for edit in pages:
+        if names := commuting.find_clashes(ours, commuting.of_applied(edit.before, edit.after)):
+            over = ", ".join(names[:SHOWN_LINES]) + (", ..." if len(names) > SHOWN_LINES else "")
+            missed.append({
+                "key": f"version {edit.version}", "message": f"{edit.author} changed {over} (version {edit.version})",
+                "version": edit.version, "edit_id": edit.edit_id, "author": edit.author, "reason": edit.reason, "names": names,
+            })  # fmt: skip
+    return missed

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from agents.api.problems import drop_unknown
+from agents.engine.drives.work import Checked
 from agents.models import Device
 from agents.services import sessions
 from agents.tools.catalogue import TOOLS
@@ -17,7 +16,7 @@ from constellations.models import Edit
 from constellations.plan import dialects
 from constellations.plan.plan import copied_by
 from constellations.plan.tasks import IN_WORDS, says_what_to_do
-from constellations.plan.values import Finding, key_text
+from constellations.plan.values import Finding, Path, key_text
 from constellations.reads.devices import known_devices
 from constellations.services.edits import REASON_LENGTH, EditRequest, carry_out_edit
 
@@ -25,13 +24,13 @@ WARNINGS = 100
 """That one answer lists."""
 
 
-def plan_of(imported: dialects.Imported) -> dict[str, Any]:
+def plan_of(imported: dialects.ImportedPlan) -> dict[str, Any]:
     """The plan in our words."""
     return dialects.write_document(imported.tasks, imported.dependencies, imported.rules, name=imported.name)
 
 
-def payload_of(document: Any, dialect: str = "") -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The payload of the interaction that carries out what a document says, checked; and what its author should know.
+def read_document(document: Any, dialect: str = "") -> tuple[Checked, list[dict[str, Any]]]:
+    """The interaction that carries out what a document says, checked; and what its author should know.
 
     Raises PlanRejected with every problem, and where in the document it is.
     """
@@ -78,35 +77,33 @@ def check_document(document: Any, dialect: str = "") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _warnings(imported: dialects.Imported) -> list[dict[str, Any]]:
+def _warnings(imported: dialects.ImportedPlan) -> list[dict[str, Any]]:
     """What does not keep a document from being imported, and somebody has to know: what will not start, or not be added."""
-    found = (imported.problem(key_text(path), message) for path, message in islice(_worth_knowing(imported), WARNINGS))
-    return [drop_unknown(each) for each in found]
-
-
-def _worth_knowing(imported: dialects.Imported) -> Iterator[Finding]:
     idle = {row["task_id"] for row in imported.tasks if row["tool"] == IN_WORDS}
     message = "needs a model or a command: it is in words alone, and cannot start before an edit gives it one"
-    for number, row in enumerate(imported.tasks):
-        if row["task_id"] in idle:
-            yield ("tasks", number), f"{row['task_id']} {message}"
+    found: list[Finding] = [
+        (("tasks", number), f"{row['task_id']} {message}")
+        for number, row in enumerate(imported.tasks)
+        if row["task_id"] in idle
+    ]
     for number, rule in enumerate(imported.rules if idle else ()):
         for place, source in copied_by(rule):
             if source in idle and not says_what_to_do(rule["edit"][place]["parameters"]):
                 told = (
                     f"the rule {rule['name']} copies {source}, which is in words alone: its edit is refused as long as that is "
                 )
-                yield ("replan", number, "edit", place, "add_task", "copy"), f"{told}so; give {source} or the copy a command"
+                way: Path = ("replan", number, "edit", place, "add_task", "copy")
+                found.append((way, f"{told}so; give {source} or the copy a command"))
+    return [drop_unknown(imported.problem(key_text(path), message)) for path, message in found[:WARNINGS]]
 
 
-def _checked(imported: dialects.Imported, plan: dict[str, Any]) -> dict[str, Any]:
-    """The payload that a plan is, if it can be carried out."""
+def _checked(imported: dialects.ImportedPlan, plan: dict[str, Any]) -> Checked:
+    """The interaction that a plan is, if it can be carried out."""
     payload: dict[str, Any] = {"plan": json.dumps(plan, ensure_ascii=False, separators=(",", ":"))}
     if any(row["tool"] == IN_WORDS for row in imported.tasks):
         payload[IMPORTED_WORDS] = True
     try:
-        sessions.check_payload(payload)
+        return sessions.check_payload(payload)
     except (EditRefused, PlanRejected) as error:
         problems = [imported.problem(each.get("field") or each.get("key", ""), each["message"]) for each in error.problems]
         raise PlanRejected(problems, f"{imported.dialect} document") from error
-    return payload

@@ -249,8 +249,9 @@ def _reopen(
     if not checked and request_known_as(row.session_id, client_id) is None:
         adopt.prepare_follow_up(payload, by)
     return sessions.request_submit(
-        row.session_id, "interaction", client_id, payload, by=by, request_id=request_id, checked=True
-    )
+        row.session_id, "interaction", client_id, payload, by=by, request_id=request_id,
+        checked=adopt.CheckedFollowUp(payload),
+    )  # fmt: skip
 
 
 def constellation_fork(
@@ -279,8 +280,9 @@ def constellation_fork(
             return _forked_before(known, asked, by)
         session = sessions.session_create(owner, (title or f"Fork of {row}")[:TITLE_LENGTH], by=by, parent=parent)
         item, _ = sessions.request_submit(
-            session.pk, "interaction", client_id, payload, by=by, request_id=request_id, checked=True
-        )
+            session.pk, "interaction", client_id, payload, by=by, request_id=request_id,
+            checked=adopt.CheckedFollowUp(payload),
+        )  # fmt: skip
     return session, item, True
 
 

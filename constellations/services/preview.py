@@ -69,7 +69,17 @@ class PreviewWatch:
         self._shapes = [_shape(live)]
 
     def after(self, live: LiveGraph) -> None:
-        self._found = _moved(live, self._were)
+        self._found = {"ready": [], "blocked": [], "skipped": [], "revived": []}
+        for key, node in live.nodes.items():  # oldest first
+            state, skipped = self._were.get(key, ("", False))
+            if node.row["state"] == "PENDING" != state:
+                self._found["ready"].append(key)
+            if state == "PENDING" and node.row["state"] == "WAITING_DEPENDENCY":
+                self._found["blocked"].append(key)
+            if node.skipped and not skipped:
+                self._found["skipped"].append({"task_id": key, "reason": node.row["reason"]})
+            if skipped and not node.skipped:
+                self._found["revived"].append(key)
         # of the tasks that the edit adds, changes or revives those that would ask a person before something is done
         nodes = live.nodes
         revived = [key for key, (_, skipped) in self._were.items() if skipped and key in nodes and not nodes[key].skipped]
@@ -124,22 +134,6 @@ def preview_on_graph(
         live.apply(turn, changes, edit_row(live, request, operations, changes, {"id": next(numbers), "at": turn.at}))
     watch.after(live)
     return {**told, "consequences": watch.consequences}
-
-
-def _moved(live: LiveGraph, were: Mapping[str, tuple[str, bool]]) -> Fields:
-    """Tasks whose chances have changed, oldest first."""
-    found: Fields = {"ready": [], "blocked": [], "skipped": [], "revived": []}
-    for key, node in live.nodes.items():
-        state, skipped = were.get(key, ("", False))
-        if node.row["state"] == "PENDING" != state:
-            found["ready"].append(key)
-        if state == "PENDING" and node.row["state"] == "WAITING_DEPENDENCY":
-            found["blocked"].append(key)
-        if node.skipped and not skipped:
-            found["skipped"].append({"task_id": key, "reason": node.row["reason"]})
-        if skipped and not node.skipped:
-            found["revived"].append(key)
-    return found
 
 
 def asks_a_person(task: Mapping[str, Any], devices: Mapping[str, Fields], rules: Sequence[Rule]) -> bool:

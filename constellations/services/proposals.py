@@ -169,19 +169,16 @@ def _judged(live: LiveGraph, wanted: EditRequest) -> Fields:
 
 def title_of(who: str, name: str, operations: Sequence[Fields], reason: str, taken: Sequence[str] = ()) -> str:
     """One sentence: who wants what, which gate that takes away, and why."""
-    named = ", ".join(_named(each) for each in operations[:NAMED])
+    deeds = []
+    for each in operations[:NAMED]:
+        op, parameters = str(each["op"]).replace("_", " "), each["parameters"]
+        about = parameters.get("task_id") or parameters.get("dependency_id")
+        if about is None and "from" in parameters:
+            about = f"{parameters['from']}>{parameters['to']}"
+        deeds.append(f"{op} {about}" if about else op)
     more = f" and {len(operations) - NAMED} more" if len(operations) > NAMED else ""
     gate = f", which {taken[0]}" if taken else ""
-    return f"{who} wants to change {name}: {named}{more}{gate}" + (f". {reason}" if reason else "")
-
-
-def _named(operation: Fields) -> str:
-    """An operation that was judged, in a few words: add task lint."""
-    op, parameters = operation["op"], operation["parameters"]
-    about = parameters.get("task_id") or parameters.get("dependency_id")
-    if about is None and "from" in parameters:
-        about = f"{parameters['from']}>{parameters['to']}"
-    return op.replace("_", " ") + (f" {about}" if about else "")
+    return f"{who} wants to change {name}: {', '.join(deeds)}{more}{gate}" + (f". {reason}" if reason else "")
 
 
 # What approving does

@@ -25,10 +25,10 @@ class LoginLinkGenerator(PasswordResetTokenGenerator):
 
     def check_token(self, user, token: str | None) -> bool:
         """Whether `token` was made for `user` as they are now, at most LINK_S ago."""
-        return super().check_token(user, token) and self._age(str(token)) <= LINK_S
-
-    def _age(self, token: str) -> int:
-        return self._num_seconds(self._now()) - base36_to_int(token.partition("-")[0])
+        if not super().check_token(user, token):
+            return False
+        made_at = base36_to_int(str(token).partition("-")[0])
+        return self._num_seconds(self._now()) - made_at <= LINK_S
 
 
 LINKS = LoginLinkGenerator()

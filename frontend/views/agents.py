@@ -19,6 +19,7 @@ from agents.access.permissions import why_refused
 from agents.machines import MACHINES
 from agents.models import Agent, Approval, Evidence, Loop, PhaseRecord, Session, Transition
 from agents.reads.authors import names_of
+from agents.reads.verdicts import latest_verdict, set_since
 from constellations.models import Attempt
 from frontend import words
 
@@ -57,7 +58,14 @@ def agent_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _context(agent: Agent, refused: str) -> dict[str, Any]:
     loop: Loop | None = getattr(agent, "loop", None)
-    attempt = _attempt(agent)
+    # The attempt it works on; an app agent works on its host's.
+    workers = [agent.pk, *([agent.parent_id] if agent.parent_id else [])]
+    attempts = of_session(Attempt.objects.filter(agent__in=workers), agent.session_id)
+    attempt = attempts.select_related("task").order_by("-id").first()
+    approvals = list(Approval.objects.filter(session=agent.session_id, agent=agent).order_by("-id")[:APPROVALS_SHOWN])
+    names = names_of(row.decided_by for row in approvals)
+    evidence = list(Evidence.objects.filter(loop=loop).order_by("-id")[:EVIDENCE_SHOWN]) if loop else []
+    set_since(evidence)
     spent = _spent([agent.pk, *([loop.pk] if loop else [])])
     lives = agent.machine in MACHINES and not MACHINES[agent.machine].is_terminal(agent.state)
     return {
@@ -69,11 +77,11 @@ def _context(agent: Agent, refused: str) -> dict[str, Any]:
         "spans": state_spans(agent.machine, agent.state, agent.entered_at, spent.get(agent.pk, {})),
         "loop_spans": state_spans("tool_loop", loop.state, loop.entered_at, spent.get(loop.pk, {})) if loop else [],
         "phases": list(PhaseRecord.objects.filter(agent=agent).order_by("number")[:PHASES_SHOWN]),
-        "evidence": _evidence(loop),
+        "evidence": [(row, latest_verdict([row], lives=lives)) for row in evidence],
         "accepted": attempt.task.accepted if attempt else [],
         "may_go_on": lives and not refused,
         "blackboard": json.dumps(agent.blackboard, indent=2, ensure_ascii=False)[:TEXT_SHOWN] if agent.blackboard else "",
-        "approvals": _approvals(agent),
+        "approvals": [(row, names[row.decided_by]) for row in approvals],
         "children": of_session(Agent.objects.filter(parent=agent), agent.session_id).order_by("id")[:CHILDREN_SHOWN],
         "transitions": Transition.objects.filter(subject_id=agent.pk).order_by("-id")[:TRANSITIONS_SHOWN],
     }
@@ -83,24 +91,6 @@ def of_session(rows: QuerySet[Row], session: int) -> QuerySet[Row]:
     """Those of one session, by their primary keys: the foreign keys of the busiest tables have no index."""
     low, high = ids.row_range(session)
     return rows.filter(pk__gte=low, pk__lt=high)
-
-
-def _attempt(agent: Agent) -> Attempt | None:
-    """The attempt it works on; an app agent works on its host's."""
-    workers = [agent.pk, *([agent.parent_id] if agent.parent_id else [])]
-    rows = of_session(Attempt.objects.filter(agent__in=workers), agent.session_id)
-    return rows.select_related("task").order_by("-id").first()
-
-
-def _approvals(agent: Agent) -> list[tuple[Approval, str]]:
-    """What it asked for, the latest first, each with the name of who decided."""
-    rows = list(Approval.objects.filter(session=agent.session_id, agent=agent).order_by("-id")[:APPROVALS_SHOWN])
-    names = names_of(row.decided_by for row in rows)
-    return [(row, names[row.decided_by]) for row in rows]
-
-
-def _evidence(loop: Loop | None) -> list[Evidence]:
-    return list(Evidence.objects.filter(loop=loop).order_by("-id")[:EVIDENCE_SHOWN]) if loop else []
 
 
 def _spent(subjects: list[int]) -> dict[int, dict[str, float]]:
@@ -120,14 +110,10 @@ def state_spans(machine: str, state: str, entered_at: datetime, spent: dict[str,
         seconds[state] = seconds.get(state, 0.0) + max(0.0, (timezone.now() - entered_at).total_seconds())
     order = [name for name in (table.states if table else ()) if name in seconds]
     order += [name for name in seconds if name not in order]
-    return _laid_out([(name, seconds[name]) for name in order])
-
-
-def _laid_out(times: list[tuple[str, float]]) -> list[Span]:
-    total = sum(seconds for _, seconds in times)
-    wide = [max(SHORTEST_BAR, 100 * seconds / total if total else 0.0) for _, seconds in times]
+    total = sum(seconds.values())
+    wide = [max(SHORTEST_BAR, 100 * seconds[name] / total if total else 0.0) for name in order]
     scale, left, found = 100 / max(sum(wide), 1e-9), 0.0, []
-    for (state, seconds), width in zip(times, wide, strict=True):
-        found.append(Span(state, seconds, round(left, 3), round(width * scale, 3)))
+    for name, width in zip(order, wide, strict=True):
+        found.append(Span(name, seconds[name], round(left, 3), round(width * scale, 3)))
         left += width * scale
     return found

@@ -60,16 +60,12 @@ def waiting_places(request: HttpRequest) -> JsonResponse:
     rows = for_people(request.user).filter(state="waiting").select_related("session", "agent__device").order_by("-id")
     shown = list(rows[:PLACES_SHOWN])
     tasks = _tasks(row.subject_id for row in shown)
-    return JsonResponse({row.pk: _place(row, tasks) for row in shown})
-
-
-def _place(row: Approval, tasks: dict[int, str]) -> dict[str, str]:
-    device = row.agent.device if row.agent else None
-    return {
-        "session": str(row.session),
-        "task": tasks.get(row.subject_id, ""),
-        "device": device.name if device else "",
-    }
+    places = {}
+    for row in shown:
+        device = row.agent.device if row.agent else None
+        task, name = tasks.get(row.subject_id, ""), device.name if device else ""
+        places[row.pk] = {"session": str(row.session), "task": task, "device": name}
+    return JsonResponse(places)
 
 
 def decision_config(user) -> dict[str, Any]:
@@ -86,16 +82,12 @@ def latest_decisions(user) -> list[dict[str, Any]]:
         {
             "row": row,
             "kind": KINDS[row.kind],
-            "word": _word(row),
+            "word": "answered" if row.kind == "question" and row.state == "approved" else row.state,
             "by": names[row.decided_by],
             "task": tasks.get(row.subject_id, ""),
         }
         for row in shown
     ]
-
-
-def _word(row: Approval) -> str:
-    return "answered" if row.kind == "question" and row.state == "approved" else row.state
 
 
 def _tasks(ids: Iterable[int]) -> dict[int, str]:

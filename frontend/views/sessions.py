@@ -72,32 +72,23 @@ def _listed(visible: SessionQuerySet, before: str) -> SessionQuerySet:
 def session_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One session, live; 404 where it is not the user's to see."""
     found = get_object_or_404(Session.objects.visible_to(request.user).select_related("owner"), pk=pk)
-    may_operate = _may_operate(request.user)
+    may_operate, confinement = _may_operate(request.user), confinement_shown()
     context = {
         "session": found,
         "may_operate": may_operate,
         "examples": list_examples() if may_operate else [],
-        "config": {**decision_config(request.user), **_session_config(found, may_operate)},
+        "config": {  # what the page's script begins with; `people` are names by author
+            **decision_config(request.user),
+            "session": found.pk,
+            "may_operate": may_operate,
+            "people": {f"user:{found.owner_id}": found.owner.get_username()},
+            "admin": reverse("admin:constellations_constellation_change", args=[0]),
+            "defaults": {table.name: table.defaults for table in TABLES.values()},
+            "actor_choices": {state: ACTOR.choices(state) for state in ACTOR.states},
+            "devices": [{**row, "confinement": confinement} for row in Device.objects.values(*DEVICE_FIELDS)[:DEVICES_SHOWN]],
+        },
     }
     return render(request, "frontend/session.html", context)
-
-
-def _session_config(found: Session, may_operate: bool) -> dict[str, Any]:
-    """What the page's script begins with, beside what its cards need; `people` are names by author."""
-    return {
-        "session": found.pk,
-        "may_operate": may_operate,
-        "people": {f"user:{found.owner_id}": found.owner.get_username()},
-        "admin": reverse("admin:constellations_constellation_change", args=[0]),
-        "defaults": {table.name: table.defaults for table in TABLES.values()},
-        "actor_choices": {state: ACTOR.choices(state) for state in ACTOR.states},
-        "devices": _devices(),
-    }
-
-
-def _devices() -> list[dict[str, Any]]:
-    confinement = confinement_shown()
-    return [{**row, "confinement": confinement} for row in Device.objects.values(*DEVICE_FIELDS)[:DEVICES_SHOWN]]
 
 
 def _may_operate(user) -> bool:
@@ -113,12 +104,8 @@ def log_in_by_link(request: HttpRequest, token: str) -> HttpResponse:
         response = render(request, "frontend/login_link_void.html", status=403)
     else:
         login(request, user, backend="django.contrib.auth.backends.ModelBackend")
-        response = redirect(_own_path(request, request.GET.get("next", "")) or "frontend:sessions")
+        path, hosts = request.GET.get("next", ""), {request.get_host()}
+        stays = url_has_allowed_host_and_scheme(path, allowed_hosts=hosts, require_https=request.is_secure())
+        response = redirect(path if stays else "frontend:sessions")
     response["Referrer-Policy"] = "no-referrer"
     return response
-
-
-def _own_path(request: HttpRequest, path: str) -> str:
-    """`path` where it stays on this site, else nothing."""
-    safe = url_has_allowed_host_and_scheme(path, allowed_hosts={request.get_host()}, require_https=request.is_secure())
-    return path if safe else ""

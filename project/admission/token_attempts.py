@@ -88,19 +88,16 @@ class TokenAttempts:
             return
 
         async def told(message: dict[str, Any]) -> None:
-            if (wrong := is_wrong(scope, message)) is not None:
-                await self._note(digest, place, wrong)
+            wrong = is_wrong(scope, message)
+            if wrong:
+                self._good.pop(digest, None)
+                if await sync_to_async(count_attempt, thread_sensitive=False)(place) > WRONG:
+                    _remember(self._blocked, place, time.monotonic() + WITHIN_S)
+            elif wrong is not None:
+                _remember(self._good, digest, None)
             await send(message)
 
         await self.application(scope, receive, told)
-
-    async def _note(self, digest: bytes, place: str, wrong: bool) -> None:
-        if not wrong:
-            _remember(self._good, digest, None)
-            return
-        self._good.pop(digest, None)
-        if await sync_to_async(count_attempt, thread_sensitive=False)(place) > WRONG:
-            _remember(self._blocked, place, time.monotonic() + WITHIN_S)
 
     async def _refuse(self, scope: dict[str, Any], receive, send, left_s: float) -> None:
         if scope["type"] == "websocket":

@@ -115,12 +115,12 @@ class Demo:
             return None if self._stays else self.code
         if self._run is None:
             if self._is_ready():
-                self._submit()
+                self._submit_plan()
             return None
         self._follow(self._run)
         return None
 
-    def _submit(self) -> None:
+    def _submit_plan(self) -> None:
         user = demo_user()
         by = f"user:{user.pk}"
         session = session_create(user, self._plan.stem, by=by)
@@ -142,21 +142,18 @@ class Demo:
         self._progress.show(run)
         request = run.request(self._inbox_id)
         if request is not None and request["state"] in ("done", "refused"):
-            self._finish(run, request)
+            self._progress.close()
+            for line in result_lines(run, request):
+                self._progress.say(line)
+            self._progress.say(f"Dashboard: {self._address}")
+            self._progress.say(f"One-time login: {self._link(run.session_id)}")
+            if self._stays:
+                self._progress.say("Orrery goes on serving. Ctrl-C stops it.")
+            self.code = EXIT_CODES.get(request["outcome"], FAILED)
         elif time.monotonic() > self._deadline:
             self._progress.close()
             self._progress.say(f"The run has not ended within {RUN_S:g} s.")
             self.code = FAILED
-
-    def _finish(self, run: Following, request: Row) -> None:
-        self._progress.close()
-        for line in result_lines(run, request):
-            self._progress.say(line)
-        self._progress.say(f"Dashboard: {self._address}")
-        self._progress.say(f"One-time login: {self._link(run.session_id)}")
-        if self._stays:
-            self._progress.say("Orrery goes on serving. Ctrl-C stops it.")
-        self.code = EXIT_CODES.get(request["outcome"], FAILED)
 
 
 def result_lines(run: Following, request: Row) -> list[str]:

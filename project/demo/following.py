@@ -56,18 +56,14 @@ class Following:
 
     def lines(self, event: Event) -> Iterator[str]:
         """What an event says to a person: a line for each transition, edit, and edit of a rule that was refused."""
-        for told in self._transitions(event):
+        steps = [event["data"]] if event["type"] == "state_changed" else event["data"].get("transitions", [])
+        for told in steps:
             reason = f"  ({told['reason']})" if told["reason"] else ""
             yield f"{event['at'][11:23]}  {self._subject(told)}: {told['from_state']} > {told['to_state']}{reason}"
         for edit in event["data"].get("add", {}).get("edit", ()):
             yield f"{event['at'][11:23]}  edit by {edit['author']}: {edit.get('reason') or 'no reason given'}"
         if event["type"] == "edit_refused":
             yield f"{event['at'][11:23]}  edit of the rule {event['data']['rule']} refused: {event['data']['message']}"
-
-    def _transitions(self, event: Event) -> list[Row]:
-        if event["type"] == "state_changed":
-            return [event["data"]]
-        return event["data"].get("transitions", [])
 
     def _subject(self, told: Row) -> str:
         table = SUBJECTS.get(told["machine"], "")

@@ -60,16 +60,14 @@ class Progress:
             table.add_column(no_wrap=True, overflow="ellipsis", max_width=16)
         table.add_column(no_wrap=True, justify="right")
         for task in run.tasks()[-max(1, self.console.height - ROWS_KEPT_FREE) :]:
-            table.add_row(*self._cells(run, task, wide))
+            name = escape(task["name"] or task["task_id"])
+            state = f"[{COLOURS.get(task['state'], 'dim')}]{task['state']}[/]"
+            elapsed = elapsed_text(task, self._clock())
+            if wide:
+                table.add_row(name, self._bar(task), state, escape(run.device(task)), elapsed)
+            else:
+                table.add_row(name, state, elapsed)
         return table
-
-    def _cells(self, run: Following, task: Row, wide: bool) -> list[Any]:
-        name = escape(task["name"] or task["task_id"])
-        state = f"[{COLOURS.get(task['state'], 'dim')}]{task['state']}[/]"
-        elapsed = elapsed_text(task, self._clock())
-        if not wide:
-            return [name, state, elapsed]
-        return [name, self._bar(task), state, escape(run.device(task)), elapsed]
 
     def _bar(self, task: Row) -> ProgressBar:
         """Full when the task has ended; a command does not say how far it is, so a running one pulses."""

@@ -33,14 +33,11 @@ class RetiredRunners:
         self.runners = {one for one in self.runners if is_alive(one)}
         self._end_those_at_rest()
         if now >= self._due or (successors_work and len(self._steps) == len(STEPS)):
-            self._tell(now)
+            signum, patience_s = self._steps[0] if len(self._steps) == 1 else self._steps.popleft()
+            self._due = now + patience_s
+            for runner in self.runners:
+                send_signal(runner, signum)
         return bool(self.runners)
-
-    def _tell(self, now: float) -> None:
-        signum, patience_s = self._steps[0] if len(self._steps) == 1 else self._steps.popleft()
-        self._due = now + patience_s
-        for runner in self.runners:
-            send_signal(runner, signum)
 
     def _end_those_at_rest(self) -> None:
         """A worker whose runner has ended waits for a job that never comes."""

@@ -105,8 +105,15 @@ class Supervisor:
             self._look(now)
         for child in self.children:
             child.look_at_retired(now, child.process is not None and child.probe.ready)
-            if child.process is None:
-                self._start_when_due(child, now)
+            if child.process is None and now >= child.start_at:
+                try:
+                    child.start(now)
+                except OSError as error:
+                    self._hindrances.met(error, now)
+                    child.start_at = now + LOOK_S
+                self._look_at = now  # into the record at once
+            elif child.process is None:
+                continue
             elif trouble := self._trouble(child, now):
                 self._repair(child, trouble, now)
             elif child.probe.ready and not child.is_announced:
@@ -126,15 +133,6 @@ class Supervisor:
         if self._hindrances.look(now):
             for child in self.children:
                 child.excused(now)
-
-    def _start_when_due(self, child: SupervisedChild, now: float) -> None:
-        if now >= child.start_at:
-            try:
-                child.start(now)
-            except OSError as error:
-                self._hindrances.met(error, now)
-                child.start_at = now + LOOK_S
-            self._look_at = now  # into the record at once
 
     def _trouble(self, child: SupervisedChild, now: float) -> str:
         code, trouble = child.exit_code(), ""
@@ -163,23 +161,21 @@ class Supervisor:
             raise ChildBroken(f"{child.name} does not start; its output is in {child.log}")
         self._say(f"{child.name}: next start in {delay:g} s")
 
-    def _farewell(self, child: SupervisedChild) -> None:
-        """Tell those of it that work to come to an end."""
-        try:
-            child.probe.farewell(child.cluster(read_processes()))
-        except DATABASE_ERRORS:
-            connection.close()  # what cannot be told ends by its own time limit
-
     def stop(self) -> None:
         """End everything: first asked, then killed; a second signal cuts the asking short."""
         self._say("Stopping. Ctrl-C again ends everything at once.")
         began, signals = time.monotonic(), self._signals
         for child in self.children:
-            self._farewell(child)
+            try:  # what works is told to come to an end
+                child.probe.farewell(child.cluster(read_processes()))
+            except DATABASE_ERRORS:
+                connection.close()  # what cannot be told ends by its own time limit
             child.ask_to_stop()
         while self._signals == signals and self._still_stopping(time.monotonic() - began):
             time.sleep(TICK_S)
-        self._end_all()
+        for child in self.children:
+            child.kill()
+        end_processes(lambda seen: with_descendants(find_marked(self.instance.mark, seen), seen))
         self.instance.forget()
         self._say(f"Stopped after {time.monotonic() - began:.1f} s.")
 
@@ -188,11 +184,6 @@ class Supervisor:
             child.look_at_retired(time.monotonic(), True)
         seen = read_processes()
         return any([waited_s < child.stop_s and child.is_running(seen) for child in self.children])
-
-    def _end_all(self) -> None:
-        for child in self.children:
-            child.kill()
-        end_processes(lambda seen: with_descendants(find_marked(self.instance.mark, seen), seen))
 
 
 def children_of(instance: Instance, bind: str, port: int, runners: int) -> list[SupervisedChild]:

@@ -97,25 +97,19 @@ class CanaryProbe(LivingProbe):
             self._job, self._send_at, self._limit_s = "", now, SHAKEN_S
         self._cluster = cluster
         if not self._job:
-            self._send(now)
-        elif Task.objects.filter(id=self._job).exists():
-            self._returned(now)
+            if now >= self._send_at:
+                self._job = async_task(CANARY, str(now), task_name="canary", cluster="jobs")
+                self._sent_at = now
+        elif Task.objects.filter(id=self._job).exists():  # it has come back
+            Task.objects.filter(func=CANARY).delete()
+            self.ready, self._job, self._limit_s = True, "", BUSY_S
+            self._send_at = now + CANARY_EVERY_S
         elif now - self._sent_at > self._limit_s:
             return f"no job came back within {self._limit_s:g} s"
         return ""
 
     def excused(self, now: float) -> None:
         self._job, self._send_at, self._limit_s = "", now, SHAKEN_S if self.ready else START_S
-
-    def _send(self, now: float) -> None:
-        if now >= self._send_at:
-            self._job = async_task(CANARY, str(now), task_name="canary", cluster="jobs")
-            self._sent_at = now
-
-    def _returned(self, now: float) -> None:
-        Task.objects.filter(func=CANARY).delete()
-        self.ready, self._job, self._limit_s = True, "", BUSY_S
-        self._send_at = now + CANARY_EVERY_S
 
 
 class RunnersProbe(LivingProbe):

@@ -294,6 +294,7 @@ ADMIN = {
     constellations.dependency  login   -         operator  operator  own
     constellations.attempt     login   -         -         -         own
     constellations.edit        login   -         operator  -         own
+    constellations.normalform  login   -         -         -         own
     axes.accessattempt         admin   -         -         admin     shared
     auth.user                  super   super     super     super     shared
     auth.group                 super   super     super     super     shared

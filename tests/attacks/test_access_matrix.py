@@ -16,7 +16,7 @@ from tests.attacks.access_tables import BODIES, PAGES, REST, Line
 from tests.attacks.worlds import ROLES, Identity, World, identities, make_world, pairs, people, taken_back
 from tests.conftest import person
 
-pytestmark = [pytest.mark.attack, pytest.mark.django_db]
+pytestmark = [pytest.mark.attack, pytest.mark.one_database, pytest.mark.django_db]
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 TOLD = 40

@@ -17,7 +17,7 @@ from tests.attacks.test_access_matrix import is_admin, patterns, told, users, wo
 from tests.attacks.worlds import ROLES, Identity, Writes, taken_back
 from tests.conftest import person
 
-pytestmark = [pytest.mark.attack, pytest.mark.django_db]
+pytestmark = [pytest.mark.attack, pytest.mark.one_database, pytest.mark.django_db]
 
 OF_A_MODEL = re.compile(
     r"admin/(auth|axes|django_q|agents|constellations)/(\w+)/(add/|<path:object_id>/((history|delete|change)/)?)?"

@@ -15,7 +15,7 @@ from threading import Thread
 import pytest
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.one_database]
 
 FLAW = {
     "id": "PYSEC-2026-999", "summary": "made up", "aliases": [],

@@ -17,7 +17,7 @@ from tests.agents.conftest import make_token
 from tests.attacks.web_server import WAIT_S, problem_in, read_answer, web_server
 from tests.project.installation import until
 
-pytestmark = [pytest.mark.attack, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.attack, pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
 
 PIECE = b"x" * (1 << 20)
 HUGE_MB = 300

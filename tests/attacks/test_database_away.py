@@ -80,7 +80,7 @@ class Reader(threading.Thread):
 
 def test_all_goes_on_after_the_loss_of_every_connection(serving):
     token = serving.manage("shell", "-v", "0", "-c", TOKEN).stdout.split()[-1]
-    assert serving.manage("shell", "-v", "0", "-c", SUBMIT).returncode == 0
+    assert serving.manage("shell", "-v", "0", "-c", SUBMIT.replace("sleep 0.1", "sleep 0.3")).returncode == 0
     session = serving.rows("SELECT max(id) FROM agents_session")[0][0]
     reader = Reader(serving, token, session)
     reader.start()
@@ -89,7 +89,7 @@ def test_all_goes_on_after_the_loss_of_every_connection(serving):
         began = time.monotonic()
         serving.until(lambda: health_of(serving)["status"] == "error", REPAIR_S)
         until(lambda: time.monotonic() - began > AWAY_S, REPAIR_S, lambda: "")
-    back = time.time()
+        back = time.time()
     assert health_of(serving)["status"] in ("ok", "no_runner")
     serving.until(lambda: serving.rows(OPEN) == [(0,)], START_S)
 

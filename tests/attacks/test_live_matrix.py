@@ -17,7 +17,7 @@ from tests.attacks.access_tables import LIVE, Line
 from tests.attacks.test_access_matrix import asked_about, expected, named, others, readable, told, users, worlds  # noqa: F401  fixtures
 from tests.attacks.worlds import Identity, World, pairs
 
-pytestmark = [pytest.mark.attack, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.attack, pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
 
 PATIENCE_S = 10
 CLOSED = {4401: "401", 4403: "403", 4404: "404"}

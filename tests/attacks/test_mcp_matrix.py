@@ -17,7 +17,7 @@ from tests.attacks.access_tables import ARGUMENTS, ASKED_OF_MCP, PART_OF, PARTS,
 from tests.attacks.test_access_matrix import asked_about, expected, named, others, told, users, worlds  # noqa: F401  fixtures
 from tests.attacks.worlds import Identity, World, pairs, taken_back
 
-pytestmark = [pytest.mark.attack, pytest.mark.django_db]
+pytestmark = [pytest.mark.attack, pytest.mark.one_database, pytest.mark.django_db]
 
 
 @pytest.fixture(autouse=True)

@@ -465,6 +465,23 @@ def changed_row(table: str, row: int, **told: Any) -> dict[str, Any]:
             "train: 1 file changed, of its last actions 8 went well and 2 failed",
         ),
         ("identity_accepted", {}, "Somebody said to go on anyway: this loop is none from now on"),
+        (
+            "suspected",
+            {"agent_id": 7, "rule": "no_novelty", "score": 0.8, "sentence": "nothing new"},
+            "train may be stuck (no_novelty); an arbiter is asked: nothing new",
+        ),
+        ("ruled", {"agent_id": 7, "stuck": True, "why": "the same"}, "An arbiter says that train is stuck: the same"),
+        ("ruled", {"agent_id": 7, "stuck": False, "why": ""}, "An arbiter says that train is not stuck"),
+        (
+            "loop_labelled",
+            {"loop_id": 8, "set": {"loop": {"8": {"label": {"stuck": True, "since": 4, "reason": "the same"}}}}},
+            "Somebody says that train was stuck since row 4: the same",
+        ),
+        (
+            "loop_labelled",
+            {"loop_id": 8, "set": {"loop": {"8": {"label": {"stuck": False, "since": None, "reason": ""}}}}},
+            "Somebody says that train was not stuck",
+        ),
         ("hook_failed", {"hook": "on_stuck", "message": "refused"}, "The hook on_stuck failed: refused"),
         ("blackboard_changed", {"set": {"agent": {"7": {"blackboard": {"a": 1, "b": 2}}}}}, "On the blackboard of train: a, b"),
     ],

@@ -7,10 +7,11 @@ import json
 from agents.models import Session
 from agents.streams.door import door
 from agents.streams.tables import TABLES
+from constellations.editor.editor import Changes
 from constellations.live.live import LiveGraph
 from constellations.machines import CONSTELLATION, TASK
 from constellations.models import Constellation, Task
-from constellations.runs import planner
+from constellations.services.plans import read_plan
 from tests.agents.conftest import add_agents, add_interaction
 
 
@@ -21,7 +22,7 @@ def noop(task_id: str, **more) -> dict:
 def plant(session: Session, *tasks: dict, dependencies=()) -> Constellation:
     """An executing constellation of these tasks, as the engine begins one; nobody works on it."""
     interaction, agent = add_interaction(session), add_agents(session)[0]
-    plan = planner.prepare_plan({"plan": json.dumps({"tasks": list(tasks), "dependencies": list(dependencies)})})
+    plan = read_plan({"plan": json.dumps({"tasks": list(tasks), "dependencies": list(dependencies)})})
     with door(session.pk, "system") as opened:
         turn = opened.turn
         fields = {
@@ -30,7 +31,7 @@ def plant(session: Session, *tasks: dict, dependencies=()) -> Constellation:
         }  # fmt: skip
         row = TABLES["constellation"].whole(fields)
         turn.record("constellation_created", add={"constellation": [fields]})
-        LiveGraph(row, lambda node: None).build(turn, plan.changes)
+        LiveGraph(row, lambda node: None).build(turn, Changes(added_tasks=plan.tasks, added_dependencies=plan.dependencies))
         for event in ("validated", "start"):
             turn.transition(CONSTELLATION, "constellation", row, event)
     return Constellation.objects.get(pk=row["id"])

@@ -91,9 +91,10 @@ def test_the_release_asks_for_everything_that_can_be_asked_for():
 def test_of_two_that_are_stuck_one_has_a_way_out():
     recovers, loops, _ = plan_of("stuck.yaml").tasks
     ways_out = [
-        [len(step["recover"]) for step in task["phases"][0]["steps"] if step["tries"] > 1] for task in (recovers, loops)
+        [len(step["recover"]) for step in task["phases"][0]["steps"] if step["tool"] == "edit_file"]
+        for task in (recovers, loops)
     ]
-    assert ways_out == [[2], [0]]
+    assert ways_out == [[2], [0] * 7]
 
 
 def carried_out(engine, name: str):

@@ -133,8 +133,11 @@ def test_evidence_is_told_the_latest_first(worked, operator):
 
 def test_a_verdict_stands_out_with_its_sentence_and_a_way_on(worked, operator):
     html = page(operator, worked.agent)
-    assert "Stuck (same_error) make test failed 3 times" in part(html, "evidence")
-    assert "Rows 2, 3, 4." in part(html, "evidence")
+    said = part(html, "evidence")
+    assert "Stuck: same error since row 2 ," in said
+    assert "make test failed 3 times" in said
+    assert "It was told so, and goes on. Rows 2 , 3 , 4 ; rule same_error" in said
+    assert [f'<a href="#row-{n}">{n}</a>' in html and f'<tr id="row-{n}"' in html for n in (2, 3, 4)] == [True] * 3
     assert f'data-go-on="{VERDICT["identity"]}" data-agent="{worked.agent}" data-session="{worked.session.pk}"' in html
 
 
@@ -142,7 +145,36 @@ def test_who_may_not_operate_cannot_send_an_agent_on(viewer, device):
     worked = Working(viewer, device)
     worked.add_work()
     html = page(viewer, worked.agent)
-    assert "Stuck (same_error)" in html
+    assert "Stuck: same error" in html
+    assert "data-go-on" not in html
+
+
+def test_a_verdict_offers_other_ways_where_it_is_read(worked, operator):
+    said = part(page(operator, worked.agent), "evidence")
+    assert "Another way" in said
+    assert "Let the task begin again on another device." in said
+    assert f'/sessions/{worked.session.pk}/#task-{worked.task}">The task</a>' in page(operator, worked.agent)
+    assert "change it in the admin" not in said
+    operator.is_staff = True
+    operator.save()
+    assert "change it in the admin" in part(page(operator, worked.agent), "evidence")
+
+
+def test_a_step_that_was_given_up_is_not_called_stuck(working, operator):
+    verdict = {
+        "rule": "tries_used_up", "identity": "tries_used_up:1", "rows": [1, 2], "action": "fail", "first": True,
+        "sentence": "command “make” was tried 2 of 2 times; the last error: “exit code 2”",
+    }  # fmt: skip
+    with door(working.session.pk, "system") as opened:
+        shared = {"loop_id": working.loop, "kind": "tool", "tool": "command", "success": False, "started_at": opened.turn.at}
+        rows = [{"id": opened.take(), "number": n, "ordered": n > 1, "ended_at": opened.turn.at, **shared} for n in (1, 2)]
+        rows[1]["verdict"] = verdict
+        opened.turn.record("evidence_began", add={"evidence": rows})
+    html = page(operator, working.agent)
+    said = part(html, "evidence")
+    assert "Given up: all tries are used up since row 1" in said
+    assert "was tried 2 of 2 times; the last error: “exit code 2” Its task failed." in said
+    assert said.count("tried again") == 1
     assert "data-go-on" not in html
 
 
@@ -211,12 +243,13 @@ def test_a_page_costs_the_same_queries_however_much_the_agent_did(working, opera
     client = signed_in(operator)
     working.add_work()
     working.decide(working.ask("tool", "Push"), "approved", f"user:{operator.pk}")
-    # login session, user, groups twice; agent, attempt, times, phases, evidence, approvals, names, children, transitions
-    with django_assert_num_queries(13):
+    # login session, user, groups twice; agent, attempt, times, phases, evidence, since when, approvals, names, children,
+    # transitions
+    with django_assert_num_queries(14):
         client.get(f"/agents/{working.agent}/")
     working.act()
     working.decide(working.ask("tool", "Push"), "approved", f"user:{operator.pk}")
-    with django_assert_num_queries(13):
+    with django_assert_num_queries(14):
         client.get(f"/agents/{working.agent}/")
 
 

@@ -19,7 +19,9 @@ pytestmark = pytest.mark.django_db
 MODELS = [model for app in ("agents", "constellations") for model in apps.get_app_config(app).get_models()]
 EDITED = {"Constellation", "Task", "Dependency", "Edit"}
 """Whose pages make edits: tests/constellations/admin/test_editing.py."""
-KEPT = [model for model in MODELS if model not in (Policy, ModelProfile) and model.__name__ not in EDITED]
+LABELLED = {"Loop"}
+"""Of which people say whether they were stuck: tests/agents/services/test_labels.py."""
+KEPT = [model for model in MODELS if model not in (Policy, ModelProfile) and model.__name__ not in EDITED | LABELLED]
 """Those that the admin shows and no more."""
 TERMS = ["1", "9" * 30, "t1", "a\x00b", "'; --", "٣", "%"]
 

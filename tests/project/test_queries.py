@@ -17,7 +17,7 @@ from agents.api.schema import query_parameters
 from constellations.api.views import TaskViews
 from tests.agents.conftest import Rest
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 class EveryAddress(EndpointEnumerator):

@@ -1,31 +1,31 @@
-"""Makes data/last_release.sql.gz: a database as the release before wrote it, with sessions in every state of a working day.
+"""Makes data/last_release_*.sql.gz: a database as the release before wrote it, with sessions in every state of a working day.
 
-`python -m tests.reliability.make_last_release`, in a clone that has the commit RELEASE. The release's own code does all of it,
-in a folder of its own: it migrates, takes requests, works, and has its runners killed in the middle. Only one thing is changed
-in that copy: approvals and questions last a hundred years, for the file is read long after they would have expired.
+`python -m tests.reliability.make_last_release`, in a clone that has the commit RELEASE, with what that requires. It makes the
+file of SQLite; with the URL of an empty database of PostgreSQL as its argument, that one's file. The release's own code does
+all of it, in a folder of its own: it migrates, takes requests, works, and has its runners killed in the middle. Only one thing
+is changed in that copy: what waits for a person lasts a hundred years, for the file is read long after it would have expired.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from threading import Event
 
+from tests.reliability.release_database import SQLITE, change_database, dump_database, keep_database, read_database
+
 RELEASE = "fc570a7"
-DUMP = Path(__file__).parent / "data" / "last_release.sql.gz"
 SECRET_KEY = "the-key-that-has-signed-the-jobs-of-the-file"
 LASTING = (
     ("agents/acting/asking.py", "APPROVAL_S = 24 * 3600.0", "APPROVAL_S = 100 * 365 * 86400.0"),
+    ("constellations/proposals.py", "PROPOSAL_S = 24 * 3600.0", "PROPOSAL_S = 100 * 365 * 86400.0"),
     ("constellations/call_forms.py", "MAX_SECONDS = 31_536_000", "MAX_SECONDS = 100 * 365 * 86400"),
 )
 NOWHERE = "/nowhere"
@@ -57,6 +57,21 @@ from constellations.models import Constellation
 
 session = Session.objects.get(title="paused")
 constellation_pause(Constellation.objects.get(session=session).pk, by=f"user:{session.owner_id}")
+"""
+PROPOSE = """
+from datetime import timedelta
+from agents import services
+from agents.models import Session
+from constellations.models import Constellation
+from constellations.proposals import edit_propose
+
+session = Session.objects.get(title="gated")
+by = f"user:{session.owner_id}"
+token, _ = services.token_create(session.owner, "watcher", ["read", "operate"], timedelta(days=36500), by=by)
+task = {"task_id": "proposed", "device": "laptop", "tool": "noop", "after": ["release"]}
+operations = [{"op": "add_task", "parameters": task}]
+constellation = Constellation.objects.get(session=session).pk
+edit_propose(constellation, operations, author=f"token:{token.token_key}", who="watcher", reason="one more")
 """
 LATE = """
 from agents import services
@@ -100,12 +115,12 @@ PLANS = {
 
 
 class Release:
-    """The release's code in a folder, and the database beside it."""
+    """The release's code in a folder, and its database."""
 
-    def __init__(self, folder: Path):
-        self.folder, self.code, self.database = folder, folder / "code", folder / "orrery.sqlite3"
+    def __init__(self, folder: Path, url: str):
+        self.folder, self.code, self.url = folder, folder / "code", url
         self.env = {
-            **os.environ, "DATABASE_URL": f"sqlite:///{self.database}", "ORRERY_STATE_DIR": str(folder / "state"),
+            **os.environ, "DATABASE_URL": url, "ORRERY_STATE_DIR": str(folder / "state"),
             "ORRERY_SECRET_KEY": SECRET_KEY, "ORRERY_RUNNERS": "1", "ORRERY_CONFINEMENT": "none",
             "ORRERY_UNCONFINED_COMMANDS": "1", "Q_CLUSTER_NAME": "runners",
         }  # fmt: skip
@@ -132,8 +147,7 @@ class Release:
         return [path for path in (self.folder / "state").rglob("*.pid") if path.parent.name == DEVICE]
 
     def read(self, query: str) -> list[tuple]:
-        with closing(sqlite3.connect(self.database, timeout=30)) as database:
-            return database.execute(query).fetchall()
+        return read_database(self.url, query)
 
 
 def until(condition: Callable[[], object], what: str) -> None:
@@ -152,9 +166,9 @@ def has_state(release: Release, title: str, task_id: str, state: str) -> bool:
     return bool(release.read(query))
 
 
-def make(folder: Path) -> str:
-    """The text of the database."""
-    release = Release(folder)
+def work_as_release(folder: Path, url: str) -> None:
+    """Leave in the database what a day of the release leaves there."""
+    release = Release(folder, url)
     release.unpack()
     release.manage("migrate", "-v", "0")
     release.run(BEGIN, json.dumps(PLANS))
@@ -166,6 +180,7 @@ def make(folder: Path) -> str:
         release.run(PAUSE)
         waiting = "SELECT count(*) FROM agents_approval WHERE state = 'waiting'"
         until(lambda: release.read(waiting) == [(2,)], "both approvals wait")
+        release.run(PROPOSE)
         until(lambda: has_state(release, "ended", "t2", "COMPLETED"), "one has ended")
         until(lambda: has_state(release, "running", "t2", "RUNNING"), "one is in the middle of its chain")
         until(lambda: len(release.pid_files()) == 2, "both commands have begun")
@@ -176,21 +191,18 @@ def make(folder: Path) -> str:
             os.kill(int(path.read_text()), signal.SIGKILL)
     assert has_state(release, "running", "t2", "RUNNING")
     assert release.read("SELECT count(*) FROM constellations_constellation WHERE state = 'PAUSED'") == [(1,)]
+    assert release.read(waiting) == [(3,)]
     release.run(LATE)
-    with closing(sqlite3.connect(release.database)) as database:
-        database.execute("UPDATE agents_runner SET host = 'elsewhere', files = ?", (NOWHERE,))
-        database.commit()
-        text = "\n".join(database.iterdump())
-    assert str(folder) not in text, "the file is to name no folder of this machine"
-    return text
+    change_database(url, f"UPDATE agents_runner SET host = 'elsewhere', files = '{NOWHERE}'")
+    assert str(folder) not in dump_database(url), "the file is to name no folder of this machine"
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        text = make(Path(folder))
-    DUMP.parent.mkdir(exist_ok=True)
-    DUMP.write_bytes(gzip.compress(text.encode(), mtime=0))
-    print(f"{DUMP.name}: {DUMP.stat().st_size} bytes")
+        url = sys.argv[1] if len(sys.argv) > 1 else f"{SQLITE}{folder}/orrery.sqlite3"
+        work_as_release(Path(folder), url)
+        kept = keep_database(url)
+    print(f"{kept.name}: {kept.stat().st_size} bytes")
 
 
 if __name__ == "__main__":

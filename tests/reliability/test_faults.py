@@ -120,19 +120,19 @@ def test_transient_faults_that_do_not_end_end_the_actor(engine, device, broken, 
 
 
 def test_a_request_whose_preparation_meets_a_transient_fault_is_prepared_again(engine, device, monkeypatch):
-    from constellations.runs import planner
+    from constellations.services import plans
 
-    prepare, seen = planner.prepare_plan, []
+    prepare, seen = plans.requested_plan, []
 
-    def unreachable(payload):
+    def unreachable(interaction, payload):
         seen.append(1)
-        if 1 < len(seen) < 4:  # the first is the check when it is submitted
+        if len(seen) < 3:
             raise ConnectionResetError("the other side is gone")
-        return prepare(payload)
+        return prepare(interaction, payload)
 
-    monkeypatch.setattr(planner, "prepare_plan", unreachable)
+    monkeypatch.setattr(plans, "requested_plan", unreachable)
     assert engine.carry_out({"tasks": [noop("a")]}).state == "COMPLETED"
-    assert len(seen) == 4
+    assert len(seen) == 3
 
 
 def test_a_session_whose_work_cannot_even_be_read_ends_in_error(engine, device, monkeypatch):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 
-from tests.reliability.make_last_release import DEVICE, DUMP, SECRET_KEY, until
+from tests.project.installation import a_database
+from tests.reliability.make_last_release import DEVICE, SECRET_KEY, until
+from tests.reliability.release_database import read_database, restore_database
 
 pytestmark = pytest.mark.live
 
@@ -39,16 +38,15 @@ BEFORE = {
 class Installation:
     """This code on the release's database, with a folder of its own."""
 
-    def __init__(self, folder: Path):
-        self.database, self.state = folder / "orrery.sqlite3", folder / "state"
+    def __init__(self, folder: Path, url: str):
+        self.url, self.state = url, folder / "state"
         self.env = {
-            **os.environ, "DATABASE_URL": f"sqlite:///{self.database}", "ORRERY_STATE_DIR": str(self.state),
+            **os.environ, "DATABASE_URL": url, "ORRERY_STATE_DIR": str(self.state),
             "ORRERY_SECRET_KEY": SECRET_KEY, "ORRERY_RUNNERS": "1", "ORRERY_CONFINEMENT": "none",
             "ORRERY_UNCONFINED_COMMANDS": "1",
         }  # fmt: skip
         self.clusters: list[subprocess.Popen] = []
-        with closing(sqlite3.connect(self.database)) as database:
-            database.executescript(gzip.decompress(DUMP.read_bytes()).decode())
+        restore_database(url)
 
     def run(self, *arguments: str) -> str:
         found = subprocess.run(
@@ -74,27 +72,24 @@ class Installation:
             cluster.wait()
 
     def read(self, query: str) -> list[tuple]:
-        with closing(sqlite3.connect(self.database, timeout=30)) as database:
-            return database.execute(query).fetchall()
+        return read_database(self.url, query)
 
 
 @pytest.fixture
 def installation(tmp_path) -> Iterator[Installation]:
-    made = Installation(tmp_path)
-    workspace = made.state / "workspaces" / DEVICE
-    workspace.mkdir(parents=True)
-    for name in ("running.pid", "paused.pid"):  # the commands of the release end at once where these are there
-        (workspace / name).touch()
-    yield made
-    made.kill()
+    with a_database(tmp_path) as url:
+        made = Installation(tmp_path, url)
+        workspace = made.state / "workspaces" / DEVICE
+        workspace.mkdir(parents=True)
+        for name in ("running.pid", "paused.pid"):  # the commands of the release end at once where these are there
+            (workspace / name).touch()
+        yield made
+        made.kill()
 
 
-def test_the_file_holds_what_it_says(installation):
+def test_the_file_of_this_kind_of_database_holds_what_it_says(installation):
     assert set(installation.read(STATES)) >= BEFORE
-    assert installation.read(WAITING) == [
-        ("question",),
-        ("task",),
-    ]
+    assert installation.read(WAITING) == [("edit",), ("question",), ("task",)]
     assert installation.read("SELECT func FROM django_q_schedule") == [("agents.jobs.ensure_runners",)]
     assert {key for (key,) in installation.read("SELECT key FROM django_q_ormq")} == {"jobs", "runners"}
 
@@ -114,5 +109,7 @@ def test_what_the_release_before_left_goes_on_and_ends(installation):
     installation.kill()
     assert {state for _, _, state in installation.read(STATES)} == {"COMPLETED"}
     assert set(installation.read(LOST)) == {("running", "t2"), ("paused", "t1")}
-    assert installation.read("SELECT count(*) FROM constellations_task WHERE task_id = 'late'") == [(1,)]
+    for task in ("late", "proposed"):
+        assert installation.read(f"SELECT count(*) FROM constellations_task WHERE task_id = '{task}'") == [(1,)]
+    assert installation.read("SELECT reason, version FROM constellations_edit") == [("one more", 2)]
     assert "nothing differs" in installation.run("manage.py", "verify")

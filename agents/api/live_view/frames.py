@@ -27,11 +27,10 @@ def snapshot_messages(snapshot: Fields) -> list[bytes]:
     Together they hold each row once and name every table.
     """
     seq, pieces = snapshot["seq"], list(_pieces(snapshot["rows"]))
-    return [_snapshot_message(seq, rows, more=number < len(pieces)) for number, rows in enumerate(pieces, start=1)]
-
-
-def _snapshot_message(seq: int, rows: Fields, *, more: bool) -> bytes:
-    return orjson.dumps({"type": "snapshot", "seq": seq, "rows": rows, **({"more": True} if more else {})})
+    messages = [{"type": "snapshot", "seq": seq, "rows": rows} for rows in pieces]
+    for message in messages[:-1]:
+        message["more"] = True
+    return [orjson.dumps(message) for message in messages]
 
 
 def _pieces(tables: dict[str, dict[str, Fields]]) -> Iterator[dict[str, dict[str, Any]]]:

@@ -9,7 +9,7 @@ after END_BYTES or END_S and the client comes back by itself; it outlives actors
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
 
@@ -59,7 +59,7 @@ def requested_place(scope: dict[str, Any]) -> int | None:
 class SessionStream:
     """The ASGI application; `scope["session_id"]` says which."""
 
-    async def __call__(self, scope, receive, send: Send) -> None:
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Send) -> None:
         try:
             if scope["method"] not in ("GET", "HEAD"):
                 raise ViewClosed(4400, "only GET")
@@ -89,28 +89,22 @@ class SessionStream:
         try:
             async with asyncio.timeout(END_S):
                 if since is None or not head - BEHIND_EVENTS <= since <= head:
-                    since = await self._snapshot(send, session)
-                await self._events(send, session, since)
+                    taken = await database_sync_to_async(stream_snapshot)(session)
+                    since = taken["seq"]
+                    await send_body(send, event_frame(since, "snapshot", mask_json(orjson.dumps(taken))))
+                left = END_BYTES
+                async with aclosing(follow_session(session, since)) as pieces:
+                    async for piece in pieces:
+                        await send_body(send, piece)
+                        left -= len(piece)
+                        if left <= 0:
+                            break
         except TimeoutError:
             pass  # the time is up
         await send_body(send, b"", more=False)
 
-    async def _snapshot(self, send: Send, session: int) -> int:
-        taken = await database_sync_to_async(stream_snapshot)(session)
-        await send_body(send, event_frame(taken["seq"], "snapshot", mask_json(orjson.dumps(taken))))
-        return taken["seq"]
 
-    async def _events(self, send: Send, session: int, since: int) -> None:
-        left = END_BYTES
-        async with aclosing(follow_session(session, since)) as pieces:
-            async for piece in pieces:
-                await send_body(send, piece)
-                left -= len(piece)
-                if left <= 0:
-                    return
-
-
-async def follow_session(session: int, seq: int):
+async def follow_session(session: int, seq: int) -> AsyncGenerator[bytes, None]:
     """Frames of the session's events after `seq` as they come, and comments while there are none."""
     reader = tail.tail()
     with reader.follow(session, seq):
@@ -149,7 +143,7 @@ async def send_refusal(send: Send, closed: ViewClosed) -> None:
     await send_body(send, mask_json(orjson.dumps(problem_body(status, code, str(closed)))), more=False)
 
 
-async def wait_disconnected(receive) -> None:
+async def wait_disconnected(receive: Any) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 

@@ -17,6 +17,7 @@ import json
 import logging
 import time
 from collections import deque
+from collections.abc import Awaitable
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -108,7 +109,7 @@ def acknowledged_by(text: str | None) -> int:
         raise ViewClosed(4400, "the message is not JSON") from error
     if not isinstance(message, dict) or message.get("type") != "ack" or type(message.get("seq")) is not int:
         raise ViewClosed(4400, 'the only message is {"type": "ack", "seq": N}')
-    return message["seq"]
+    return int(message["seq"])
 
 
 @database_sync_to_async
@@ -121,9 +122,9 @@ def read_snapshot(session: int) -> tuple[int, list[bytes]]:
 class SessionConsumer(AsyncWebsocketConsumer):
     """/ws/sessions/{id}/?since=SEQ"""
 
-    _tasks: tuple[asyncio.Task, ...] = ()
+    _tasks: tuple[asyncio.Task[None], ...] = ()
 
-    async def __call__(self, scope, receive, send) -> None:
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
@@ -168,7 +169,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
             if task is not asyncio.current_task():
                 task.cancel()
 
-    async def _guarded(self, work) -> None:
+    async def _guarded(self, work: Awaitable[Any]) -> None:
         """A background task whose end, however it comes, is the connection's."""
         try:
             await work
@@ -188,25 +189,24 @@ class SessionConsumer(AsyncWebsocketConsumer):
         await self.close(closed.code)
 
     async def _feed(self, head: int, fresh: bool) -> None:
+        """A snapshot where the client has nothing or is far behind, then events for as long as it takes them."""
         if fresh:
             head, messages = await read_snapshot(self.session)
             self.window = SendWindow(head)
             self.window.add(head, sum(map(len, messages)))  # before it is sent: the answer may come at once
             for message in messages:
                 await self._send_whole(message)
-        with tail.tail().follow(self.session, head):
+        reader = tail.tail()
+        with reader.follow(self.session, head):
             while True:
-                await self._send_next()
-
-    async def _send_next(self) -> None:
-        events, size = self.window.room()
-        batch = await tail.tail().after(self.session, self.window.sent, max(events, 1), max(1, min(size, PIECE_BYTES)))
-        if not events:
-            await self._wait_for_room()
-            return
-        joined = b",".join(event.json for event in batch)
-        self.window.add(batch[-1].seq, len(joined))
-        await self._send_whole(b'{"type":"events","events":[' + joined + b"]}")
+                events, size = self.window.room()
+                batch = await reader.after(self.session, self.window.sent, max(events, 1), max(1, min(size, PIECE_BYTES)))
+                if not events:  # there is more to send than the client has shown that it can take
+                    await self._wait_for_room()
+                    continue
+                joined = b",".join(event.json for event in batch)
+                self.window.add(batch[-1].seq, len(joined))
+                await self._send_whole(b'{"type":"events","events":[' + joined + b"]}")
 
     async def _send_whole(self, message: bytes) -> None:
         for frame in split_frames(message):

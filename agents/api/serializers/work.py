@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_serializer
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from agents.api.serializers.fields import AuthorName, RequestBody, StrictText, WholeNumber
 from agents.api.serializers.machines import TransitionRow
+from agents.decisions import DECISIONS
 from agents.models import Agent, Approval, Evidence, Loop, PhaseRecord, Policy
 from agents.patterns import LENGTH as PATTERN_LENGTH
+from agents.reads.verdicts import describe_verdict
 from agents.services.approvals import ANSWER_LENGTH, REASON_LENGTH, STATES
 from agents.services.policies import NAME_LENGTH, NOTE_LENGTH, ORDER_LIMIT
 
@@ -34,10 +36,11 @@ class AgentRow(serializers.ModelSerializer):
 
 class LoopRow(serializers.ModelSerializer):
     position = serializers.JSONField(help_text="Where its script stands.")
+    label = serializers.JSONField(allow_null=True, help_text="What a person says of it: stuck, since, reason, by, at.")
 
     class Meta:
         model = Loop
-        fields: tuple[str, ...] = ("id", "state", "reason", "left", "position", "created_at", "entered_at")
+        fields: tuple[str, ...] = ("id", "state", "reason", "left", "position", "label", "created_at", "entered_at")
 
 
 class LoopDetail(LoopRow):
@@ -67,14 +70,20 @@ class EvidenceRow(serializers.ModelSerializer):
     target = serializers.CharField(source="target_start")
     raw_error = serializers.CharField(source="error_start")
     success = serializers.BooleanField(allow_null=True, help_text="Null while it has not ended.")
-    verdict = serializers.JSONField(allow_null=True)
+    verdict = serializers.SerializerMethodField(
+        help_text="What the rules said of it, also in words (about, followed), and where it began (since: {row, at})."
+    )
 
     class Meta:
         model = Evidence
         fields = (
-            "id", "number", "phase", "kind", "tool", "target", "success", "error_kind", "raw_error", "verdict",
+            "id", "number", "phase", "kind", "tool", "target", "ordered", "success", "error_kind", "raw_error", "verdict",
             "started_at", "ended_at",
         )  # fmt: skip
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_verdict(self, row: Evidence) -> dict[str, Any] | None:
+        return describe_verdict(row)
 
 
 class AgentProgress(serializers.Serializer):
@@ -167,7 +176,7 @@ class PolicyChange(RequestBody):
         max_length=NAME_LENGTH, required=False,
         help_text="Pattern of one of the labels that its owner gave the device; *: any device, also without labels.",
     )  # fmt: skip
-    decision = serializers.ChoiceField(Policy.DECISIONS, required=False)
+    decision = serializers.ChoiceField(DECISIONS, required=False)
     critical = Truth(required=False, help_text="With ask: the task's gate, refusal fails the task.")
     note = StrictText(max_length=NOTE_LENGTH, required=False, allow_blank=True, help_text="Why.")
 
@@ -175,7 +184,7 @@ class PolicyChange(RequestBody):
 class PolicyBody(PolicyChange):
     """A new policy; what is not given is as if for any call."""
 
-    decision = serializers.ChoiceField(Policy.DECISIONS)
+    decision = serializers.ChoiceField(DECISIONS)
 
 
 class AgentDetail(AgentRow):
@@ -189,9 +198,12 @@ class AgentDetail(AgentRow):
     children = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the agents it delegated to.")
     blackboard = serializers.DictField()
     progress = AgentProgress()
+    stuck = serializers.DictField(
+        allow_null=True, help_text="The last verdict, as in evidence, its `row`, and the `ways` on: {way, text}."
+    )
 
     class Meta(AgentRow.Meta):
         fields = (
             *AgentRow.Meta.fields, "transitions", "time_per_state", "choices", "loop", "phases", "evidence", "approvals",
-            "children", "blackboard", "progress",
+            "children", "blackboard", "progress", "stuck",
         )  # fmt: skip

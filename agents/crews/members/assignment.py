@@ -30,7 +30,7 @@ class Assignment:
 
     `attempt` and `device` are the live rows. `script` are the phases of the task's steps; `plain`: they are one call, which is
     the task itself. `rules` gives the installation's policies, `own` are the task's. `is_gated` says that a person is asked
-    before the task begins.
+    before the task begins, `has_arbiter` that somebody is asked about suspicions of being stuck.
     """
 
     stream: int
@@ -48,6 +48,7 @@ class Assignment:
     on_lost: str
     settings: Settings
     accepted: Sequence[str]
+    has_arbiter: bool
     own: Sequence[Rule]
     rules: Callable[[], Sequence[Rule]]
     holds: Holds

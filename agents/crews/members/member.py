@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 from agents.clock import from_iso
-from agents.crews.evidence import LoopMemory, call_row, ended_fields, verdict_json
+from agents.crews.evidence import LoopMemory, arbiter_of, call_row, ended_fields, tries_verdict, verdict_json
 from agents.crews.members.assignment import Assignment, Blackboard
 from agents.crews.members.phases import Phases
 from agents.crews.script import DELEGATIONS, Position, Script, Step, call_of, plain_script
+from agents.crews.ways import FAULTS, way_out
 from agents.errors import AgentsError
 from agents.gates import approvals
 from agents.gates.gate import Gate
@@ -123,11 +124,22 @@ class Member:
     def _judge_row(self, turn: Turn, row: EvidenceRow) -> None:
         """Have the rules judge a row that is complete; the verdict, if there is one, goes into the row."""
         if verdict := self.memory.take(row):
-            row["verdict"] = verdict_json(verdict)
+            row["verdict"] = verdict_json(verdict) | arbiter_of(row)
             if verdict.first:
                 turn.record("stuck", agent_id=self.agent["id"], **row["verdict"])
+        elif self._has_used_up_tries(row) and (step := self.step) is not None:
+            row["verdict"] = tries_verdict(row, self.memory.called, step["tries"], step["on_failure"])
+        if self.assignment.has_arbiter and (suspected := self.memory.suspicion) is not None:
+            turn.record("suspected", agent_id=self.agent["id"], **asdict(suspected))
         if row["kind"] in ("tool", "test", "poll") and is_progress_due(self.memory.state, self.memory.settings):
             turn.record("progress", agent_id=self.agent["id"], **vars(count_progress(self.memory.state)))
+
+    def _has_used_up_tries(self, row: EvidenceRow) -> bool:
+        """Whether a call that has failed was its step's last try, and no recovery makes it once more."""
+        if row["success"] is not False or not self.script.uses_up_tries(self.position):
+            return False
+        kind, on_lost = row["error_kind"], self.assignment.on_lost
+        return kind not in FAULTS or way_out(kind, self.position.faults + 1, on_lost=on_lost, own=True) == "check"
 
     def end_row(self, turn: Turn, outcome: Outcome, wrong: str) -> Fields:
         """The call under way has ended: the fields of its row, and what the rules say of it."""
@@ -180,7 +192,8 @@ class Member:
         step = self.step
         assert step is not None
         writes = step.get("writes", "")
-        row = self._begin_row(turn, **call_row(act.tool, act.arguments, step.get("kind", ""), self.memory.settings, writes))
+        begun = call_row(act.tool, act.arguments, step.get("kind", ""), self.memory.settings, writes)
+        row = self._begin_row(turn, **begun, ordered=self.script.is_ordered(position or self.position))
         self.move(turn, event, position, add={"evidence": [row]})
         seconds = step.get("timeout") or SECONDS.get(act.tool)
         self.call = Call(
@@ -211,7 +224,7 @@ class Member:
         """The row of a call that begins, as it is to be recorded."""
         row = self._new_row(turn, **fields)
         self.row, self.outcome = TABLES["evidence"].whole(row), None
-        return row
+        return TABLES["evidence"].told(row)
 
     def delegate(self, turn: Turn, step: Step) -> None:
         """Have a child do the steps of this one; the agent waits until it has ended."""

@@ -71,9 +71,16 @@ class Phases:
             self._set(turn, "phase_changed", **fields)
 
     def block_by_step(self, turn: Turn, place: int, step: Step | None, why: str) -> None:
-        """The step in this place of the phase stands in its way; the blocker says which step that is."""
-        if self.current is not None:
-            self.block(turn, why if step is None else f"step {place + 1} ({_describe_step(step)}): {why}")
+        """The step in this place stands in the way; the blocker says what it does: `step 2 (command make test): ...`."""
+        if step is None:
+            self.block(turn, why)
+            return
+        if step["do"] == "call":
+            does = f"{step['tool']} {target_of(step['tool'], step['arguments'])}"
+        else:
+            about = step.get("question") or step.get("name") or step.get("for") or step.get("text") or ""
+            does = f"{step['do']} {about}".rstrip()
+        self.block(turn, f"step {place + 1} ({does[:STEP_NAME]}): {why}")
 
     def block(self, turn: Turn, why: str) -> None:
         if self.current is not None and len(self.current["blockers"]) < BLOCKERS:
@@ -103,11 +110,3 @@ class Phases:
         assert self.current is not None
         turn.record(event, number=self.current["number"], set={"phase": {str(self.current["id"]): fields}})
         self.current.update(fields)  # type: ignore[typeddict-item]
-
-
-def _describe_step(step: Step) -> str:
-    """What a step does, in few words: `command make test`, `delegate reviewer`."""
-    if step["do"] == "call":
-        return f"{step['tool']} {target_of(step['tool'], step['arguments'])}"[:STEP_NAME]
-    about = step.get("question") or step.get("name") or step.get("for") or step.get("text") or ""
-    return f"{step['do']} {about}".rstrip()[:STEP_NAME]

@@ -45,7 +45,9 @@ def check_profile(name: str, said: Mapping[str, Any], before: Device | None, *, 
 
     `said` are fields of a device, all of a new one, else those that are to change of `before`.
     """
-    wrong = list(_problems(said)) if before is not None else [*_name_problems(name), *_problems(said)]
+    wrong = list(_problems(said))
+    if before is None and (fault := name_fault(name)):
+        wrong.insert(0, ("name", fault))
     if wrong:
         raise DeviceRejected(*_told(name, wrong))
     if not may_exceed and (wrong := list(_excesses(said, before))):
@@ -56,11 +58,6 @@ def _told(name: str, wrong: list[tuple[str, str]]) -> tuple[str, list[dict[str, 
     shown = name if len(name) <= TEXT_LENGTH else f"{name[:TEXT_LENGTH]}..."
     told = "; ".join(f"{key}: {message}" if key else message for key, message in wrong)
     return f"device {shown}: {told}", [{"key": key, "message": message} for key, message in wrong]
-
-
-def _name_problems(name: str) -> Found:
-    if fault := name_fault(name):
-        yield "name", fault
 
 
 def _problems(said: Mapping[str, Any]) -> Found:

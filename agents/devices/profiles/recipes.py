@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,44 +107,35 @@ def read_recipe(name: str, written: Any) -> Recipe | None:
     if next(_recipe_problems(name, written), None):
         return None
     command, described = written["command"], written.get("parameters", {})
-    words = _words(command, bool(written.get("shell")))
-    parameters = {
-        name: RecipeParameter(
-            one.get("type", "string"), _text(one["default"]) if "default" in one else None, _leads(name, words)
-        )
-        for name, one in described.items()
-    }
-    command = _by_shell(name, command, list(parameters)) if written.get("shell") else words
-    return Recipe(name, tuple(command), parameters, written.get("description", ""))
-
-
-def _words(command: Any, by_shell: bool) -> list[str]:
-    """The words of a command, as far as they can be told of what a shell runs."""
-    if not isinstance(command, str):
-        return list(command)
-    return command.split() if by_shell else split_line(command)
-
-
-def _by_shell(name: str, line: str, parameters: Sequence[str]) -> list[str]:
-    """The argument list that has a shell run a line, whose parameters are the shell's own: "${1}", "${2}", ..."""
-    places = {parameter: f'"${{{place}}}"' for place, parameter in enumerate(parameters, 1)}
-    line = PLACEHOLDER.sub(lambda found: places[found[2]] if found[2] else found[0], line)
-    return [*shell_arguments(line), *((name, *(f"{{{parameter}}}" for parameter in parameters)) if parameters else ())]
+    words = list(command)
+    if isinstance(command, str):  # of what a shell runs the words can be told only roughly
+        words = command.split() if written.get("shell") else split_line(command)
+    parameters = {}
+    for each, one in described.items():
+        default = _text(one["default"]) if "default" in one else None
+        leads = any(word.startswith(f"{{{each}}}") for word in words)
+        parameters[each] = RecipeParameter(one.get("type", "string"), default, leads)
+    if written.get("shell"):  # the parameters of its line become the shell's own: "${1}", "${2}", ...
+        places = {each: f'"${{{place}}}"' for place, each in enumerate(parameters, 1)}
+        line = PLACEHOLDER.sub(lambda found: places[found[2]] if found[2] else found[0], command)
+        words = [*shell_arguments(line), *((name, *(f"{{{each}}}" for each in parameters)) if parameters else ())]
+    return Recipe(name, tuple(words), parameters, written.get("description", ""))
 
 
 def recipe_problems(written: Any) -> list[Problem]:
     """What is wrong with the recipes of a device's profile; nothing when they are well."""
-    return [{"key": key, "message": message} for key, message in _problems(written)]
+    if not isinstance(written, Mapping):
+        return [{"key": "", "message": f"recipes are an object (name: recipe), not {_kind(written)}"}]
+    if len(written) > MAX_RECIPES:
+        return [{"key": "", "message": f"there are {len(written)} recipes; {MAX_RECIPES} are allowed"}]
+    found = (problem for name, recipe in written.items() for problem in _recipe_problems(name, recipe))
+    return [{"key": key, "message": message} for key, message in found]
 
 
 def _text(default: Any) -> str:
     if isinstance(default, bool):
         return "true" if default else "false"
     return str(default)
-
-
-def _leads(name: str, command: Sequence[str]) -> bool:
-    return any(word.startswith(f"{{{name}}}") for word in command)
 
 
 def _shown(value: Any) -> str:
@@ -158,16 +149,6 @@ def _kind(value: Any) -> str:
 
 
 Found = Iterator[tuple[str, str]]
-
-
-def _problems(written: Any) -> Found:
-    if not isinstance(written, Mapping):
-        yield "", f"recipes are an object (name: recipe), not {_kind(written)}"
-    elif len(written) > MAX_RECIPES:
-        yield "", f"there are {len(written)} recipes; {MAX_RECIPES} are allowed"
-    else:
-        for name, recipe in written.items():
-            yield from _recipe_problems(name, recipe)
 
 
 def _recipe_problems(name: Any, written: Any) -> Found:
@@ -210,16 +191,13 @@ def _parameter_problems(key: str, name: Any, written: Any) -> Found:
     if not isinstance(kind, str) or kind not in TYPES:
         yield f"{key}.type", f"must be one of {', '.join(TYPES)}, not {_shown(kind)}"
     elif "default" in written:
-        yield from _default_problems(f"{key}.default", written["default"], kind)
-
-
-def _default_problems(key: str, default: Any, kind: str) -> Found:
-    wanted, pattern, called = TYPES[kind]
-    fits = isinstance(default, wanted) and (kind == "boolean" or not isinstance(default, bool))
-    if not fits or not pattern.fullmatch(_text(default)):
-        yield key, f"must be {called}, not {_kind(default)}: {_shown(default)}"
-    elif kind == "string":
-        yield from _text_problems(key, default)
+        default, (wanted, pattern, called) = written["default"], TYPES[kind]
+        # Python takes true for a number; nobody who writes a recipe does.
+        fits = isinstance(default, wanted) and (kind == "boolean" or not isinstance(default, bool))
+        if not fits or not pattern.fullmatch(_text(default)):
+            yield f"{key}.default", f"must be {called}, not {_kind(default)}: {_shown(default)}"
+        elif kind == "string":
+            yield from _text_problems(f"{key}.default", default)
 
 
 def _command_problems(key: str, command: Any, parameters: Mapping[str, Any]) -> Found:

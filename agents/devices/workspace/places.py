@@ -26,12 +26,9 @@ def resolve_path(workspace: Path, path: str, is_word: bool = False) -> ResolvedP
     except (OSError, ValueError):  # too long, a NUL character, links that go round
         return unresolved_path(path)
     inside = place.startswith(top + os.sep)
-    return ResolvedPath(os.path.relpath(place, top) if inside else place, _doubt(place), inside and _takes_any_case(place, top))
-
-
-def _doubt(place: str) -> str:
     found = _stat(place)
-    return "" if found is None else _doubt_of(found)
+    doubt = "" if found is None else _doubt_of(found)
+    return ResolvedPath(os.path.relpath(place, top) if inside else place, doubt, inside and _takes_any_case(place, top))
 
 
 def _doubt_of(found: os.stat_result) -> str:

@@ -34,8 +34,12 @@ class ActorPart:
         if fault:
             self._fault(turn, fault)
         for item in self._known.inbox("queued"):
-            if item["kind"] != "interaction":
-                COMMANDS.get(item["kind"], ActorPart._unknown)(self, turn, item)
+            if item["kind"] == "interaction":
+                continue
+            if (command := COMMANDS.get(item["kind"])) is not None:
+                command(self, turn, item)
+            else:  # a command of an older version
+                self._set_inbox(turn, "command_done", item, state="refused", outcome="failed", ended_at=turn.at)
         self._dispatch(turn)
         more = self._work(turn, now)
         self._inactivity(turn, now)
@@ -57,17 +61,13 @@ class ActorPart:
                 self._set_inbox(turn, "command_done", item, state="refused", outcome="failed", ended_at=turn.at)
         if actor is not None:
             paused_for = actor["reason"]
-            self._break(turn, actor, reason[:500])
+            if actor["state"] == "running":  # while it works it ends with its interaction; else the fault is its own
+                self._move(turn, actor, "InteractionComplete", {"success": False}, reason=reason[:500], pausing=False)
+            else:
+                self._move(turn, actor, "Fault", reason=reason[:500], pausing=False)
             turn.record("stopped", reason=reason, partial_response=partial, terminal=True)
             if held and self._queued():  # what a pause holds stays held, whatever becomes of the actor that held it
                 self._move(turn, self._spawn(turn), "Pause", reason=paused_for, held_from=held)
-
-    def _break(self, turn: Turn, actor: ActorRow, reason: str) -> None:
-        """While it works, the actor ends with its interaction; anywhere else the fault is its own."""
-        if actor["state"] == "running":
-            self._move(turn, actor, "InteractionComplete", {"success": False}, reason=reason, pausing=False)
-        else:
-            self._move(turn, actor, "Fault", reason=reason, pausing=False)
 
     def _end_interaction(self, turn: Turn, item: InboxRow, outcome: str, reason: str) -> None:
         self._set_inbox(
@@ -103,6 +103,7 @@ class ActorPart:
         return actor is not None and actor["state"] == "paused" and queued[-1]["id"] < self._held_from(actor)
 
     def _dispatch(self, turn: Turn) -> None:
+        """Take up the oldest interaction that waits: spawn an actor where there is none, wake a paused one, begin when idle."""
         actor, queued = self.row(), self._queued()
         if not queued or self._is_held(queued):
             return
@@ -114,7 +115,11 @@ class ActorPart:
                 self._move(turn, actor, "ProcessInteraction", reason="work left over")
                 work.resume(turn)
         if actor["state"] == "idle" and self._hand.work is None and queued[0]["id"] in self._hand.prepared:
-            self._begin(turn, actor, queued[0])
+            item = queued[0]
+            self._move(turn, actor, "ProcessInteraction")
+            self._set_inbox(turn, "interaction_started", item, state="running", started_at=turn.at)
+            self._hand.work = registered_handler().open(self._session, item)
+            self._hand.work.begin(turn, *self._hand.prepared.pop(item["id"]))
 
     def _spawn(self, turn: Turn) -> ActorRow:
         """A fresh incarnation; what ended stays in the session's history."""
@@ -127,12 +132,6 @@ class ActorPart:
         turn.record("actor_created", add={"actor": [dict(row)]})
         self._move(turn, row, "Spawned")
         return row
-
-    def _begin(self, turn: Turn, actor: ActorRow, item: InboxRow) -> None:
-        self._move(turn, actor, "ProcessInteraction")
-        self._set_inbox(turn, "interaction_started", item, state="running", started_at=turn.at)
-        self._hand.work = registered_handler().open(self._session, item)
-        self._hand.work.begin(turn, *self._hand.prepared.pop(item["id"]))
 
     def _work(self, turn: Turn, now: float) -> bool:
         actor, work = self.row(), self._hand.work
@@ -260,6 +259,11 @@ class ActorPart:
         work = self._hand.work
         self._done(turn, item, changed=work is not None and work.go_on(turn, item))
 
+    def rule_on_loop(self, turn: Turn, item: InboxRow) -> None:
+        """An arbiter's word on what looks like a loop."""
+        work = self._hand.work
+        self._done(turn, item, changed=work is not None and work.rule_on_loop(turn, item))
+
     def stop(self, turn: Turn, item: InboxRow) -> None:
         """End what is worked on, and the interaction with it; the actor lives on and takes the next."""
         actor, work = self.row(), self._work_meant(item)
@@ -309,10 +313,6 @@ class ActorPart:
         """The work in hand, if it is what the command is about."""
         work = self._open_work()
         return work if work is not None and work.subject == item["payload"].get("subject") else None
-
-    def _unknown(self, turn: Turn, item: InboxRow) -> None:
-        """A command of an older version."""
-        self._set_inbox(turn, "command_done", item, state="refused", outcome="failed", ended_at=turn.at)
 
     def shutdown(self, turn: Turn, item: InboxRow) -> None:
         """Changes no state: the lease goes back at the next step boundary and another runner goes on."""
@@ -371,6 +371,7 @@ COMMANDS: dict[str, Callable[[ActorPart, Turn, InboxRow], None]] = {
     "ping": ActorPart.ping,
     "shutdown": ActorPart.shutdown,
     "go_on": ActorPart.go_on,
+    "ruling": ActorPart.rule_on_loop,
     "stop": ActorPart.stop,
     "restart": ActorPart.restart,
     "cancel_task": ActorPart.cancel_task,

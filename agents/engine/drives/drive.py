@@ -107,12 +107,12 @@ class Drive:
         more = self.actor.decide(turn, now, self.fault)
         self.fault = ""
         self.woken = False
-        if not (turn.drafts or turn.starts or turn.frees or turn.wants or precedence.wants_lock):
+        if not (turn.events or turn.starts or turn.frees or turn.wants or precedence.wants_lock):
             return None, more
         self.busy = True
         head = UNDECIDED if precedence.wants_lock else self.known.head
         return (
-            Batch(self.stream, head, self.token, self.numbers.wanted(), turn.drafts, turn.frees, turn.starts, turn.wants),
+            Batch(self.stream, head, self.token, self.numbers.wanted(), turn.events, turn.frees, turn.starts, turn.wants),
             more,
         )
 
@@ -138,7 +138,7 @@ class Drive:
         """The batch is durable: (calls to begin, keys of calls to interrupt)."""
         self.precedence.came_first()
         self.busy = False
-        self.known.head += len(batch.drafts) + sum(batch.admitted[device] for device in batch.starts)
+        self.known.head += len(batch.events) + sum(batch.admitted[device] for device in batch.starts)
         self.numbers.settle(batch)
         self.outcomes.settle()
         interrupts, self.pending.interrupts = self.pending.interrupts, []
@@ -148,15 +148,15 @@ class Drive:
 
     def has_recorded(self, batch: Batch) -> bool:
         """Whether a batch is written of which the connection was lost before the answer came; its last record shows it."""
-        if batch.starts.keys() - batch.admitted.keys() or not (drafts := batch.written()):
+        if batch.starts.keys() - batch.admitted.keys() or not (written := batch.written()):
             return False
         token = (
             current_store().execute(raw_cursor(), "SELECT token FROM agents_stream WHERE id = %s", (self.stream,)).fetchone()
         )
         if token != (self.token,):
             return False
-        events = events_since(self.stream, batch.head + len(drafts) - 1, 1)
-        last = drafts[-1]
+        events = events_since(self.stream, batch.head + len(written) - 1, 1)
+        last = written[-1]
         return bool(events) and (events[0]["type"], events[0]["by"], events[0]["at"]) == (last.type, last.by, last.at)
 
     def forget(self) -> None:

@@ -27,7 +27,7 @@ class Pending:
 
     def move_into(self, turn: Turn) -> None:
         """The turn begins with what was decided before it."""
-        turn.drafts, self.kept = self.kept, []
+        turn.events, self.kept = self.kept, []
         turn.frees, self._frees = self._frees, {}
         turn.wants, self._wants = self._wants, {}
         notes, self._notes = self._notes, []
@@ -36,7 +36,7 @@ class Pending:
 
     def keep(self, batch: Batch) -> None:
         """The batch was refused: what it offered is offered anew, and everything else of it still holds."""
-        self.kept, self._frees = batch.drafts, batch.frees
+        self.kept, self._frees = batch.events, batch.frees
         self._wants = {device: want for device, want in batch.wants.items() if not want.waiting}
 
     def forget(self) -> None:
@@ -48,7 +48,7 @@ class Pending:
         """Whether one of the events changes a row that what is kept changes too."""
         if not self.kept:
             return False
-        return not _changed(event["data"] for event in events).isdisjoint(_changed(draft.data for draft in self.kept))
+        return not _changed(event["data"] for event in events).isdisjoint(_changed(event.data for event in self.kept))
 
 
 class Precedence:

@@ -99,6 +99,10 @@ class Work(Protocol):
         """A person says "go on anyway" to an agent that seems to be stuck; False when there is no such agent."""
         ...
 
+    def rule_on_loop(self, turn: Turn, item: InboxRow) -> bool:
+        """An arbiter says whether an agent is stuck that the rules suspect; False when there is no such agent."""
+        ...
+
     def cancel_task(self, turn: Turn, item: InboxRow) -> bool:
         """End the one task that the request names; False when it has ended already."""
         ...
@@ -131,18 +135,29 @@ class InHand:
         self.prepared: dict[int, tuple[Any, float]] = {}
 
 
+class Checked(Protocol):
+    """A payload that was read, and that can begin."""
+
+    @property
+    def payload(self) -> Fields: ...
+
+    def runs_commands(self) -> bool:
+        """Whether it would run commands, as far as can be known."""
+        ...
+
+    def keep(self, interaction: int) -> None:
+        """Write down what was read, in the transaction that makes the interaction: `prepare` need not read it again."""
+
+
 class Handler(Protocol):
     """Knows how interactions are worked on."""
 
-    def check(self, payload: Fields) -> None:
+    def check(self, payload: Fields) -> Checked:
         """Refuse a payload that cannot begin; raises PayloadRejected or a subclass of AgentsError."""
-
-    def runs_commands(self, payload: Fields) -> bool:
-        """Whether a payload that can begin would run commands, as far as can be known."""
         ...
 
-    def prepare(self, payload: Fields, by: str) -> Any:
-        """Read and validate the payload that `by` has sent; runs in a thread because it may be large."""
+    def prepare(self, item: InboxRow) -> Any:
+        """What the interaction asks for, read and validated; runs in a thread because it may be large."""
 
     def open(self, session: OwnedSession, interaction: InboxRow) -> Work:
         """Work on an interaction that is about to begin."""

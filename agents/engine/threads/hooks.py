@@ -25,7 +25,7 @@ from agents.streams.tables import Fields
 from agents.streams.turn import Batch, PendingEvent
 
 Hook = Callable[[int, Fields], Any]
-NAMES = {"state_changed": "on_state_change", "stuck": "on_stuck", "progress": "on_progress"}
+NAMES = {"state_changed": "on_state_change", "stuck": "on_stuck", "progress": "on_progress", "suspected": "on_suspicion"}
 """Hooks by the type of the events that they are about."""
 WAITING = 10_000
 """Calls that may wait; while a hook is slower than that, further ones are left out, and the first of those is recorded."""
@@ -64,16 +64,14 @@ class Hooks:
         """What `batch` recorded is durable."""
         if self._thread is None:
             return
-        for draft in batch.written():
-            for name, told in _told(draft):
-                if name in self._hooks:
-                    self._submit(batch.stream, name, told)
-
-    def _submit(self, session: int, name: str, told: Fields) -> None:
-        try:
-            self._calls.put_nowait((session, name, told))
-        except Full:
-            self._left_out.add(name)
+        for event in batch.written():
+            for name, told in _told(event):
+                if name not in self._hooks:
+                    continue
+                try:
+                    self._calls.put_nowait((batch.stream, name, told))
+                except Full:
+                    self._left_out.add(name)
 
     def _work(self) -> None:
         recorded: set[str] = set()
@@ -108,9 +106,9 @@ class Hooks:
             self._thread.join(CLOSE_S)
 
 
-def _told(draft: PendingEvent) -> Iterator[tuple[str, Fields]]:
-    """The hook a draft is for, and what the hook is told."""
-    if name := NAMES.get(draft.type):
-        yield name, {key: value for key, value in draft.data.items() if key not in ("add", "set", "del")} | {"at": draft.at}
-    for told in draft.data.get("transitions", ()):
-        yield "on_state_change", {**told, "at": draft.at}
+def _told(event: PendingEvent) -> Iterator[tuple[str, Fields]]:
+    """The hook a event is for, and what the hook is told."""
+    if name := NAMES.get(event.type):
+        yield name, {key: value for key, value in event.data.items() if key not in ("add", "set", "del")} | {"at": event.at}
+    for told in event.data.get("transitions", ()):
+        yield "on_state_change", {**told, "at": event.at}

@@ -31,8 +31,8 @@ async def prepare_item(item: InboxRow, stream: int, readers: PlanReaders) -> tup
     made = 0
     while True:
         try:
-            payload, prepare = item["payload"], registered_handler().prepare
-            return await readers.read(len(str(payload)), time_call, with_fresh_connection, prepare, payload, item["by"])
+            prepare = registered_handler().prepare
+            return await readers.read(len(str(item["payload"])), time_call, with_fresh_connection, prepare, item)
         except Exception as error:
             if outage_refusal(error):
                 await asyncio.sleep(OUTAGE_RETRY_S)

@@ -14,6 +14,7 @@ from pydantic_ai.models import StreamedResponse
 from pydantic_ai.settings import ModelSettings
 
 from agents.llm import faults
+from agents.llm.conversation import ToolCall
 from agents.llm.exchange import NO_REPLY, CallPiece, Ended, Event, ModelRequest, Patience, Reply
 from agents.llm.library import translation
 from agents.llm.library.causes import fault_of
@@ -64,8 +65,8 @@ class Watch:
 async def stream_answer(profile: Profile, request: ModelRequest) -> AsyncGenerator[Event]:
     """As `agents.llm.port.stream_answer`."""
     model = build_model(profile)
-    shape = request.shape
-    shape_call = shape.name if shape is not None and translation.shape_goes_as_call(request, model.profile) else ""
+    wanted = request.reply_schema
+    schema_call = wanted.name if wanted is not None and translation.schema_goes_as_call(request, model.profile) else ""
     watch, stream = Watch(request.patience), None
     try:
         async with AsyncExitStack() as opened:
@@ -78,7 +79,7 @@ async def stream_answer(profile: Profile, request: ModelRequest) -> AsyncGenerat
             stream = await watch.wait(opened.enter_async_context(asked))
             async for piece in _read_pieces(stream, watch):
                 yield piece
-            reply = translation.read_reply(stream.get(), shape_call, watch.first_token_s, watch.seconds)
+            reply = translation.read_reply(stream.get(), schema_call, watch.first_token_s, watch.seconds)
         _check_end(stream, reply)
     except Exception as error:
         raise fault_of(error, _read_partial(stream, watch)) from error
@@ -91,7 +92,7 @@ def _write_settings(profile: Profile, request: ModelRequest) -> ModelSettings:
     if profile.provider not in ("google", "bedrock"):  # their clients take neither
         settings["max_retries"] = 0
         # Our own watch is the deadline: a client's own would count what has not begun and what has alike.
-        settings["timeout"] = httpx2.Timeout(request.patience.call_s, connect=CONNECT_S)  # type: ignore[typeddict-item]
+        settings["timeout"] = httpx2.Timeout(request.patience.call_s, connect=CONNECT_S)
     if bounds:
         settings["max_tokens"] = min(bounds)
     if profile.temperature is not None:
@@ -142,7 +143,7 @@ def _check_end(stream: StreamedResponse, reply: Reply) -> None:
         raise faults.ContentFiltered("the provider's filter ended the answer")
     if not reply.finish:
         raise faults.AnswerBroken("the answer ended without saying why")
-    if not reply.text.strip() and not any(isinstance(part, translation.ToolCall) for part in reply.message.parts):
+    if not reply.text.strip() and not any(isinstance(part, ToolCall) for part in reply.message.parts):
         if reply.finish == "length":
             raise faults.AnswerEmpty("the answer's bound of tokens was used up before its first word")
         raise faults.AnswerEmpty("the answer has neither words nor calls")

@@ -69,5 +69,5 @@ def _kind_of(error: Exception) -> type[ModelFault]:
         error.__cause__, json.JSONDecodeError | UnicodeDecodeError
     ):  # an error that the provider reported inside the stream, with a code that nobody knows
         return faults.ProviderFailed if error.in_stream else faults.AnswerUnreadable
-    # Libraries take answers apart without looking first: one of a wrong shape is an AttributeError or a KeyError of theirs.
+    # Libraries take answers apart without looking first: one of wrong parts is an AttributeError or a KeyError of theirs.
     return faults.AnswerUnreadable

@@ -56,30 +56,30 @@ def _write_response_part(part: Part) -> theirs.ModelResponsePart:
 
 
 def write_parameters(request: ModelRequest, profile: Mapping[str, Any]) -> ModelRequestParameters:
-    """Tools and shape of the request. `profile` is what the library knows of the model: the shape goes as it takes one."""
+    """Tools and schema of the request. `profile` is what the library knows of the model: the schema goes as it takes one."""
     tools = [
         ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=dict(tool.parameters))
         for tool in request.tools
     ]
-    shape = request.shape
-    if shape is None:
+    wanted = request.reply_schema
+    if wanted is None:
         return ModelRequestParameters(function_tools=tools)
-    if shape_goes_as_call(request, profile):
+    if schema_goes_as_call(request, profile):
         call = ToolDefinition(
-            name=shape.name, description=shape.description, parameters_json_schema=dict(shape.schema), kind="output"
+            name=wanted.name, description=wanted.description, parameters_json_schema=dict(wanted.schema), kind="output"
         )
         return ModelRequestParameters(
             function_tools=tools, output_mode="tool", output_tools=[call], allow_text_output=False
         )  # fmt: skip
-    wanted = OutputObjectDefinition(json_schema=dict(shape.schema), name=shape.name, description=shape.description)
+    output = OutputObjectDefinition(json_schema=dict(wanted.schema), name=wanted.name, description=wanted.description)
     mode: Any = "native" if profile.get("supports_json_schema_output") else "prompted"
-    return ModelRequestParameters(function_tools=tools, output_mode=mode, output_object=wanted)
+    return ModelRequestParameters(function_tools=tools, output_mode=mode, output_object=output)
 
 
-def shape_goes_as_call(request: ModelRequest, profile: Mapping[str, Any]) -> bool:
-    """Whether the model gives the shape by calling a tool: it takes tools, and has no way of its own for shapes."""
+def schema_goes_as_call(request: ModelRequest, profile: Mapping[str, Any]) -> bool:
+    """Whether the model follows the schema by calling a tool: it takes tools, and has no way of its own for schemas."""
     native = profile.get("supports_json_schema_output", False)
-    return request.shape is not None and not native and profile.get("supports_tools", True)
+    return request.reply_schema is not None and not native and profile.get("supports_tools", True)
 
 
 def read_event(event: theirs.ModelResponseStreamEvent) -> TextPiece | ThinkingPiece | CallPiece | None:
@@ -101,7 +101,7 @@ def read_event(event: theirs.ModelResponseStreamEvent) -> TextPiece | ThinkingPi
     return None
 
 
-def read_reply(response: theirs.ModelResponse, shape_call: str, first_token_s: float | None, call_s: float) -> Reply:
+def read_reply(response: theirs.ModelResponse, schema_call: str, first_token_s: float | None, call_s: float) -> Reply:
     """The library's answer in our words. `finish` is empty where the provider did not say why it ended."""
     parts = [found for part in response.parts if (found := _read_part(part)) is not None]
     told = response.finish_reason if (response.provider_details or {}).get("finish_reason") else None
@@ -117,7 +117,7 @@ def read_reply(response: theirs.ModelResponse, shape_call: str, first_token_s: f
         response_id=response.provider_response_id or "",
         first_token_s=first_token_s,
         call_s=call_s,
-        shape_call=shape_call,
+        schema_call=schema_call,
     )  # fmt: skip
 
 

@@ -31,7 +31,8 @@ def read_request(body: Mapping[str, Any], key: str) -> Asked:
 def _text_of(content: Any) -> str:
     if isinstance(content, list):
         return "\n".join(part["text"] if "text" in part else _text_of(part.get("content", "")) for part in content)
-    return content
+    text: str = content
+    return text
 
 
 def write_failure(failure: Failure) -> dict[str, Any]:

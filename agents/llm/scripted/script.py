@@ -210,7 +210,7 @@ def _text(given: Any, place: str) -> str:
 def _choice(given: Any, choices: tuple[str, ...], place: str) -> str:
     if given not in choices:
         raise ScriptRejected(f"{place}: must be one of {', '.join(filter(None, choices))}")
-    return given
+    return str(given)
 
 
 def _number(given: Any, most: float, place: str) -> float:

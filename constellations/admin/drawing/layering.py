@@ -5,7 +5,7 @@ Longest path for the layers, sweeps by barycentre for the order within them. A l
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from itertools import pairwise
 
 SWEEPS = 6
@@ -38,25 +38,24 @@ def place_layers(layers: Sequence[Sequence[Key]], lines: Sequence[Line]) -> tupl
 
 
 def _untangle(order: list[list[Key]], links: Sequence[Line]) -> None:
+    """Sorts each layer, in place, so that few lines cross."""
     up: dict[Key, list[Key]] = {key: [] for layer in order for key in layer}
     down: dict[Key, list[Key]] = {key: [] for key in up}
     for upstream, downstream in links:
         down[upstream].append(downstream)
         up[downstream].append(upstream)
-    for sweep in range(SWEEPS):
-        _sweep(order[:: 1 if sweep % 2 == 0 else -1], up if sweep % 2 == 0 else down)
-
-
-def _sweep(order: Sequence[list[Key]], links: Mapping[Key, Sequence[Key]]) -> None:
-    """Sorts each layer, in place, by the middle of what its keys are linked to in the layer that was sorted before."""
     row = {key: (number + 0.5) / len(layer) for layer in order for number, key in enumerate(layer)}
-    for layer in order:
-        layer.sort(key=lambda key: _middle(links[key], row, row[key]))
-        row.update({key: (number + 0.5) / len(layer) for number, key in enumerate(layer)})
 
+    def middle(key: Key) -> float:
+        """Of what a key is linked to in the layer that was sorted before; where it is by now, if it is linked to nothing."""
+        return sum(row[other] for other in linked[key]) / len(linked[key]) if linked[key] else row[key]
 
-def _middle(others: Sequence[Key], row: Mapping[Key, float], own: float) -> float:
-    return sum(row[other] for other in others) / len(others) if others else own
+    for sweep in range(SWEEPS):
+        # Down by what is above, then up by what is below.
+        linked = up if sweep % 2 == 0 else down
+        for layer in order[:: 1 if sweep % 2 == 0 else -1]:
+            layer.sort(key=middle)
+            row.update({key: (number + 0.5) / len(layer) for number, key in enumerate(layer)})
 
 
 def _rows(order: Sequence[Sequence[Key]], boxes: set[Key]) -> dict[Key, Place]:

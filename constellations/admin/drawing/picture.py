@@ -121,9 +121,10 @@ def _tasks(constellation: Constellation) -> dict[int, dict[str, Any]]:
 def _box(task: Mapping[str, Any], place: Place) -> TaskBox:
     state = shown_state(task)
     word, shape = LOOKS[state]
+    label = task["task_id"] if len(task["task_id"]) <= LABEL else f"{task['task_id'][: LABEL - 1]}…"
     lines = [task["task_id"], task["name"] if task["name"] != task["task_id"] else "", word, task["reason"]]
     return TaskBox(
-        _x(place[0]), _y(place[1]) - HEIGHT // 2, _short(task["task_id"]), "\n".join(filter(None, lines)), state, word, shape,
+        _x(place[0]), _y(place[1]) - HEIGHT // 2, label, "\n".join(filter(None, lines)), state, word, shape,
         reverse("admin:constellations_task_change", args=(task["id"],)),
     )  # fmt: skip
 
@@ -136,7 +137,7 @@ def _y(row: float) -> int:
     return MARGIN + round(row * ROW)
 
 
-def _line(edge: tuple, way: Sequence[Place], tasks: Mapping[int, Mapping[str, Any]]) -> DependencyLine:
+def _line(edge: tuple[Any, ...], way: Sequence[Place], tasks: Mapping[int, Mapping[str, Any]]) -> DependencyLine:
     """From box to box, straight through the layers that it passes, and bent between them."""
     upstream, downstream, name, kind, condition = edge
     path = f"M{_x(way[0][0]) + WIDTH} {_y(way[0][1])}"
@@ -148,7 +149,3 @@ def _line(edge: tuple, way: Sequence[Place], tasks: Mapping[int, Mapping[str, An
         path += f"C{x + bend} {y} {to_x - bend} {to_y} {to_x} {to_y}" + ("" if ends else f"h{WIDTH}")
     between = f"{tasks[upstream]['task_id']}>{tasks[downstream]['task_id']}"
     return DependencyLine(path, "\n".join(filter(None, [between, name if name != between else "", kind, condition])), kind)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LABEL else f"{text[: LABEL - 1]}…"

@@ -47,7 +47,10 @@ class JsonField(ProseField):
         try:
             found = json.loads(text, parse_constant=_refuse, object_pairs_hook=each_key_once) if text.strip() else self.kind()
         except ValueError as error:
-            raise ValidationError(f"This is no JSON: {_place(error)}.") from error
+            said = str(error)
+            if isinstance(error, json.JSONDecodeError):
+                said = f"{error.msg.lower()}, line {error.lineno}, column {error.colno}"
+            raise ValidationError(f"This is no JSON: {said}.") from error
         except RecursionError as error:
             raise ValidationError("This is nested too deeply.") from error
         if not isinstance(found, self.kind):
@@ -83,12 +86,6 @@ SHORT = 60
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
-
-
-def _place(error: ValueError) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"{error.msg.lower()}, line {error.lineno}, column {error.colno}"
-    return str(error)
 
 
 def form_field(field: Field) -> forms.Field:

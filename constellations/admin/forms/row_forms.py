@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django import forms
 from django.utils.safestring import SafeString, mark_safe
@@ -52,7 +52,7 @@ class RowForm(forms.Form):
 
     @property
     def called(self) -> str:
-        return self.row[self.name_field] if self.row is not None else self.cleaned_data[self.name_field]
+        return str((self.cleaned_data if self.row is None else self.row)[self.name_field])
 
     @property
     def goes(self) -> bool:
@@ -73,7 +73,7 @@ class RowForm(forms.Form):
         self.add_error(found, f"{field}: {message}" if len(steps) > 1 else message)
 
 
-class Rows(forms.BaseFormSet):
+class Rows(forms.BaseFormSet):  # type: ignore[type-arg]  # Django's takes no types while it runs
     """The rows of one kind of a page: those that were shown, by name, then those that are new."""
 
     def __init__(self, rows: dict[str, Row], *args: Any, **kwargs: Any):
@@ -102,4 +102,4 @@ def rows_formset(form: type[RowForm]) -> type[Rows]:
     """The rows of a kind; a page offers to add to them and to remove them."""
     limits: dict[str, Any] = {"max_num": ROWS, "absolute_max": ROWS + 1, "validate_max": True}
     made: Any = forms.formset_factory(form, formset=Rows, extra=0, can_delete=True, **limits)
-    return made
+    return cast(type[Rows], made)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from django import forms
 
@@ -34,6 +34,8 @@ CHANGES = 200
 """Changes that a preview lists."""
 
 ShortRows, FullRows, DependencyRows = rows_formset(ShortTaskForm), rows_formset(TaskForm), rows_formset(DependencyForm)
+
+Made = TypeVar("Made")
 
 
 class ReasonForm(forms.Form):
@@ -104,7 +106,7 @@ class Sheet:
         self.looked_ahead = True
         self.preview = self._with_operations(lambda operations: edit_preview(self.shown.constellation.pk, operations))
 
-    def _with_operations(self, act: Any) -> Any:
+    def _with_operations(self, act: Callable[[list[Row]], Made]) -> Made | None:
         if not self.is_valid():
             return None
         found = self.operations()
@@ -117,7 +119,9 @@ class Sheet:
     def _apply(self, operations: list[Row], author: str) -> tuple[Edit | None, bool]:
         said = self.reason.cleaned_data
         based_on = said["onto"] or said["version"]
-        edit_id = _edit_id(author, based_on, operations)
+        # The same save sent twice is one edit; another one is another, also from a page that was gone back to.
+        sent = json.dumps([author, based_on, operations], sort_keys=True)
+        edit_id = f"admin-{hashlib.sha256(sent.encode()).hexdigest()[:24]}"
         return edit_apply(
             self.shown.constellation.pk, operations, author=author, reason=said["reason"], edit_id=edit_id, based_on=based_on
         )
@@ -145,7 +149,10 @@ class Sheet:
         since = [each for each in problems if "operation" not in each]
         for message in sentences.edits_since(since, names_of(each.get("author", "") for each in since)):
             self.reason.add_error(None, message)
-        for each in sentences.describe_edits(_also_since(error, since)):
+        # What does not clash whoever saves on top of the newest version has to know of, too.
+        clashing = {each.get("version") for each in since}
+        others_since = [each for each in error.members.get("between", ()) if each["version"] not in clashing]
+        for each in sentences.describe_edits(others_since):
             self.reason.add_error(None, f"also since: {each}")
         for problem in [each for each in problems if "operation" in each]:
             number = problem["operation"]
@@ -153,15 +160,3 @@ class Sheet:
                 self.reason.add_error(None, problem["message"])
             else:
                 forms_of_operations[number - 1].take(problem["field"], problem["message"])
-
-
-def _also_since(error: AgentsError, clashing: list[Row]) -> list[Row]:
-    """What came since and does not clash: whoever saves on top of the newest version has to know of it, too."""
-    known = {each.get("version") for each in clashing}
-    return [each for each in error.members.get("between", ()) if each["version"] not in known]
-
-
-def _edit_id(author: str, based_on: int, operations: list[Row]) -> str:
-    """The same save sent twice is one edit; another one is another, also from a page that was gone back to."""
-    said = json.dumps([author, based_on, operations], sort_keys=True)
-    return f"admin-{hashlib.sha256(said.encode()).hexdigest()[:24]}"

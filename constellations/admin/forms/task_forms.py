@@ -62,16 +62,15 @@ class TaskForm(RowForm):
         """What was changed, in the editor's words."""
         changed = [name for name in self.changed_data if name in self.fields and name not in ("task_id", "DELETE")]
         told = {name: self.cleaned_data[name] for name in changed if name not in WORK}
-        return told | self._work() if set(changed) & set(WORK) else told
-
-    def _work(self) -> Row:
-        """What it does: steps or a call. Of one that is to have both the editor says that it cannot."""
+        if not set(changed) & set(WORK):
+            return told
+        # Steps or a call: of one that is to have both the editor says that it cannot.
         call = {name: self.cleaned_data[name] for name in CALL if self.cleaned_data.get(name)}
         if self.cleaned_data.get("phases"):
-            return {"phases": self.cleaned_data["phases"], **call}
+            return {**told, "phases": self.cleaned_data["phases"], **call}
         if "tool" in call and "command" not in call and self.row is not None:
-            return {"arguments": {}, **call}  # those of the tool before are not this one's
-        return call if call or self.row is None else {"command": ""}
+            return {**told, "arguments": {}, **call}  # those of the tool before are not this one's
+        return told | (call if call or self.row is None else {"command": ""})
 
     def operations(self) -> list[Row]:
         task_id = self.called

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.forms import BoundField
 from django.forms.renderers import DjangoTemplates
+from django.http import HttpRequest
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
@@ -14,7 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 class PlainRenderer(DjangoTemplates):
     """Draws inputs, texts and choices itself, and everything else as Django does."""
 
-    def render(self, template_name, context, request=None):
+    def render(self, template_name: str, context: dict[str, Any], request: HttpRequest | None = None) -> str:
         draw = DRAWN.get(template_name)
         return draw(context["widget"]) if draw else super().render(template_name, context, request)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin import ModelAdmin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -39,7 +40,7 @@ Command = Callable[[HttpRequest, Constellation], str]
 
 
 @admin.action(description="Pause", permissions=["operate"])
-def pause(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+def pause(modeladmin: ModelAdmin[Any], request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
     def command(request: HttpRequest, row: Constellation) -> str:
         _, changed = constellation_pause(row.pk, by=author_of(request), reason=reason_of(request))
         return "paused: nothing starts in it, what runs goes on to its end" if changed else "was paused already"
@@ -48,7 +49,7 @@ def pause(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | No
 
 
 @admin.action(description="Resume", permissions=["operate"])
-def resume(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+def resume(modeladmin: ModelAdmin[Any], request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
     def command(request: HttpRequest, row: Constellation) -> str:
         _, changed = constellation_resume(row.pk, by=author_of(request), reason=reason_of(request))
         return "resumed" if changed else "was not paused"
@@ -57,7 +58,7 @@ def resume(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | N
 
 
 @admin.action(description="Retry what failed", permissions=["operate"])
-def retry_failed(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+def retry_failed(modeladmin: ModelAdmin[Any], request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
     def command(request: HttpRequest, row: Constellation) -> str:
         return _told(constellation_retry(row.pk, None, **_said(request, row)))
 
@@ -65,7 +66,7 @@ def retry_failed(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpRespon
 
 
 @admin.action(description="Retry, with what is downstream", permissions=["operate"])
-def retry_tasks(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+def retry_tasks(modeladmin: ModelAdmin[Any], request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
     """Of each constellation all of the tasks chosen, or none."""
     chosen = list(rows.select_related("constellation").order_by("id")[: TASKS_AT_ONCE + 1])
     if len(chosen) > TASKS_AT_ONCE:
@@ -84,20 +85,25 @@ def retry_tasks(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpRespons
 
 
 @admin.action(description="Cancel task ...", permissions=["operate"])
-def cancel_tasks(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+def cancel_tasks(modeladmin: ModelAdmin[Any], request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
     text = "What runs is interrupted, what waits never starts; what depends on them follows, everything else goes on."
     return _end_tasks(modeladmin, request, rows, "Cancel", text, task_cancel)
 
 
 @admin.action(description="Skip task ...", permissions=["operate"])
-def skip_tasks(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+def skip_tasks(modeladmin: ModelAdmin[Any], request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
     text = "They never start; what depends on them follows. What runs already is left alone."
     return _end_tasks(modeladmin, request, rows, "Skip", text, task_skip)
 
 
 def _end_tasks(
-    modeladmin, request: HttpRequest, rows: QuerySet, word: str, text: str, end: Callable[..., CancelResult]
-) -> HttpResponse | None:  # fmt: skip
+    modeladmin: ModelAdmin[Any],
+    request: HttpRequest,
+    rows: QuerySet[Any],
+    word: str,
+    text: str,
+    end: Callable[..., CancelResult],
+) -> HttpResponse | None:
     """Each task by itself, after a page that asks for the reason: one that has ended meanwhile keeps no other."""
     if not (is_confirmed(request) and reason_of(request)):
         return confirmation_page(modeladmin, request, _question(word, f"{text} It needs a reason.", rows, request, "tasks"))
@@ -131,7 +137,7 @@ def _said(request: HttpRequest, row: Constellation) -> dict[str, Any]:
 
 
 @admin.action(description="Cancel ...", permissions=["operate"])
-def cancel(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+def cancel(modeladmin: ModelAdmin[Any], request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
     if not is_confirmed(request):
         text = "What runs is interrupted, what waits never starts, and nothing in it changes any more."
         return confirmation_page(modeladmin, request, _question("Cancel", text, rows, request))
@@ -144,7 +150,7 @@ def cancel(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | N
 
 
 @admin.action(description="Restart ...", permissions=["operate"])
-def restart(modeladmin, request: HttpRequest, rows: QuerySet) -> HttpResponse | None:
+def restart(modeladmin: ModelAdmin[Any], request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
     if not is_confirmed(request):
         text = "What is open is cancelled, and the same request is planned and carried out anew."
         return confirmation_page(modeladmin, request, _question("Restart", text, rows, request))
@@ -183,7 +189,7 @@ def action_buttons(actions: Iterable[Any]) -> list[tuple[str, str]]:
     return [(action.__name__, action.short_description) for action in actions]
 
 
-def ask_constellations(request: HttpRequest, rows: QuerySet, command: Command) -> HttpResponse | None:
+def ask_constellations(request: HttpRequest, rows: QuerySet[Any], command: Command) -> HttpResponse | None:
     """Ask each constellation, and say what became of it; then back to where the operator came from."""
     chosen = list(rows[: AT_ONCE + 1])
     if len(chosen) > AT_ONCE:
@@ -201,7 +207,7 @@ def _ask(request: HttpRequest, row: Constellation, command: Command) -> None:
         messages.error(request, f"{row}: {error}")
 
 
-def _question(word: str, text: str, rows: QuerySet, request: HttpRequest, kind: str = "constellations") -> Question:
+def _question(word: str, text: str, rows: QuerySet[Any], request: HttpRequest, kind: str = "constellations") -> Question:
     named, total = list(rows[:NAMED]), rows.count()
     title = f"{word} {named[0] if total == 1 else f'{total:,} {kind}'}?"
     back = _page(named[0]) if "back" in request.POST and total == 1 else request.get_full_path()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib.admin import ModelAdmin, helpers
 from django.http import HttpRequest
@@ -49,18 +50,14 @@ def request_mark(request: HttpRequest) -> str:
     return request.POST.get(ONCE, "")[:32]
 
 
-def confirmation_page(admin: ModelAdmin, request: HttpRequest, question: Question) -> TemplateResponse:
+def confirmation_page(admin: ModelAdmin[Any], request: HttpRequest, question: Question) -> TemplateResponse:
     """The page; what was sent comes along, so that the answer meets the same rows and action."""
+    sent = ("action", "select_across", "index", "back", helpers.ACTION_CHECKBOX_NAME)  # the choice that the list sent
     context = {
         **admin.admin_site.each_context(request), "opts": admin.opts, "title": question.title, "question": question,
-        "hidden": _kept(request.POST), "once": request.POST.get(ONCE) or secrets.token_hex(12),
+        "hidden": [(name, value) for name in sent for value in request.POST.getlist(name)],
+        "once": request.POST.get(ONCE) or secrets.token_hex(12),
         "reason": request.POST.get(REASON, ""), "problem": reason_fault(request), "reason_length": REASON_LENGTH,
         "more": question.total - len(question.names),
     }  # fmt: skip
     return TemplateResponse(request, "admin/constellations/confirm.html", context)
-
-
-def _kept(sent: Mapping) -> list[tuple[str, str]]:
-    """The choice of rows and of the action, as the list sent it."""
-    names = ("action", "select_across", "index", "back", helpers.ACTION_CHECKBOX_NAME)
-    return [(name, value) for name in names for value in sent.getlist(name)]  # type: ignore[attr-defined]

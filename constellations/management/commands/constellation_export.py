@@ -1,5 +1,7 @@
 """`manage.py constellation_export ID`: a constellation as a document in one of the dialects."""
 
+from typing import Any
+
 from django.core.management.base import CommandError, CommandParser
 
 from agents.errors import AgentsError
@@ -18,7 +20,7 @@ class Command(MaskedCommand):
         parser.add_argument("--dialect", choices=NAMES, default=ORRERY, help=f"default: {ORRERY}")
         parser.add_argument("--states", action="store_true", help="with how far its tasks have come")
 
-    def handle(self, *args, **options) -> str:
+    def handle(self, *args: Any, **options: Any) -> str:
         with consistent_read():
             constellation = Constellation.objects.filter(pk=options["id"]).first()
             if constellation is None:

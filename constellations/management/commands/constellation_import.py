@@ -30,16 +30,19 @@ class Command(MaskedCommand):
         target.add_argument("--constellation", type=int, help="to which the edit that the file holds is applied")
         parser.add_argument("--dialect", choices=NAMES, default="", help="told by the document's keys when left out")
 
-    def handle(self, *args, **options) -> str:
+    def handle(self, *args: Any, **options: Any) -> str:
         document, dialect = _bytes_of(options["file"]), options["dialect"]
         try:
             if options["constellation"] is not None:
                 edit, _ = imports.apply_edit(options["constellation"], document, dialect, author="system")
                 return edit.edit_id if edit is not None else "nothing to change"
-            payload, warnings = imports.payload_of(document, dialect)
-            item, _ = sessions.request_submit(options["session"], "interaction", "", payload, by="system", checked=True)
+            checked, warnings = imports.read_document(document, dialect)
+            item, _ = sessions.request_submit(
+                options["session"], "interaction", "", checked.payload, by="system", checked=checked
+            )
         except AgentsError as error:
-            raise CommandError("\n".join([str(error), *_lines(error)])) from error
+            lines = [f"  {_place(each)}{each['message']}" for each in error.problems[:PROBLEMS_LIMIT]]
+            raise CommandError("\n".join([str(error), *lines])) from error
         self.stderr.write("".join(f"{_place(each)}{each['message']}\n" for each in warnings), ending="")
         return str(item.pk)
 
@@ -51,10 +54,6 @@ def _bytes_of(path: Path) -> bytes:
             return file.read(MAX_JSON_BYTES + 1)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from error
-
-
-def _lines(error: AgentsError) -> list[str]:
-    return [f"  {_place(each)}{each['message']}" for each in error.problems[:PROBLEMS_LIMIT]]
 
 
 def _place(problem: dict[str, Any]) -> str:

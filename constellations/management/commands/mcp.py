@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from rest_framework.exceptions import AuthenticationFailed
@@ -15,7 +16,7 @@ ADVICE = f"make one with `manage.py token_create USER --scope read --scope edit`
 class Command(BaseCommand):
     help = f"Serve MCP on standard input and output; {VARIABLE} holds the API token of whoever it is for."
 
-    def handle(self, *args, **options) -> None:
+    def handle(self, *args: Any, **options: Any) -> None:
         token = os.environ.get(VARIABLE, "").strip()
         if not token:
             raise CommandError(f"{VARIABLE} is not set: {ADVICE}")

@@ -9,8 +9,8 @@ Called by: constellations.services.imports, constellations.reads.exports and the
 has no word for is carried in an object called `orrery`, which only we read.
 """
 
-from constellations.plan.dialects.reading import Imported, ImportedEdit, read_constellation, read_edit
+from constellations.plan.dialects.reading import ImportedEdit, ImportedPlan, read_constellation, read_edit
 from constellations.plan.dialects.recognition import NAMES, ORRERY
 from constellations.plan.dialects.writing import ToldStates, write_document
 
-__all__ = ["NAMES", "ORRERY", "Imported", "ImportedEdit", "ToldStates", "read_constellation", "read_edit", "write_document"]
+__all__ = ["NAMES", "ORRERY", "ImportedEdit", "ImportedPlan", "ToldStates", "read_constellation", "read_edit", "write_document"]

@@ -82,11 +82,7 @@ def write_step(row: Row) -> Row:
         return {do: inner, **told}
     if do in RENAMED:
         return {do: told.pop(RENAMED[do]), **told}
-    return {_telling(do): True, **told}
-
-
-def _telling(do: str) -> str:
-    return next(key for key, kind in TELLING.items() if kind == do)
+    return {next(key for key, kind in TELLING.items() if kind == do): True, **told}
 
 
 def write_dependency(row: Row) -> Row:

@@ -38,7 +38,7 @@ Locate = Callable[[Path], tuple[int | None, Path]]
 
 
 @dataclass(slots=True)
-class Imported(Plan):
+class ImportedPlan(Plan):
     """A plan, and the dialect it was written in."""
 
     dialect: str = ""
@@ -73,7 +73,7 @@ def _problem(locate: Locate, path: Path, message: str) -> dict[str, Any]:
 
 def read_constellation(
     written: Any, dialect: str = "", recipes: Recipes | None = None, devices: Devices | None = None
-) -> Imported:  # fmt: skip
+) -> ImportedPlan:  # fmt: skip
     """A constellation from text (YAML or JSON, also in a code fence) or from a value that was one.
 
     An empty `dialect` is told by the keys; `recipes` of devices may be named by actions. With `devices` each task that asks for
@@ -85,17 +85,28 @@ def read_constellation(
         raise EditGiven()
     if answers.is_answer(document.value) and not is_envelope(document.value):
         raise _refused("the answer holds neither a constellation nor actions that edit one: there is nothing to import")
-    dialect = dialect or _recognised(document)
-    to = Translation(_plan_alone(document.value)) if dialect == ORRERY else _translated(document.value, dialect, recipes)
-    plan, findings = _read(document, to, devices)
-    if findings:
+    try:
+        dialect = dialect or recognise_dialect(document.value)
+    except Unrecognised as error:
+        raise _refused(str(error)) from error
+    to = _translated(document.value, dialect, recipes)
+    plan, found = read_value(to.value, in_words=True)
+    if devices is not None:
+        found += unknown_devices(plan.tasks, devices)
+    # Of what the plan's reading found only that in whose place, or around it, the dialect's has not found something.
+    wrong = {path for path, _ in to.findings}
+    moved = [(to.origin(path), message) for path, message in found]
+    new = [(path, message) for path, message in moved if not any(path[:end] in wrong for end in range(len(path) + 1))]
+    if findings := [*document.repeated, *_flaws(document.value), *to.findings, *new]:
         raise PlanRejected(locate_findings(document, findings), f"{dialect} document")
-    return Imported(
+    return ImportedPlan(
         **{each.name: getattr(plan, each.name) for each in fields(Plan)}, dialect=dialect, _locate=_locator(document, to)
     )
 
 
 def _translated(value: Any, dialect: str, recipes: Recipes | None) -> Translation:
+    if dialect == ORRERY:  # without the states that a plan was exported with
+        return Translation({key: part for key, part in value.items() if key != STATES} if isinstance(value, dict) else value)
     to = translate_document(value, FOREIGN[dialect], recipes)
     if is_envelope(value):
         answers.find_flaws(to, value)
@@ -149,7 +160,7 @@ def _document(written: Any) -> Document:
     if size > MAX_JSON_BYTES:
         raise _refused(f"the document has {size:,} bytes; {MAX_JSON_BYTES:,} are allowed")
     try:
-        return _opened(Unlined(written))
+        return _opened(ValueDocument(written))
     except Unreadable as error:
         raise _refused(str(error)) from error
 
@@ -189,7 +200,7 @@ def _flaws(value: Any) -> list[Finding]:
     return [(path, message) for path, message in documents.value_flaws(value) if message != documents.OUT_OF_RANGE]
 
 
-class Unlined(Document):
+class ValueDocument(Document):
     """A document that never was text."""
 
     def __init__(self, value: Any):
@@ -201,29 +212,3 @@ class Unlined(Document):
 
 def _refused(message: str, line: int | None = None, key: str = "") -> PlanRejected:
     return PlanRejected([{"line": line, "key": key, "message": message}], "document")
-
-
-def _recognised(document: Document) -> str:
-    try:
-        return recognise_dialect(document.value)
-    except Unrecognised as error:
-        raise _refused(str(error)) from error
-
-
-def _plan_alone(value: Any) -> Any:
-    """Without the states that a plan was exported with."""
-    return {key: part for key, part in value.items() if key != STATES} if isinstance(value, dict) else value
-
-
-def _read(document: Document, to: Translation, devices: Devices | None) -> tuple[Plan, list[Finding]]:
-    plan, findings = read_value(to.value, in_words=True)
-    if devices is not None:
-        findings += unknown_devices(plan.tasks, devices)
-    return plan, [*document.repeated, *_flaws(document.value), *to.findings, *_others(to, findings)]
-
-
-def _others(to: Translation, findings: list[Finding]) -> list[Finding]:
-    """What the plan's reading found, where the dialect's has not found something in that place or around it."""
-    found = {path for path, _ in to.findings}
-    moved = [(to.origin(path), message) for path, message in findings]
-    return [(path, message) for path, message in moved if not any(path[:end] in found for end in range(len(path) + 1))]

@@ -66,7 +66,7 @@ def recognise_dialect(value: Any) -> str:
     raise Unrecognised(f"its keys are of several dialects: {told}; say which it is")
 
 
-def _evidence(value: Mapping) -> Iterator[tuple[Path, frozenset[str]]]:
+def _evidence(value: Mapping[str, Any]) -> Iterator[tuple[Path, frozenset[str]]]:
     """Each key that a dialect has, and the dialects that have it."""
     path: Path = ()
     if is_envelope(value):
@@ -79,13 +79,9 @@ def _evidence(value: Mapping) -> Iterator[tuple[Path, frozenset[str]]]:
             yield (*path, name), frozenset(name for name, dialect in FOREIGN.items() if dialect.keyed)
         for place, part in list_entries(parts):
             yield from _keys(kind, part, (*path, name, place))
-            yield from _actions(part, (*path, name, place))
-
-
-def _actions(part: Any, path: Path) -> Iterator[tuple[Path, frozenset[str]]]:
-    actions = part.get("actions") if isinstance(part, Mapping) else None
-    for place, action in list_entries(actions if isinstance(actions, list) else None):
-        yield from _keys("action", action, (*path, "actions", place))
+            actions = part.get("actions") if isinstance(part, Mapping) else None
+            for number, action in list_entries(actions if isinstance(actions, list) else None):
+                yield from _keys("action", action, (*path, name, place, "actions", number))
 
 
 def _keys(kind: str, part: Any, path: Path) -> Iterator[tuple[Path, frozenset[str]]]:

@@ -20,7 +20,7 @@ def as_written(value: Any) -> Any:
     return value
 
 
-def any_case(words: Iterable[str]) -> Reader:
+def any_case(words: Iterable[str]) -> Callable[[Any], str | None]:
     """One of `words`, in capitals or not; given as it stands in `words`. Nothing at all counts as left out."""
     known = {word.upper(): word for word in words}
     strict = choice_reader(tuple(known.values()))

@@ -45,18 +45,16 @@ def write_document(
     whole = Plan(name, list(tasks), list(dependencies), list(rules))
     if dialect == ORRERY:
         plan = plan_words.write_plan(whole)
-        return plan if with_states is None else {**plan, STATES: _states(with_states)}
+        if with_states is None:
+            return plan
+        told = {
+            task_id: {key: row[key] for key in TOLD if row.get(key) not in (None, "", 0)}
+            for task_id, row in with_states.tasks.items()
+        }
+        return {**plan, STATES: {"state": with_states.state, "tasks": told}}
     if dialect not in FOREIGN:
         raise ValueError(f"there is no dialect {dialect}{did_you_mean(dialect, NAMES)}")
     return _Writer(FOREIGN[dialect], with_states).document(whole)
-
-
-def _states(states: ToldStates) -> dict[str, Any]:
-    return {"state": states.state, "tasks": {task_id: _told(row) for task_id, row in states.tasks.items()}}
-
-
-def _told(row: Row) -> Row:
-    return {key: row[key] for key in TOLD if row.get(key) not in (None, "", 0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,25 +79,20 @@ class _Writer:
     def task(self, row: Row) -> Row:
         part = self.dialect.task
         written = _words(part, row, TASK_DEFAULTS)
-        actions = [self._action(call) for call in _calls(row)]
+        (tool, arguments), name, actions = self.dialect.action, self.dialect.names_command, []
+        for call in _calls(row):
+            line = shell.line_of(call["tool"], call["arguments"])
+            if line is None or name not in shell.LINES:
+                actions.append({tool: call["tool"], arguments: call["arguments"]})
+            else:
+                actions.append({tool: name, arguments: {shell.LINES[name]: line}})
         if actions:
             _put(written, self.dialect.actions, actions)
         said, _, _ = read_task(tasks.translate_task(Translation(), self.dialect, written, (), ()), in_words=True)
         if differing := plan_words.differing_keys(said, row):
             _put(written, part.extension, plan_words.write_fields(row, differing))
-        return written | self._state(row["task_id"])
-
-    def _action(self, call: Row) -> Row:
-        tool, arguments = self.dialect.action
-        line = shell.line_of(call["tool"], call["arguments"])
-        name = self.dialect.names_command
-        if line is None or name not in shell.LINES:
-            return {tool: call["tool"], arguments: call["arguments"]}
-        return {tool: name, arguments: {shell.LINES[name]: line}}
-
-    def _state(self, task_id: str) -> Row:
-        told = self.states.tasks.get(task_id) if self.states is not None else None
-        return {} if told is None else self.dialect.told(told)
+        states = {} if self.states is None else self.states.tasks
+        return written | (self.dialect.told(states[row["task_id"]]) if row["task_id"] in states else {})
 
     def dependency(self, row: Row) -> Row:
         part = self.dialect.dependency

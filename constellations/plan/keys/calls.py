@@ -67,13 +67,13 @@ def _word_of_command(value: Any) -> str:
 
 
 def read_condition(value: Any) -> str:
-    prose(value)
-    if value:
+    condition = prose(value)
+    if condition:
         try:
-            conditions.check_condition(value)
+            conditions.check_condition(condition)
         except ConditionRejected as error:
             raise Misfit(str(error)) from error
-    return value
+    return condition
 
 
 def make_call(fields: Row, what: str, is_whole: bool = True) -> list[Finding]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agents.decisions import DECISIONS
 from agents.devices.profiles.names import name_fault
 from constellations.plan.keys import guards, json_schema, kinds
 from constellations.plan.keys.calls import COMMAND, MAX_WORD, SHELL, read_condition
@@ -16,7 +17,7 @@ from constellations.plan.keys.step_keys import steps_there
 from constellations.plan.values import (
     MAX_ID,
     Misfit,
-    Reader,
+    TextReader,
     choice_reader,
     identifier_reader,
     list_reader,
@@ -53,14 +54,15 @@ def device_names(value: Any) -> list[str]:
 
 def label(value: Any) -> str:
     """A name as devices and their labels have one."""
-    if fault := name_fault(text_reader(MAX_LABEL)(value)):
+    name = text_reader(MAX_LABEL)(value)
+    if fault := name_fault(name):
         raise Misfit(fault)
-    return value
+    return name
 
 
-def or_empty(read_text: Reader) -> Reader:
+def or_empty(read_text: TextReader) -> TextReader:
     """Also no text, which says nothing."""
-    return lambda value: value if value == "" else read_text(value)
+    return lambda value: "" if value == "" else read_text(value)
 
 
 _PRIORITY = Kind(priority, json_schema.one_of(PRIORITIES), Shape.PLACE, choices=PRIORITIES)
@@ -114,7 +116,7 @@ TASK = (
     Field(
         "policies", _POLICIES, [],
         hint=f"Of its calls; they only tighten the installation's: JSON, [{{tool, pattern, decision}}], to "
-        f"{', '.join(guards.DECISIONS)}.",
+        f"{', '.join(DECISIONS)}.",
     ),
     Field(
         "progress", _PROGRESS, {}, about="How patient the detection of being stuck is.", label="When it is stuck",

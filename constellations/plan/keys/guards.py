@@ -6,7 +6,7 @@ from dataclasses import fields as fields_of
 from typing import Any
 
 from agents import patterns
-from agents.gates.policies import DECISIONS
+from agents.decisions import DECISIONS
 from agents.progress.settings import Settings
 from constellations.plan.keys import json_schema, kinds
 from constellations.plan.keys.calls import MAX_WORD

@@ -15,6 +15,7 @@ from constellations.plan.values import (
     Misfit,
     Reader,
     Row,
+    TextReader,
     choice_reader,
     identifier_reader,
     list_reader,
@@ -42,14 +43,15 @@ CALL_KINDS = ("tool", "test", "poll")
 ON_FAILURE = ("fail", "continue")
 
 
-def short_text_reader(limit: int) -> Reader:
+def short_text_reader(limit: int) -> TextReader:
     """Text that is not empty."""
     read_text = text_reader(limit)
 
     def read(value: Any) -> str:
-        if not read_text(value):
+        text = read_text(value)
+        if not text:
             raise Misfit("is empty")
-        return value
+        return text
 
     return read
 
@@ -80,14 +82,14 @@ def inner_path(value: Any) -> str:
 
 
 def callback_name(value: Any) -> str:
-    return value if value == "" else identifier_reader(MAX_WORD)(value)
+    return "" if value == "" else identifier_reader(MAX_WORD)(value)
 
 
 def call_kind(value: Any) -> str:
-    return value if value == "" else choice_reader(CALL_KINDS)(value)
+    return "" if value == "" else choice_reader(CALL_KINDS)(value)
 
 
-def steps_there(value: Any) -> list:
+def steps_there(value: Any) -> list[Any]:
     """A list as it stands, if it has steps and not too many."""
     steps = maybe_steps(value)
     if not steps:
@@ -101,7 +103,7 @@ def told_flag(value: Any) -> bool:
     return True
 
 
-def time_or_object(value: Any) -> dict:
+def time_or_object(value: Any) -> Row:
     """`wait: 5` is short for its seconds."""
     return dict(value) if isinstance(value, Mapping) else {"seconds": kinds.SECONDS.read(value)}
 

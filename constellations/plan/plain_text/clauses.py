@@ -109,10 +109,7 @@ def _tokens(clause: Clause) -> Iterator[ClauseToken]:
         if found["command"] is not None:
             yield ClauseToken("command", at, found["command"])
         elif found["name"]:
-            yield ClauseToken("parameter", at, _unquoted(found["value"]), found["name"])
+            value = found["value"]
+            yield ClauseToken("parameter", at, value[1:-1] if value[0] in "\"'" else value, found["name"])
         else:
             yield ClauseToken("word", at, found["word"])
-
-
-def _unquoted(value: str) -> str:
-    return value[1:-1] if value[0] in "\"'" else value

@@ -36,7 +36,8 @@ def changes_sentence(diff: Iterable[Mapping[str, Any]]) -> str:
 
 def changes_summary(diff: Sequence[Mapping[str, Any]]) -> str:
     """The same with the fields that were changed: updated task train (timeout)."""
-    told = [f"{each['change']} {_named(each)}{_in_brackets(each.get('fields', ()))}" for each in diff[:TOLD]]
+    fields = [f" ({', '.join(each['fields'])})" if each.get("fields") else "" for each in diff[:TOLD]]
+    told = [f"{each['change']} {_named(each)}{changed}" for each, changed in zip(diff, fields, strict=False)]
     return ", ".join(told) + (f" and {len(diff) - TOLD} more" if len(diff) > TOLD else "")
 
 
@@ -50,10 +51,6 @@ def left_behind(diff: Iterable[Mapping[str, Any]]) -> list[str]:
     """What the tasks that an edit adds in the place of others could not take over: a>b stays, as b already runs."""
     stays = (line for each in diff for line in each.get("stays", {}).items())
     return [f"{dependency} stays as it is: {why}" for dependency, why in stays]
-
-
-def _in_brackets(names: Iterable[str]) -> str:
-    return f" ({', '.join(names)})" if names else ""
 
 
 def edits_since(problems: Iterable[Mapping[str, Any]], names: Mapping[str, str]) -> list[str]:

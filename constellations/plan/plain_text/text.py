@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from agents.devices.profiles.recipes import Recipe, read_recipe
+from agents.devices.profiles.recipes import read_recipe
 from constellations import conditions
 from constellations.errors import ConditionRejected, PlanRejected
 from constellations.plan import documents, tasks
@@ -51,12 +51,13 @@ def parse_text(text: str, devices: Mapping[str, Any]) -> Plan:
     Tasks are task_001, task_002, ... Raises PlanRejected with every problem: {"line", "key": "clause 2", "column", "message"}.
     """
     text = text.replace("\r\n", "\n")
-    problems = _unfit(text)
-    if problems:
-        raise _refusal(text, [(0, 0, message) for message in problems])
+    if len(text) > MAX_CHARACTERS:
+        raise _refusal(text, [(0, 0, f"the request has {len(text):,} characters; {MAX_CHARACTERS:,} are allowed")])
+    if unfit := [(0, 0, message) for _, message in documents.value_flaws(text)]:
+        raise _refusal(text, unfit)
     found, flaws = clauses.split_clauses(text)
     if flaws:
-        raise _refusal(text, [(_number_at(found, at), at, message) for at, message in flaws])
+        raise _refusal(text, [(sum(clause.at <= at for clause in found), at, message) for at, message in flaws])
     if not 1 <= len(found) <= MAX_CLAUSES:
         message = f"there are {len(found)} clauses; {MAX_CLAUSES} are allowed" if found else "the request is empty"
         raise _refusal(text, [(0, 0, message)])
@@ -65,16 +66,6 @@ def parse_text(text: str, devices: Mapping[str, Any]) -> Plan:
     if wrong:
         raise _refusal(text, wrong)
     return reader.plan
-
-
-def _unfit(text: str) -> list[str]:
-    if len(text) > MAX_CHARACTERS:
-        return [f"the request has {len(text):,} characters; {MAX_CHARACTERS:,} are allowed"]
-    return [message for _, message in documents.value_flaws(text)]
-
-
-def _number_at(found: list[Clause], at: int) -> int:
-    return sum(clause.at <= at for clause in found)
 
 
 def _refusal(text: str, wrong: Iterable[tuple[int, int, str]]) -> PlanRejected:
@@ -121,15 +112,23 @@ def _task(clause: Clause, devices: Mapping[str, Any]) -> tuple[Row, list[Flaw]]:
     """A task in the words of a plan file: name, description, device, command."""
     places = _after_on(clause.tokens)
     if not places:
-        return {}, [(clause.at, _nowhere(clause, devices))]
+        message = f"it does not say where: write what on device; {_listed('devices', devices)}; {HINT}"
+        if clause.condition is not None and not clause.tokens:
+            message = "a condition stands behind the device: what on device if condition"
+        return {}, [(clause.at, message)]
     named = clause.tokens[places[-1]]
     device = named.text if named.text in devices else named.bare
     if device not in devices:
         return {}, [(named.at, f"there is no device {device[:SHOWN]}; {_listed('devices', devices)}")]
-    others = list(_other_devices([clause.tokens[place] for place in places[:-1]], device, devices))
+    others = [clause.tokens[place] for place in places[:-1] if clause.tokens[place].bare in devices]
     if others:
-        return {}, others
-    flaws = list(_behind_device(clause.tokens[places[-1] + 1 :]))
+        message = "names two devices, {} and {}: part what they do with a comma or `then`"
+        return {}, [(token.at, message.format(token.bare, device)) for token in others]
+    behind = clause.tokens[places[-1] + 1 :]
+    strange = [token for token in behind if token.kind == "word" and token.bare and not token.says(*FILLERS)]
+    # The first is enough: what follows it belongs to the same thought.
+    allowed = "behind the device there are only parameters (name=value) and `if`"
+    flaws = [(token.at, f"`{token.text[:SHOWN]}` is not understood: {allowed}; {HINT}") for token in strange[:1]]
     spoken = [token for token in clause.tokens[: places[-1]] if token.kind == "word"]
     name, argv, found = _what(clause, spoken, device, devices[device])
     description = " ".join(clause.text.split())
@@ -144,26 +143,6 @@ def _after_on(tokens: list[ClauseToken]) -> list[int]:
         if token.says("on") and place < len(tokens) and tokens[place].kind == "word":
             places.append(place)
     return places
-
-
-def _nowhere(clause: Clause, devices: Mapping[str, Any]) -> str:
-    if clause.condition is not None and not clause.tokens:
-        return "a condition stands behind the device: what on device if condition"
-    return f"it does not say where: write what on device; {_listed('devices', devices)}; {HINT}"
-
-
-def _other_devices(others: list[ClauseToken], device: str, devices: Mapping[str, Any]) -> Iterator[Flaw]:
-    for token in others:
-        if token.bare in devices:
-            yield token.at, f"names two devices, {token.bare} and {device}: part what they do with a comma or `then`"
-
-
-def _behind_device(tokens: list[ClauseToken]) -> Iterator[Flaw]:
-    for token in tokens:
-        if token.kind == "word" and token.bare and not token.says(*FILLERS):
-            allowed = "behind the device there are only parameters (name=value) and `if`"
-            yield token.at, f"`{token.text[:SHOWN]}` is not understood: {allowed}; {HINT}"
-            return
 
 
 # What
@@ -227,27 +206,22 @@ def _recipe(name: str, known: Mapping[str, Any], clause: Clause, device: str) ->
     recipe = read_recipe(name, known[name])
     if recipe is None:
         return "", [], [(clause.at, f"the recipe {name[:SHOWN]} of {device} is broken: its profile must be corrected")]
-    given, flaws = _values(recipe, clause.of_kind("parameter"))
-    missing = recipe.missing(given)
-    if missing:
-        flaws.append((clause.at, f"{name} needs {' and '.join(f'{each}=...' for each in missing)}: {recipe.usage()}"))
-    return name, [] if flaws else recipe.argv(given), flaws
-
-
-def _values(recipe: Recipe, written: list[ClauseToken]) -> tuple[dict[str, str], list[Flaw]]:
     given: dict[str, str] = {}
     flaws: list[Flaw] = []
-    for token in written:
+    for token in clause.of_kind("parameter"):
         if token.name not in recipe.parameters:
-            takes = _listed("parameters", recipe.parameters, f" of {recipe.name}")
-            flaws.append((token.at, f"{recipe.name} has no parameter {token.name[:SHOWN]}; {takes}"))
+            takes = _listed("parameters", recipe.parameters, f" of {name}")
+            flaws.append((token.at, f"{name} has no parameter {token.name[:SHOWN]}; {takes}"))
         elif token.name in given:
             flaws.append((token.at, f"{token.name} is given twice"))
         else:
             given[token.name] = token.text
             if problem := recipe.parameters[token.name].problem(token.text):
                 flaws.append((token.at, f"{token.name} {problem}"))
-    return given, flaws
+    missing = recipe.missing(given)
+    if missing:
+        flaws.append((clause.at, f"{name} needs {' and '.join(f'{each}=...' for each in missing)}: {recipe.usage()}"))
+    return name, [] if flaws else recipe.argv(given), flaws
 
 
 # If
@@ -263,17 +237,14 @@ def _dependency_flaws(clause: Clause, number: int) -> Iterator[Flaw]:
         conditions.check_condition(clause.condition)
         unknown = conditions.tasks_read_by(clause.condition) - {f"task_{before:03}" for before in range(1, number)}
     except ConditionRejected as error:
-        yield _shifted(clause, str(error))
+        column = CONDITION_COLUMN.match(str(error))
+        if column is None or "\n" in clause.condition:
+            yield clause.condition_at, str(error)
+        else:
+            yield clause.condition_at + int(column[1]) - 1, str(error)[column.end() :]
     else:
         for task_id in sorted(unknown):
             yield clause.condition_at, f"the condition reads the result of {task_id[:SHOWN]}, and no clause before is that task"
-
-
-def _shifted(clause: Clause, message: str) -> Flaw:
-    column = CONDITION_COLUMN.match(message)
-    if column is None or "\n" in (clause.condition or ""):
-        return clause.condition_at, message
-    return clause.condition_at + int(column[1]) - 1, message[column.end() :]
 
 
 def _listed(what: str, names: Iterable[Any], owner: str = "") -> str:

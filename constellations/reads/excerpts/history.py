@@ -63,7 +63,7 @@ def list_edits(page: Iterable[Edit]) -> list[Edit]:
     return sorted(map(cut_edit, rows.iterator(chunk_size=READ_AT_ONCE)), key=lambda row: row.version, reverse=True)
 
 
-def cut_edit(row: Any) -> Edit:
+def cut_edit(row: Any) -> Any:
     """The edit with the first of its operations and of its diff, how many there are, and whether that is all (`truncated`)."""
     row.operations_total, row.diff_total = len(row.operations), len(row.diff)
     row.operations, _, fewer = take_within(row.operations, ROWS, ROWS_BYTES)

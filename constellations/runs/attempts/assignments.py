@@ -20,8 +20,8 @@ from agents.streams.row_types import LiveDevice
 from agents.tools.catalogue import PATHS
 from constellations import conditions
 from constellations.live.row_types import TaskRow
+from constellations.plan.keys.calls import STEPS
 from constellations.plan.script import calls_of, rule_of, script_of
-from constellations.plan.tasks import STEPS
 from constellations.runs.context import Context, Start
 
 
@@ -48,7 +48,7 @@ def make_assignment(context: Context, start: Start) -> Assignment:
         plain=task["tool"] != STEPS, is_gated=_is_gated(context, task, device),
         timeout=task["timeout"], on_lost=task["on_lost"],
         settings=Settings.of({**settings.PROGRESS, **task["progress"]}),
-        accepted=task["accepted"], own=[rule_of(row) for row in task["policies"]],
+        accepted=task["accepted"], has_arbiter=bool(settings.STUCK_ARBITER), own=[rule_of(row) for row in task["policies"]],
         rules=lambda: context.policies, holds=lambda condition, value: conditions.evaluate_condition(condition, value, {}),
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ RECORDS = 256
 
 
 @dataclass(slots=True)
-class Moved:
+class CrewMove:
     """What a crew's move means for others: its attempt has ended, wants its slot back, or has given it back."""
 
     start: Start
@@ -82,21 +82,21 @@ class Crews:
 
     # --- driving
 
-    def act(self, turn: Turn, now: float) -> Iterator[Moved]:
+    def act(self, turn: Turn, now: float) -> Iterator[CrewMove]:
         """Every crew with something to decide goes on until it has to wait; whoever drives them follows each move at once."""
         self._wake_pressed()
         while (at := self.wake_at()) is not None and at <= now:
             _, key = heappop(self._timers)
             del self._due[key]
             self._awake[key] = None
-        most = len(turn.drafts) + RECORDS
-        while self._awake and len(turn.drafts) < most:
+        most = len(turn.events) + RECORDS
+        while self._awake and len(turn.events) < most:
             key = next(iter(self._awake))
             del self._awake[key]
             if key in self._crews and (moved := self._act_one(turn, now, key)) is not None:
                 yield moved
 
-    def _act_one(self, turn: Turn, now: float, key: int) -> Moved | None:
+    def _act_one(self, turn: Turn, now: float, key: int) -> CrewMove | None:
         crew, start = self._crews[key]
         self._since.setdefault(key, now)
         time_ends, moved = self._time_ends(key, crew), None
@@ -111,14 +111,19 @@ class Crews:
             if crew.attempt["holds_slot"]:
                 self._count_time(crew, turn.ts)
             self._forget(key)
-            return Moved(start, end=crew.end)
+            return CrewMove(start, end=crew.end)
         if crew.more:
             self._awake[key] = None
         elif crew.wants_slot:
-            moved = Moved(start, wants_slot=True)
+            moved = CrewMove(start, wants_slot=True)
         elif crew.rests and (device := self._release(turn, crew)) is not None:
-            moved = Moved(start, freed_device=device)
-        self._set_timer(key, crew)
+            moved = CrewMove(start, freed_device=device)
+        times = [time for time in (crew.wake_at(), self._time_ends(key, crew)) if time is not None]
+        if not times:
+            self._due.pop(key, None)
+        elif self._due.get(key) != min(times):
+            self._due[key] = min(times)
+            heappush(self._timers, (min(times), key))
         return moved
 
     def wake_all(self) -> None:
@@ -155,14 +160,6 @@ class Crews:
         if crew.assignment.plain or crew.assignment.timeout is None or not crew.attempt["holds_slot"]:
             return None
         return self._since[key] + crew.assignment.timeout - crew.attempt["ran_s"]
-
-    def _set_timer(self, key: int, crew: Crew) -> None:
-        times = [time for time in (crew.wake_at(), self._time_ends(key, crew)) if time is not None]
-        if not times:
-            self._due.pop(key, None)
-        elif self._due.get(key) != min(times):
-            self._due[key] = min(times)
-            heappush(self._timers, (min(times), key))
 
     def wake_at(self) -> float | None:
         """When a crew has something to decide by itself."""
@@ -240,6 +237,10 @@ class Crews:
                 if fields := decided.get(str(approval["id"])):
                     approval.update(fields)
                     self._awake[key] = None
+
+    def rule_on_loop(self, turn: Turn, ruling: Fields) -> bool:
+        """Whether one of the agents here is the one that an arbiter has ruled on."""
+        return any(crew.rule_on_loop(turn, ruling) for crew, _ in self._crews.values())
 
     def go_on(self, turn: Turn, agent: int, identity: str) -> Start | None:
         """A person says "go on anyway"; the attempt whose agent it is."""

@@ -91,8 +91,11 @@ class Dispatch:
         fitting = [row for row in rows if row["state"] == "ONLINE" and device_fits(row["name"], row, task)]
         return min(fitting, key=load)["id"] if fitting else None
 
-    def _house(self, gone: list[int]) -> None:
-        """Devices have changed: tasks without one may have one now, those of one that is gone have none."""
+    def _house(self) -> None:
+        """Tasks without a device may have one now; those of a device that takes no work any more have none."""
+        devices = self._context.devices
+        gone = [device for device, heap in self._ready.items() if heap and devices[device]["state"] != "ONLINE"]
+        gone = [device for device in gone if any(self._may_move(place) for place in self._ready[device])]
         homeless = [node for node in self._homeless.values() if self._is_ready(node)]
         self._homeless.clear()
         for device in gone:
@@ -100,12 +103,6 @@ class Dispatch:
             self._ready[device] = [place for place in self._ready[device] if place[-1].row["id"] in self._returning]
         for node in homeless:
             self.ready(node)
-
-    def _gone(self) -> list[int]:
-        """Devices that tasks wait for and that take no work any more."""
-        devices = self._context.devices
-        gone = [device for device, heap in self._ready.items() if heap and devices[device]["state"] != "ONLINE"]
-        return [device for device in gone if any(self._may_move(place) for place in self._ready[device])]
 
     def _may_move(self, place: Place) -> bool:
         """Whether what is ready could be so on another device: what has begun stays where it is."""
@@ -122,9 +119,7 @@ class Dispatch:
 
         `paused`: only what has begun gets its slot back. `woken`: somebody asked for a look since the last turn.
         """
-        gone = self._gone()
-        if self._homeless or gone:
-            self._house(gone)
+        self._house()
         if draining:
             return False
         if paused:

@@ -9,10 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from agents.crews.script import call_of
-from agents.gates.policies import DECISIONS
+from agents.decisions import DECISIONS
 from constellations.plan.fitting import DEVICE_FIELDS
+from constellations.plan.keys.calls import STEPS
 from constellations.plan.script import calls_of
-from constellations.plan.tasks import STEPS
 from constellations.plan.values import Row
 from constellations.reads.watching import (
     ASKED,
@@ -170,7 +170,7 @@ class Behind:
 
     def name(self, gates: int) -> str:
         """Of one of them."""
-        return next(key for key, bit in self.gates.items() if gates & bit)
+        return str(next(key for key, bit in self.gates.items() if gates & bit))
 
     def compare(self, found: Findings) -> None:
         """Tasks that would begin without a gate that they stand behind.

@@ -30,7 +30,9 @@ function takeOver(part, fresh) {
   written.set(part.dataset.part, text);
   const focused = part.contains(document.activeElement) ? document.activeElement : null;
   const scrolled = [...part.querySelectorAll(".scroll, pre")].map((one) => [one.scrollLeft, one.scrollTop]);
+  const opened = [...part.querySelectorAll("details[open]")].map((one) => one.id);
   const taken = document.adoptNode(fresh);
+  for (const id of opened) taken.querySelector(`#${CSS.escape(id)}`)?.setAttribute("open", "");
   dress(taken);
   part.replaceWith(taken);
   taken.querySelectorAll(".scroll, pre").forEach((one, i) => one.scrollTo(...(scrolled[i] ?? [0, 0])));

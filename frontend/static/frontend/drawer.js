@@ -4,13 +4,12 @@ import { output, task as taskDetail } from "./api.js";
 import { callLine } from "./command_line.js";
 import { chip, element, setText } from "./dom.js";
 import { between, clock, json, plural, shorten } from "./format.js";
-import { attemptsMade, dependencyState, lookOf, taskLook } from "./states.js";
+import { PRIORITIES, attemptsMade, dependencyState, lookOf, taskLook } from "./states.js";
 import { drawProgressOf, latestAttempt, progressOf } from "./task_progress.js";
 
 const OUTPUT_MS = 1000; // between two looks at the output of a running attempt
 const OUTPUT_TAIL = 16_000; // characters
 const RESULT_SHOWN = 20_000;
-const PRIORITIES = ["low", "medium", "high", "critical"];
 
 export class Drawer {
   #timer = 0;
@@ -80,7 +79,7 @@ export class Drawer {
       device: this.deviceName(task),
       command: commandOf(task),
       agent: this.#agentLink(),
-      priority: PRIORITIES[task.priority],
+      priority: PRIORITIES[task.priority]?.toLowerCase(),
       attempt: task.attempt ? `${attemptsMade(task)} of ${task.max_attempts}${earlier(task)}` : "",
       timeout: task.timeout ? `${task.timeout} s` : "",
       deadline: task.deadline ? `${task.deadline} s` : "",

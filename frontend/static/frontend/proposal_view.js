@@ -4,10 +4,10 @@ import { valuesView } from "./actions.js";
 import { quoted, visible } from "./command_line.js";
 import { element } from "./dom.js";
 import { plural } from "./format.js";
+import { PRIORITIES } from "./states.js";
 
 const LONGEST_LIST = 200; // entries
 const LONGEST_NAMES = 20; // task ids in one line
-const PRIORITIES = ["LOW", "MEDIUM", "HIGH", "CRITICAL"];
 const SIGNS = { added: ["+", "added"], removed: ["−", "removed"], updated: ["~", "changed"] };
 const FOLLOWS = { ready: "Becomes ready", blocked: "Waits again", skipped: "Is skipped", revived: "May run after all", approvals_needed: "Will ask before it begins" };
 

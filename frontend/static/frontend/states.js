@@ -30,6 +30,9 @@ export function shapePath({ lines, circle }, x = 0, y = 0, scale = 1) {
   return parts.join("");
 }
 
+// The words of a task's priority, which rows have as its place among them.
+export const PRIORITIES = ["LOW", "MEDIUM", "HIGH", "CRITICAL"];
+
 const LOOKS = {
   task: {
     WAITING_DEPENDENCY: ["Waiting", "waiting", "dots"],

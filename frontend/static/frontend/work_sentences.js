@@ -9,7 +9,7 @@ import { lookOf } from "./states.js";
 const LONGEST_TARGET = 120; // characters
 const LONGEST_TEXT = 160;
 const LONGEST_LIST = 4; // keys in one sentence
-const SILENT = new Set(["user", "nudge", "phase", "compaction", "accept"]); // kinds of evidence that are no action
+const SILENT = new Set(["user", "nudge", "phase", "compaction", "accept", "ruling"]); // kinds of evidence that are no action
 const NOTES = { user: "A message of a person reached", compaction: "What was said so far was summed up for" };
 const ASKED = { question: "A question waits", callback: "Something from outside is awaited", lost: "A lost attempt waits for a decision", edit: "A proposed edit waits" };
 const DECIDED = { edit: ["The edit was approved", "The edit was rejected"], question: ["Answered", "Not answered"], callback: ["It came from outside", "It failed outside"] };
@@ -37,8 +37,11 @@ export const WORK = {
   phase_ended: (data, fold) => phase(data, fold, lookOf("phase", rowOf("phase", data, fold)?.outcome || "success"), ended),
   phase_overdue: (data, fold) => phase(data, fold, lookOf("outcome", "timeout"), () => ` takes ${data.factor >= 2 ? "more than twice as long as" : "longer than"} expected`),
   stuck: (data, fold) => [lookOf("tool_loop", data.action === "halt" ? "Halted" : "ErrorRecovery"), `${agentName(data.agent_id, fold)} is stuck (${data.rule})${named(data.sentence)}${data.action === "halt" ? "; it was halted" : "; it was told so"}`],
+  suspected: (data, fold) => [lookOf("agent", "CONTINUE"), `${agentName(data.agent_id, fold)} may be stuck (${data.rule}); an arbiter is asked${named(data.sentence)}`],
+  ruled: (data, fold) => [lookOf("agent", "CONTINUE"), `An arbiter says that ${agentName(data.agent_id, fold)} is ${data.stuck ? "stuck" : "not stuck"}${named(data.why)}`],
   progress: (data, fold) => [lookOf("agent", "CONTINUE"), `${agentName(data.agent_id, fold)}: ${plural(data.files_modified ?? 0, "file")} changed, of its last actions ${data.recent_successes} went well and ${data.recent_failures} failed`],
   identity_accepted: () => [lookOf("agent", "CONTINUE"), "Somebody said to go on anyway: this loop is none from now on"],
+  loop_labelled: (data, fold) => labelled(data, fold),
   hook_failed: (data) => [lookOf("agent", "ERROR"), `The hook ${data.hook} failed${named(data.message)}`],
   blackboard_changed: (data, fold) => written(data, fold),
 };
@@ -109,6 +112,12 @@ function written(data, fold) {
   if (!keys.length) return null;
   const rest = keys.length > LONGEST_LIST ? " and more" : "";
   return [lookOf("event", "edited"), `On the blackboard of ${agentName(data.agent_id ?? id, fold)}: ${keys.slice(0, LONGEST_LIST).join(", ")}${rest}`];
+}
+
+function labelled(data, fold) {
+  const label = data.set?.loop?.[data.loop_id]?.label ?? {};
+  const name = agentName(fold.recall("loop", data.loop_id)?.agent_id, fold);
+  return [lookOf("event", "edited"), `Somebody says that ${name} was ${label.stuck ? `stuck since row ${label.since}` : "not stuck"}${named(label.reason)}`];
 }
 
 function agentName(id, fold) {

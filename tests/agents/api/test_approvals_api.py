@@ -468,16 +468,27 @@ def test_evidence_is_shown_oldest_first_with_long_texts_cut(rest, session):
         "raw_error": "e" * 3000,
         "success": False,
         "error_kind": "timeout",
-        "verdict": {"rule": "cycle"},
+        "verdict": {
+            "rule": "cycle",
+            "identity": "cycle:1",
+            "rows": [1],
+            "sentence": "Round.",
+            "action": "steer",
+            "first": True,
+        },
     }
     add_evidence(add_loop(agent, session), session, {"target": "a"}, {**long, "ended_at": None})
     first, second = rest.get(f"/api/agents/{agent}/").json()["evidence"]
     assert (first["number"], first["target"], first["success"], first["verdict"]) == (1, "a", True, None)
     assert (second["target"], second["raw_error"]) == ("t" * 500, "e" * 2000)
-    assert (second["error_kind"], second["verdict"], second["ended_at"]) == ("timeout", {"rule": "cycle"}, None)
+    assert (second["error_kind"], second["ended_at"]) == ("timeout", None)
+    assert second["verdict"] == {
+        **long["verdict"], "about": "the same few calls go round", "followed": "It was told so, and goes on.",
+        "since": {"row": 1, "at": first["started_at"]},
+    }  # fmt: skip
     assert set(first) == {
-        "id", "number", "phase", "kind", "tool", "target", "success", "error_kind", "raw_error", "verdict", "started_at",
-        "ended_at",
+        "id", "number", "phase", "kind", "tool", "target", "ordered", "success", "error_kind", "raw_error", "verdict",
+        "started_at", "ended_at",
     }  # fmt: skip
 
 

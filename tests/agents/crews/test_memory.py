@@ -18,6 +18,7 @@ from agents.crews.evidence import (
 )
 from agents.models import Agent, Evidence, Loop
 from agents.progress.settings import Settings
+from agents.progress.shapes import kept_part, similar
 from agents.services import sessions
 from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import TABLES
@@ -46,9 +47,9 @@ class Life:
         self.rows.append(row)
         return row
 
-    def call(self, tool, arguments, outcome, wrong="", accepting=""):
+    def call(self, tool, arguments, outcome, wrong="", accepting="", ordered=False):
         """One call from its beginning to its end, and perhaps a person's word in between."""
-        row = self._new(**call_row(tool, arguments, "", PATIENT))
+        row = self._new(**call_row(tool, arguments, "", PATIENT), ordered=ordered)
         if accepting:
             self.note(kind="accept", target=accepting, success=True)
         row.update(ended_fields(row, outcome, wrong, self.now()))
@@ -68,7 +69,8 @@ CALLS = st.tuples(
     st.sampled_from(["a", "b"]),
     st.sampled_from(["", "no such thing", "denied"]),
     st.sampled_from(["", "", "rate_limit", "missing"]),
-    st.sampled_from([None, "x", "y"]),
+    st.sampled_from([None, "x", "y", "took 3 s", "took 4 s"]),
+    st.booleans(),
 )
 NOTES = st.sampled_from(["user", "nudge", "phase", "compaction"])
 DEEDS = st.lists(st.one_of(CALLS, NOTES, st.sampled_from(["say: so", "say: well", "go on"])), max_size=25)
@@ -78,10 +80,12 @@ def live(deeds, accepted=()) -> Life:
     life, known = Life(accepted), "same_tool_error:0"
     for deed in deeds:
         if isinstance(deed, tuple):
-            tool, target, wrong, kind, said = deed
+            tool, target, wrong, kind, said, ordered = deed
             arguments = {"argv": ["sh", target]} if tool == "command" else {"path": target}
-            outcome = Outcome("failed" if wrong else "completed", error=wrong, error_kind=kind if wrong else "", digest=said)
-            life.call(tool, arguments, outcome, wrong, accepting=known if kind == "missing" else "")
+            outcome = Outcome(
+                "failed" if wrong else "completed", error=wrong, error_kind=kind if wrong else "", digest=said, text=said or ""
+            )
+            life.call(tool, arguments, outcome, wrong, accepting=known if kind == "missing" else "", ordered=ordered)
         elif deed == "go on":
             life.note(kind="accept", target=known, success=True)
         elif deed.startswith("say"):
@@ -102,7 +106,7 @@ def test_whatever_an_agent_did_is_judged_the_same_when_it_is_read_back(deeds):
 
 
 def test_a_call_that_has_not_ended_is_handed_back_and_counted():
-    life = live([("command", "a", "", "", "x"), "user"])
+    life = live([("command", "a", "", "", "x", False), "user"])
     life.rows.append({**life.rows[0], "id": 3, "number": 3, "ended_at": None})
     back = LoopMemory(PATIENT)
     assert back.read(life.rows) is life.rows[-1]
@@ -110,19 +114,34 @@ def test_a_call_that_has_not_ended_is_handed_back_and_counted():
 
 
 def test_what_was_accepted_in_an_earlier_attempt_counts_from_the_beginning():
-    failing = [("command", "a", "no such thing", "", None)] * 2
+    failing = [("command", "a", "no such thing", "", None, False)] * 2
     identity = live(failing).verdict().identity
     assert live(failing, [identity]).verdict() is None or live(failing, [identity]).verdict().identity != identity
 
 
 def test_a_word_of_a_person_during_a_call_counts_for_that_call():
-    failing = ("command", "a", "no such thing", "", None)
+    failing = ("command", "a", "no such thing", "", None, False)
     life = live([failing] * 2)
     identity = life.verdict().identity
     for _ in range(2):
         outcome = Outcome("failed", error="no such thing")
         life.call("command", {"argv": ["sh", "a"]}, outcome, outcome.error, accepting=identity)
     back = LoopMemory(PATIENT, [identity])
+    back.read(life.rows)
+    assert (back.state, back.verdict) == (life.memory.state, life.memory.verdict)
+
+
+@pytest.mark.parametrize("stuck", [True, False])
+def test_a_ruling_waits_for_the_end_of_an_action_and_is_read_back_as_it_was(stuck):
+    failing = ("command", "a", "no such thing", "", None, False)
+    life = live([failing])
+    suspected = {"rule": "no_novelty", "score": 0.8, "identity": "no_novelty:1", "rows": [1], "sentence": "Nothing new."}
+    ruling = {"suspicion": {**suspected, "agent_id": 1}, "stuck": stuck, "why": "so", "by": "somebody"}
+    life.note(kind="ruling", target="no_novelty:1", success=True, arguments=ruling)
+    assert life.verdict() is None
+    life.call("read_file", {"path": "a"}, Outcome("completed", text="it", digest="it"))
+    assert (life.verdict() and life.verdict().identity) == ("no_novelty:1" if stuck else None)
+    back = LoopMemory(PATIENT)
     back.read(life.rows)
     assert (back.state, back.verdict) == (life.memory.state, life.memory.verdict)
 
@@ -140,12 +159,58 @@ def test_what_is_too_large_is_not_kept_and_is_told_apart_all_the_same():
 
 def test_the_end_of_a_call_tells_only_what_the_row_does_not_say_yet():
     row = TABLES["evidence"].whole(call_row("noop", {}, "", PATIENT))
-    assert ended_fields(row, Outcome("completed"), "", AT.format(0, 1)) == {"success": True, "ended_at": AT.format(0, 1)}
+    assert ended_fields(row, Outcome("completed"), "", AT.format(0, 1)) == {
+        "success": True,
+        "ended_at": AT.format(0, 1),
+        "shape": "",
+    }
+
+
+def ended_row(tool: str, arguments: dict, outcome: Outcome, wrong: str = "") -> dict:
+    row = TABLES["evidence"].whole({"number": 1, **call_row(tool, arguments, "", PATIENT)})
+    return {**row, **ended_fields(row, outcome, wrong, AT.format(0, 1))}
+
+
+def test_an_answer_an_error_and_arguments_keep_their_shape_where_only_times_differ():
+    rows = [
+        ended_row(
+            "command",
+            {"argv": ["curl", f"http://{n}.example/jobs", "--max-time", f"{n}s"]},
+            Outcome("failed", text=f"12:00:0{n} build running, {n} s so far", digest=str(n)),
+            f"gave up after {n} ms",
+        )
+        for n in (3, 4)
+    ]
+    one, other = map(item_of, rows)
+    assert (one.shape, one.error_shape) == (other.shape, other.error_shape)
+    assert one.outcome != other.outcome
+    assert similar(one.call_shape, other.call_shape)
+    assert all(0 < len(shape) <= 64 for shape in (one.shape, one.error_shape, one.call_shape))
+
+
+def test_an_answer_that_is_no_text_has_a_shape_too_silence_an_empty_one_and_a_change_none():
+    counted = [ended_row("noop", {}, Outcome("completed", result={"left": n, "state": "running"})) for n in (1, 2)]
+    assert kept_part(counted[0]["shape"]) == kept_part(counted[1]["shape"]) != ""
+    assert ended_row("noop", {}, Outcome("completed"))["shape"] == ""
+    written = Outcome("completed", result={"path": "f", "size": 1}, digest="x", before="absent")
+    assert ended_row("write_file", {"path": "f", "content": "a"}, written)["shape"] is None
+
+
+def test_what_an_agent_says_has_a_shape():
+    one, other = message_row("I will try again in 5 s."), message_row("I will try again in 6 s.")
+    assert one["shape"] == other["shape"] != ""
+    assert one["call"] != other["call"]
 
 
 def test_a_look_is_an_action_like_any_other():
     row = TABLES["evidence"].whole({"kind": "observe", "tool": "observe", "success": True, "outcome": "x", "number": 1})
     assert item_of(row).kind == "tool"
+
+
+def test_a_row_of_an_earlier_release_has_no_shapes():
+    row = TABLES["evidence"].whole({"kind": "tool", "tool": "command", "success": True, "outcome": "x", "number": 1})
+    item = item_of(row)
+    assert (item.shape, item.call_shape, item.error_shape, item.ordered) == (None, "", "", False)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -52,6 +52,7 @@ def ended(at: Position, met: bool) -> Position:
         stretch=st.floats(1, 8),
         waits=st.sampled_from(["", "time", "approval", "child", "over"]),
         until=st.none() | st.floats(0, 2e9),
+        detoured=st.booleans(),
         done=st.booleans(),
     )
 )
@@ -118,7 +119,7 @@ def test_a_detour_is_walked_to_its_end_however_its_calls_end_and_leads_back_to_t
     course, at = steps.choose_course(ended(at, False))
     assert (course, at.detour) == ("again", 1)
     course, at = steps.choose_course(ended(at, True))
-    assert (course, at) == ("again", Position())
+    assert (course, at) == ("again", Position(detoured=True))
 
 
 def test_whoever_is_stuck_in_a_detour_goes_back_to_the_step():
@@ -192,3 +193,23 @@ def test_a_plain_task_is_a_script_of_its_one_call():
     step = steps.step(Position())
     assert (step["tool"], step["arguments"], step["timeout"], steps.total) == ("noop", {"result": 1}, 5.0, 0)
     assert steps.choose_course(ended(Position(), False))[0] == "failed"
+
+
+def test_a_retry_that_the_plan_orders_is_known_as_one():
+    steps = script([call(tries=3), call(tries=1)])
+    assert [steps.is_ordered(Position(tries=n)) for n in range(4)] == [False, True, True, False]
+    assert [steps.uses_up_tries(Position(tries=n)) for n in range(4)] == [False, False, True, True]
+    once = Position(step=1, tries=1)
+    assert not steps.is_ordered(once)
+    assert not steps.uses_up_tries(once)
+    over = Position(step=2, tries=1)
+    assert not steps.is_ordered(over)
+    assert not steps.uses_up_tries(over)
+
+
+def test_a_step_that_says_what_to_do_when_its_agent_is_stuck_orders_retries_only_after_that():
+    steps = script([call(tries=3, recover=[call()])])
+    at = Position(tries=1)
+    assert not steps.is_ordered(at)
+    assert not steps.is_ordered(replace(at, detour=0, detoured=True))
+    assert steps.is_ordered(replace(at, detoured=True))

@@ -125,8 +125,8 @@ async def test_a_stream_that_ends_without_saying_why_is_broken(provider):
 GARBAGE = {
     "no JSON": b"event: message_start\ndata: {not json\n\n",
     "invalid UTF-8": b"event: message_start\ndata: \"\xff\xfe\"\n\n",
-    "JSON of another shape": b"event: message_start\ndata: 42\n\nevent: message_start\ndata: [1]\n\n",
-    "an object of another shape": b'event: message_start\ndata: {"type": "message_start", "choices": 7}\n\n',
+    "JSON of another kind": b"event: message_start\ndata: 42\n\nevent: message_start\ndata: [1]\n\n",
+    "an object of other parts": b'event: message_start\ndata: {"type": "message_start", "choices": 7}\n\n',
     "a page": b"<html><body>Log in</body></html>",
     "nothing": b"",
 }  # fmt: skip

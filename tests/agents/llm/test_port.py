@@ -5,13 +5,13 @@ import json
 import pytest
 
 from agents.llm.conversation import Message, Text, Thinking, ToolCall, ToolResult, read_conversation, write_conversation
-from agents.llm.exchange import AnswerShape, CallPiece, ModelRequest, OfferedTool, TextPiece, ThinkingPiece
+from agents.llm.exchange import CallPiece, ModelRequest, OfferedTool, ReplySchema, TextPiece, ThinkingPiece
 from agents.llm.faults import ModelUnknown
 from agents.llm.profiles import Profile
 from tests.agents.llm.conftest import asking, events_of, reply_to
 
 ADD = OfferedTool("add_task", "Adds a task.", {"type": "object", "properties": {"id": {"type": "string"}}})
-SHAPE = AnswerShape("verdict", "What you found.", {
+VERDICT = ReplySchema("verdict", "What you found.", {
     "type": "object", "properties": {"good": {"type": "boolean"}}, "required": ["good"], "additionalProperties": False,
 })  # fmt: skip
 
@@ -82,14 +82,14 @@ async def test_a_stored_conversation_goes_back_as_it_came(provider):
         assert "c2NyaXB0ZWQ=" in sent, "the provider's signature goes back with its thinking"
 
 
-async def test_a_shape_is_asked_for_by_words_or_by_a_call_as_the_model_can(provider):
+async def test_a_schema_is_followed_in_words_or_by_a_call_as_the_model_can(provider):
     asked = provider(
         {"when": {"tools": ["verdict"]}, "call": [{"tool": "verdict", "arguments": {"good": True}}]},
         {"say": '{"good": true}'},
     )
-    reply = await reply_to(asked.profile, asking("Is it good?", shape=SHAPE))
-    assert json.loads(reply.shaped_text) == {"good": True}
-    assert reply.calls == [], "the shape is no call that anybody carries out"
+    reply = await reply_to(asked.profile, asking("Is it good?", reply_schema=VERDICT))
+    assert json.loads(reply.schema_text) == {"good": True}
+    assert reply.calls == [], "the schema is no call that anybody carries out"
     assert "additionalProperties" in json.dumps(asked.model.asked[0].body), "the schema was told"
 
 

@@ -56,11 +56,11 @@ class Walker:
     def _try(self, opened, event: str, facts: dict) -> None:
         if not self.row or self.machine.is_terminal(self.row["state"]):
             self._fresh(opened)
-        before, written = dict(self.row), len(opened.turn.drafts)
+        before, written = dict(self.row), len(opened.turn.events)
         try:
             opened.turn.transition(self.machine, self.table, self.row, event, facts)
         except TransitionNotAllowed:
-            assert (self.row, len(opened.turn.drafts)) == (before, written)
+            assert (self.row, len(opened.turn.events)) == (before, written)
             self.refused += 1
             return
         self.accepted += 1

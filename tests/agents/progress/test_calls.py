@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.progress.calls import is_infrastructure, is_look, kind_of_call, kind_of_status, program_name
+from agents.progress.calls import is_infrastructure, is_look, kind_of_call, kind_of_status, run_programs
 from agents.progress.settings import Settings
 
 SETTINGS = Settings()
@@ -43,10 +43,10 @@ def test_a_look_is_told_from_a_deed(tool, target, looks):
 
 
 def test_the_program_of_a_command_line_is_what_runs():
-    assert program_name("bash", "cd x && LANG=C sudo /usr/bin/ssh -v host", SETTINGS) == "ssh"
-    assert program_name("bash", "git -C . push", SETTINGS) == "git ."
-    assert program_name("edit", "ssh", SETTINGS) == ""
-    assert program_name("bash", "", SETTINGS) == ""
+    assert run_programs("bash", "cd x && LANG=C sudo /usr/bin/ssh -v host", SETTINGS) == ("ssh",)
+    assert run_programs("bash", "git -C . push", SETTINGS) == ("git push",)
+    assert run_programs("edit", "ssh", SETTINGS) == ()
+    assert run_programs("bash", "", SETTINGS) == ()
 
 
 def test_faults_of_the_infrastructure_are_known_by_kind():

@@ -61,7 +61,7 @@ def test_a_change_elsewhere_does_not_excuse_a_file():
 
 def test_a_test_depends_on_every_file_so_any_new_content_clears_its_failures():
     failing = fails("pytest", tool="bash", kind="test")
-    work = [one for step in range(8) for one in (edit("a", str(step), str(step + 1)), failing)]
+    work = [one for step in range(4) for one in (edit("a", str(step), str(step + 1)), failing)]
     assert first(work) is None
     assert first([failing, look("a"), failing, look("b"), failing]).rule == "same_target_error"
 
@@ -107,7 +107,7 @@ def test_a_call_whose_answer_moves_is_no_repeat():
 @pytest.mark.parametrize("period", [2, 3, 4, 5])
 def test_a_cycle_of_calls_is_found_in_its_third_round(period):
     verdict = first([look(f"f{step % period}") for step in range(60)])
-    assert verdict.rule in ("cycle", "no_novelty")
+    assert verdict.rule in ("cycle", "going_round")
     assert verdict.rows[-1] <= 3 * period
 
 
@@ -143,7 +143,7 @@ def test_known_files_in_no_order_bring_nothing_new():
     known = [look("f0"), look("f1"), look("f2"), look("f3")]
     order = [0, 2, 1, 3, 0, 3, 1, 2, 3, 0, 2, 1, 0, 3]
     verdict = first(known + [known[n] for n in order])
-    assert verdict.rule in ("no_novelty", "exact_repeat")
+    assert verdict.rule == "going_round"
 
 
 def test_ten_actions_without_anything_new_are_a_standstill():
@@ -157,7 +157,7 @@ def test_reading_many_different_files_is_no_loop():
 
 
 def test_questions_that_move_while_the_answer_never_does_are_a_loop():
-    assert first([look(f"pattern {n}", "nothing", "grep") for n in range(8)]).rule == "same_answer"
+    assert first([look(f"pattern{letter}", "nothing", "grep") for letter in "abcdefgh"]).rule == "same_answer"
 
 
 def test_silent_commands_are_deeds_and_no_standstill():

@@ -179,10 +179,10 @@ def test_many_writers_leave_a_gapless_stream(session):
 
 
 def batch(session, head: int, token: int | None = None, rows: int = 0) -> Batch:
-    draft = PendingEvent(
+    event = PendingEvent(
         "renamed", {"set": {"session": {str(session.pk): {"title": "batch"}}}}, "system", "2026-01-01T00:00:00.000000Z"
     )
-    return Batch(session.pk, head, token, rows, [draft])
+    return Batch(session.pk, head, token, rows, [event])
 
 
 def commit(*batches):
@@ -281,7 +281,7 @@ def test_a_transition_returns_what_its_row_of_the_table_has_carried_out():
     turn = Turn("2026-01-01T00:00:02.500000Z", "system", lambda: 1)
     assert turn.transition(table, "gate", row, "push") == ("ring", "light")
     assert turn.transition(table, "gate", row, "pull") == ()
-    assert [event.data["to_state"] for event in turn.drafts] == ["open", "closed"]
+    assert [event.data["to_state"] for event in turn.events] == ["open", "closed"]
 
 
 def test_register_table_knows_the_kinds_of_columns():

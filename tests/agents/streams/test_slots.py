@@ -19,9 +19,9 @@ def sessions(operator):
 
 def settle(session, device, starts=0, frees=0, want=None) -> Batch:
     """One commit of a session that starts and ends attempts on the device."""
-    drafts = [PendingEvent("started", {}, "system", "2026-01-01T00:00:00.000000Z") for _ in range(starts)]
+    events = [PendingEvent("started", {}, "system", "2026-01-01T00:00:00.000000Z") for _ in range(starts)]
     head = fold.stream_head(session.pk)
-    batch = Batch(session.pk, head, frees={device.pk: frees} if frees else {}, starts={device.pk: drafts} if starts else {})
+    batch = Batch(session.pk, head, frees={device.pk: frees} if frees else {}, starts={device.pk: events} if starts else {})
     if want is not None:
         batch.wants = {device.pk: want}
     with transaction.atomic():

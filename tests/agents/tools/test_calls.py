@@ -395,14 +395,14 @@ async def test_file_work_is_not_done_on_the_loop_and_an_interrupt_waits_for_its_
     begun, leave = threading.Event(), threading.Event()
     seen = []
 
-    def work(call):
+    def work():
         begun.set()
         leave.wait(30)
         seen.append(threading.current_thread() is threading.main_thread())
         return Outcome("completed")
 
     async def slow(call):
-        return await file_tools.in_thread(work, call)
+        return await file_tools.in_thread(call, work)
 
     monkeypatch.setitem(TOOLS, "slow", slow)
     calls.bodies.start(call_of("slow"))

@@ -107,6 +107,7 @@ def test_a_token_that_is_no_good_any_more_stops_at_once(environment, operator, d
     assert [words in each for each in said] == [True, True]
 
 
+@pytest.mark.one_database
 def test_a_key_that_is_there_twice_is_refused_as_over_http(environment, operator, digits):
     """The SDK would take the second."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -129,6 +130,7 @@ def test_a_key_that_is_there_twice_is_refused_as_over_http(environment, operator
     assert (done.returncode, set(states(digits))) == (0, {"fetch"})
 
 
+@pytest.mark.one_database
 def test_without_a_token_it_says_how_to_make_one(environment):
     done = run(environment)
     assert (done.returncode, done.stdout) == (1, "")
@@ -139,6 +141,7 @@ def test_without_a_token_it_says_how_to_make_one(environment):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.one_database
 def test_with_a_bad_token_it_says_what_is_wrong(environment, operator):
     done = run(environment, ORRERY_TOKEN="orr_nonsense")
     assert done.returncode == 1
@@ -146,6 +149,7 @@ def test_with_a_bad_token_it_says_what_is_wrong(environment, operator):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.one_database
 def test_it_ends_when_its_client_goes_away(environment, operator):
     done = run(environment, ORRERY_TOKEN=make_token(operator, "read")[1])
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -12,7 +12,7 @@ from constellations.plan.keys.fields import MAX_PHASES
 from constellations.plan.keys.guards import MAX_PATTERN, MAX_POLICIES
 from constellations.plan.keys.step_keys import DEFAULTS, MAX_STEPS
 from constellations.plan.plan import parse_plan
-from constellations.runs.planner import prepare_plan
+from constellations.services.plans import read_plan
 
 CALL = {"do": "call", **DEFAULTS["call"]}
 
@@ -180,7 +180,7 @@ def test_every_task_may_have_a_gate_policies_and_settings(work):
 @pytest.mark.django_db
 def test_the_planner_takes_plans_with_gates_and_phases():
     plan = "tasks: [{task_id: a, confirm: true, phases: [{description: One, steps: [{say: x}]}]}]"
-    assert prepare_plan({"plan": plan}).changes.added_tasks == parse_plan(plan).tasks
+    assert read_plan({"plan": plan}).tasks == parse_plan(plan).tasks
 
 
 def test_a_field_without_a_value_has_its_default():

@@ -40,7 +40,7 @@ def come_first(monkeypatch):
 
 def moved_to(state: str, batch: Batch) -> list[int]:
     """Constellations that a batch would bring into a state."""
-    changes = [draft.data.get("set", {}).get("constellation", {}) for draft in batch.drafts]
+    changes = [event.data.get("set", {}).get("constellation", {}) for event in batch.events]
     return [int(key) for rows in changes for key, fields in rows.items() if fields.get("state") == state]
 
 
@@ -106,7 +106,7 @@ def test_where_others_record_too_the_end_is_decided_under_the_lock(engine, devic
 
 
 def ends_a_task(batch: Batch) -> bool:
-    return any(draft.data.get("machine") == "task" and draft.data["to_state"] == "COMPLETED" for draft in batch.drafts)
+    return any(event.data.get("machine") == "task" and event.data["to_state"] == "COMPLETED" for event in batch.events)
 
 
 TOGETHER = (

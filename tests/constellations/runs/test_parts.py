@@ -62,7 +62,7 @@ def start(context):
 
 
 def moves(turn: Turn) -> list[tuple]:
-    return [(draft.data["machine"], draft.data["event"]) for draft in turn.drafts if draft.type == "state_changed"]
+    return [(event.data["machine"], event.data["event"]) for event in turn.events if event.type == "state_changed"]
 
 
 def test_the_end_of_an_attempt_answers_the_slot_that_is_free_and_releases_what_depended_on_it(context, ready, turn, start):
@@ -72,7 +72,7 @@ def test_the_end_of_an_attempt_answers_the_slot_that_is_free_and_releases_what_d
     assert context.attempts == {}
     assert turn.frees == {}  # that is for whoever counts slots
     assert moves(turn) == [("device_agent", "finish"), ("task", "succeed"), ("task", "ready")]
-    assert turn.drafts[1].data["set"]["attempt"] == {
+    assert turn.events[1].data["set"]["attempt"] == {
         "21": {"outcome": "completed", "ended_at": turn.at, "result": 3, "ran_s": 0.0}
     }
 
@@ -112,7 +112,7 @@ def test_what_is_cut_off_is_interrupted_once_that_is_durable_and_gives_its_slot_
     ended = cut_off(context, turn, start.node, start, cancellation(context, turn, "cancelled by user:1: no", "user:1"))
     assert (ended.freed_device, interrupted, context.attempts) == (DEVICE, [21], {})
     assert moves(turn) == [("device_agent", "cancel"), ("task", "cancel")]
-    assert turn.drafts[1].by == "user:1"
+    assert turn.events[1].by == "user:1"
     assert context.live.nodes["b"].row["state"] == "CANCELLED"
 
 
@@ -135,7 +135,7 @@ def test_timers_tell_what_the_row_says_when_they_come(context, turn):
     b.row |= {"state": "PENDING", "retry_at": to_iso(NOW + 2.0)}
     timers.set_retry(b)
     assert list(timers.take_due(turn, NOW + 2.0)) == [(b, False)]
-    assert (b.row["retry_at"], turn.drafts[-1].type) == (None, "retry_due")
+    assert (b.row["retry_at"], turn.events[-1].type) == (None, "retry_due")
     assert timers.wake_at() is None
 
 

@@ -140,7 +140,7 @@ def test_a_live_graph_stays_as_it_was_where_commands_are_refused(digits):
         live = read_graph(digits.pk)
         with pytest.raises(EditRefused):
             execute_commands([LINT, {"tool": "add_tsk"}], InTurn(live, opened.turn, watched_now()), author="planner")
-        assert (opened.turn.drafts, "lint" in live.nodes) == ([], False)
+        assert (opened.turn.events, "lint" in live.nodes) == ([], False)
 
 
 RULES = {

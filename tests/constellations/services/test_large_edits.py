@@ -93,8 +93,8 @@ class Editors:
         changes = editor.apply_operations(self.editor.snapshot(), operations, {}, limited=limited)
         row = edit_row(self.editor, wanted, operations, changes, {"id": turn.take(), "at": turn.at})
         self.editor.apply(turn, changes, row)
-        for draft in turn.drafts:
-            self.runner.apply_foreign(deepcopy(draft.data))
+        for event in turn.events:
+            self.runner.apply_foreign(deepcopy(event.data))
         self.runner.settle_dirty(self.turn())
         return row
 

@@ -322,8 +322,8 @@ def test_the_time_in_which_a_constellation_was_closed_is_no_wall_time(engine, de
 
 
 def test_a_task_that_an_agent_gave_up_as_stuck_begins_again(engine, device):
-    same = {"command": ["sh", "-c", "echo nothing new >&2; exit 1"], "tries": 9, "every": 0}
-    found = engine.carry_out({"tasks": [{"task_id": "a", "device": "laptop", "steps": [same]}]})
+    same = {"command": ["sh", "-c", "echo nothing new >&2; exit 1"], "on_failure": "continue"}
+    found = engine.carry_out({"tasks": [{"task_id": "a", "device": "laptop", "steps": [same] * 9}]})
     assert found.tasks.get().reason.startswith("stuck:")
     lifecycle.constellation_retry(found.pk, None, by=BY)
     engine.run()

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from constellations import conditions
-from constellations.errors import ConditionRejected
 from constellations.plan import operations
 from constellations.plan.dialects.parts import lines, tasks
 from constellations.plan.dialects.parts.constellation import named_neighbours, translate_document
@@ -27,7 +25,7 @@ CLEARS = ("clear", "clear_existing")
 
 
 @dataclass(slots=True)
-class Edited:
+class TranslatedEdit:
     """Operations in our words, what the answer thought, and where each part was written: below (number of the operation,)."""
 
     operations: list[Row] = field(default_factory=list)
@@ -53,12 +51,12 @@ def _is_operation(value: Any) -> bool:
     return isinstance(value, Mapping) and "tasks" not in value and operations.split_operation(value).name in operations.READERS
 
 
-def read_edit(value: Any, dialect: str, recipes: Recipes) -> Edited:
+def read_edit(value: Any, dialect: str, recipes: Recipes) -> TranslatedEdit:
     """The operations of an edit; what is wrong with it is among the findings of `to`.
 
     An empty `dialect` is told by the keys of each operation.
     """
-    found = Edited(to=Translation(recipes=recipes))
+    found = TranslatedEdit(to=Translation(recipes=recipes))
     if is_answer(value):
         found.thought = value["thought"] if isinstance(value.get("thought"), str) else ""
         find_flaws(found.to, value)
@@ -67,7 +65,7 @@ def read_edit(value: Any, dialect: str, recipes: Recipes) -> Edited:
     return found
 
 
-def find_flaws(to: Translation, answer: Mapping) -> None:
+def find_flaws(to: Translation, answer: Mapping[str, Any]) -> None:
     """What keeps an answer from being carried out."""
     for key in answer:
         if key not in ENVELOPE:
@@ -99,7 +97,7 @@ def _actions(to: Translation, value: Any) -> list[tuple[Path, Any]]:
 class _Reader:
     """Reads one action after the other into `found`."""
 
-    def __init__(self, found: Edited, dialect: str):
+    def __init__(self, found: TranslatedEdit, dialect: str):
         self.found, self.to, self.dialect = found, found.to, dialect
 
     def read(self, action: Any, written: Path) -> None:
@@ -110,7 +108,7 @@ class _Reader:
             self.to.findings += [((*written, *path), message) for path, message in form.findings]
             return
         place, at = (len(self.found.operations),), (*written, *form.place)
-        name = self._dialect_of(action, form)
+        name = self.dialect or _dialect_of(action, form)
         if name == ORRERY or not isinstance(form.parameters, Mapping):
             self.to.origins[place] = at
             self._put(form.op, form.parameters)
@@ -120,30 +118,25 @@ class _Reader:
         self._put(form.op, translated(self.to, FOREIGN[name], given, place, at) if translated else given)
         self.to.origins.setdefault(place, at)
         if form.op == "add_task":
-            self._tie(FOREIGN[name], given, at)
+            dialect, own = FOREIGN[name], given.get("task_id")
+            for key, other, is_upstream in named_neighbours(dialect, given):
+                self.to.origins[(len(self.found.operations),)] = (*at, key)
+                upstream, downstream = (other, own) if is_upstream else (own, other)
+                self._put("add_dependency", {"from": upstream, "to": downstream, "type": dialect.default_type})
 
     def _put(self, op: Any, parameters: Any) -> None:
         self.found.operations.append({"op": op, "parameters": parameters})
 
-    def _tie(self, dialect: Dialect, given: Mapping, at: Path) -> None:
-        """Dependencies that a new task names."""
-        for key, other, is_upstream in named_neighbours(dialect, given):
-            own = given.get("task_id")
-            ends = (other, own) if is_upstream else (own, other)
-            self.to.origins[(len(self.found.operations),)] = (*at, key)
-            self._put("add_dependency", {"from": ends[0], "to": ends[1], "type": dialect.default_type})
 
-    def _dialect_of(self, action: Any, form: operations.WrittenOperation) -> str:
-        """The one that was named, else the one that its form speaks, if that has all of its words; else one that has."""
-        if self.dialect:
-            return self.dialect
-        spoken = next((name for key, name in SPOKEN.items() if key in action), ORRERY)
-        kind = "task" if form.name.endswith("_task") else "dependency"
-        if not form.name.endswith(("_task", "_dependency")) or not isinstance(form.parameters, Mapping):
-            return spoken
-        named = {key for key in form.parameters if any(key in known[kind] for known in KNOWN.values())} - {"dependency_id"}
-        fitting = [name for name, known in KNOWN.items() if named <= known[kind]]
-        return spoken if spoken in fitting or not fitting else fitting[0]
+def _dialect_of(action: Any, form: operations.WrittenOperation) -> str:
+    """The one that its form speaks, if that has all of its words; else one that has."""
+    spoken = next((name for key, name in SPOKEN.items() if key in action), ORRERY)
+    kind = "task" if form.name.endswith("_task") else "dependency"
+    if not form.name.endswith(("_task", "_dependency")) or not isinstance(form.parameters, Mapping):
+        return spoken
+    named = {key for key in form.parameters if any(key in known[kind] for known in KNOWN.values())} - {"dependency_id"}
+    fitting = [name for name, known in KNOWN.items() if named <= known[kind]]
+    return spoken if spoken in fitting or not fitting else fitting[0]
 
 
 NOT_EDITED = {
@@ -159,13 +152,10 @@ def _task_fields(to: Translation, dialect: Dialect, given: Row, place: Path, wri
 
 
 def _dependency(to: Translation, dialect: Dialect, given: Row, place: Path, written: Path) -> Row:
-    return lines.translate_dependency(to, dialect, _named_ours(dialect, given), place, written)
-
-
-def _named_ours(dialect: Dialect, given: Row) -> Row:
-    """Galaxy's editor calls a line's id as we do, and its documents do not."""
+    # Galaxy's editor calls a line's id as we do, and its documents do not.
     named = next((word.key for word in dialect.dependency.words if word.plan == "dependency_id"), "dependency_id")
-    return {named if key == "dependency_id" else key: value for key, value in given.items()}
+    renamed = {named if key == "dependency_id" else key: value for key, value in given.items()}
+    return lines.translate_dependency(to, dialect, renamed, place, written)
 
 
 def _named_dependency(to: Translation, dialect: Dialect, given: Row, place: Path, written: Path) -> Row:
@@ -176,19 +166,11 @@ def _named_dependency(to: Translation, dialect: Dialect, given: Row, place: Path
     if own_id is not None:
         made.say("dependency_id", own_id, "dependency_id")
     condition = made.said.get("condition")
-    if dialect.condition != "condition" and isinstance(condition, str) and not _is_condition(condition):
+    if dialect.condition != "condition" and isinstance(condition, str) and lines.condition_fault(condition):
         del made.said["condition"]
         made.say("description", condition, dialect.condition)
     made.extension(dialect.dependency.extension)
     return made.said
-
-
-def _is_condition(text: str) -> bool:
-    try:
-        conditions.check_condition(text)
-    except ConditionRejected:
-        return False
-    return True
 
 
 def _built(to: Translation, dialect: Dialect, given: Row, place: Path, written: Path) -> Row:

@@ -43,23 +43,21 @@ def _parts(to: Translation, dialect: Dialect, name: str, parts: Any, written: Pa
     elif parts is not None and len(parts) > LIMITS[name]:
         to.findings.append((written, f"has {len(parts):,} items; {LIMITS[name]:,} are allowed"))
         return []
-    return [
-        _part(to, dialect, name, part, (name, number), (*written, place))
-        for number, (place, part) in enumerate(list_entries(parts))
-    ]  # fmt: skip
-
-
-def _part(to: Translation, dialect: Dialect, name: str, part: Any, place: Path, written: Path) -> Any:
-    if not isinstance(part, Mapping):
-        to.origins[place] = written
-        return part
-    key = written[-1]
-    return HELD[name](to, dialect, part, place, written, key if isinstance(key, str) else "")
+    rows: list[Any] = []
+    for number, (key, part) in enumerate(list_entries(parts)):
+        place, at = (name, number), (*written, key)
+        if isinstance(part, Mapping):
+            rows.append(HELD[name](to, dialect, part, place, at, key if isinstance(key, str) else ""))
+        else:
+            to.origins[place] = at
+            rows.append(part)
+    return rows
 
 
 def _named_in_tasks(to: Translation, dialect: Dialect, said: Row, parts: Any, written: Path) -> list[Row]:
     """Dependencies that tasks name and that stand nowhere else, of the default type."""
-    there = {(row.get("from"), row.get("to")) for row in said["dependencies"] if _has_ends(row)}
+    known = [(row.get("from"), row.get("to")) for row in said["dependencies"] if isinstance(row, Mapping)]
+    there = {ends for ends in known if all(isinstance(end, str) for end in ends)}
     rows: list[Row] = []
     for (place, part), row in zip(list_entries(parts), said["tasks"], strict=True):
         for key, other, upstream in named_neighbours(dialect, part):
@@ -70,10 +68,6 @@ def _named_in_tasks(to: Translation, dialect: Dialect, said: Row, parts: Any, wr
                 to.origins["dependencies", len(said["dependencies"]) + len(rows)] = (*written, place, key)
                 rows.append({"from": ends[0], "to": ends[1], "type": dialect.default_type})
     return rows
-
-
-def _has_ends(row: Any) -> bool:
-    return isinstance(row, Mapping) and all(isinstance(row.get(end), str) for end in ("from", "to"))
 
 
 def named_neighbours(dialect: Dialect, part: Any) -> list[tuple[str, str, bool]]:

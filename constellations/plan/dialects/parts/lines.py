@@ -12,7 +12,9 @@ from constellations.plan.dialects.vocabulary import Dialect
 from constellations.plan.values import Path, Row
 
 
-def translate_dependency(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Row:
+def translate_dependency(
+    to: Translation, dialect: Dialect, value: Mapping[str, Any], place: Path, written: Path, key: str = ""
+) -> Row:
     """A dependency of a plan."""
     made = translate_piece(to, dialect.dependency, value, place, written)
     words = {word.plan: word.key for word in dialect.dependency.words}
@@ -36,12 +38,15 @@ def _condition(made: Piece, dialect: Dialect, text: Any, held: Row) -> None:
     A word or a value by itself is a condition where there has to be one, and prose anywhere else.
     """
     said, key = made.said, dialect.condition
-    fault = _fault(text)
+    fault = condition_fault(text)
     if text is not None and not isinstance(text, str):
         made.say("condition", text, key)
     elif said["type"] == "CONDITIONAL" and "condition" not in held:
         if fault:
-            made.find(_missing(said, text, fault), key)
+            ends = f"{said.get('from', '?')} > {said.get('to', '?')} is conditional"
+            give = f"give an expression over the result of {said.get('from', 'its upstream task')}"
+            prose = f"{ends}, and its condition is prose; {give} ({fault})"
+            made.find(prose if text else f"{ends} and has no condition; {give}", key)
             said["type"] = dialect.default_type
         else:
             made.say("condition", text, key)
@@ -51,7 +56,7 @@ def _condition(made: Piece, dialect: Dialect, text: Any, held: Row) -> None:
         made.say("description", text, key)
 
 
-def _fault(text: Any) -> str:
+def condition_fault(text: Any) -> str:
     """Why a text is no condition; empty for one that is."""
     if not text or not isinstance(text, str):
         return "there is none"
@@ -60,9 +65,3 @@ def _fault(text: Any) -> str:
     except ConditionRejected as error:
         return str(error)
     return ""
-
-
-def _missing(said: Row, text: str | None, fault: str) -> str:
-    ends = f"{said.get('from', '?')} > {said.get('to', '?')} is conditional"
-    give = f"give an expression over the result of {said.get('from', 'its upstream task')}"
-    return f"{ends}, and its condition is prose; {give} ({fault})" if text else f"{ends} and has no condition; {give}"

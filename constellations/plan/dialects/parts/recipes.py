@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from agents.devices.profiles.recipes import Recipe, read_recipe
+from agents.devices.profiles.recipes import read_recipe
 from constellations.plan.keys.calls import COMMAND
 from constellations.plan.values import Finding, Row, did_you_mean
 
@@ -21,22 +21,17 @@ def call_of_recipe(recipes: Recipes, device: Any, name: Any, arguments: Any) -> 
     recipe = read_recipe(name, known[name])
     if recipe is None:
         return {}, [((), f"the recipe {name} of {device} is broken: its profile must be corrected")]
-    given = {key: _text(value) for key, value in arguments.items() if value is not None}
-    findings = list(_flaws(recipe, given))
-    return ({}, findings) if findings else ({"tool": COMMAND, "arguments": {"argv": recipe.argv(given)}}, [])
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
-
-
-def _flaws(recipe: Recipe, given: Mapping[str, str]) -> Iterator[Finding]:
-    for name, value in given.items():
-        if name not in recipe.parameters:
-            yield (name,), f"{recipe.name} has no parameter {name}{did_you_mean(name, recipe.parameters)}"
-        elif problem := recipe.parameters[name].problem(value):
-            yield (name,), problem
+    given = {
+        key: str(value).lower() if isinstance(value, bool) else str(value)
+        for key, value in arguments.items()
+        if value is not None
+    }
+    findings: list[Finding] = []
+    for key, value in given.items():
+        if key not in recipe.parameters:
+            findings.append(((key,), f"{name} has no parameter {key}{did_you_mean(key, recipe.parameters)}"))
+        elif problem := recipe.parameters[key].problem(value):
+            findings.append(((key,), problem))
     if missing := recipe.missing(given):
-        yield (), f"{recipe.name} needs {' and '.join(missing)}: {recipe.usage()}"
+        findings.append(((), f"{name} needs {' and '.join(missing)}: {recipe.usage()}"))
+    return ({}, findings) if findings else ({"tool": COMMAND, "arguments": {"argv": recipe.argv(given)}}, [])

@@ -12,7 +12,9 @@ from constellations.plan.tasks import IN_WORDS
 from constellations.plan.values import Path, Row, did_you_mean, findings_under, key_text, read_fields
 
 
-def translate_task(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Row:
+def translate_task(
+    to: Translation, dialect: Dialect, value: Mapping[str, Any], place: Path, written: Path, key: str = ""
+) -> Row:
     """A task of a plan. `key`: under which it stands, where tasks stand under keys."""
     made = translate_fields(to, dialect, value, place, written, key)
     if not any(word in made.said for word in WORDS_FOR_DOING):
@@ -21,19 +23,13 @@ def translate_task(to: Translation, dialect: Dialect, value: Mapping, place: Pat
     return made.said
 
 
-def translate_fields(to: Translation, dialect: Dialect, value: Mapping, place: Path, written: Path, key: str = "") -> Piece:
+def translate_fields(
+    to: Translation, dialect: Dialect, value: Mapping[str, Any], place: Path, written: Path, key: str = ""
+) -> Piece:
     """What is said of a task, in the words of a plan."""
     made = translate_piece(to, dialect.task, value, place, written)
     made.name_by_key("task_id", "task_id", key)
-    _described(made)
-    _act(made, dialect)
-    made.extension(dialect.task.extension)
-    _refuse_other_data(made, dialect.task.extension)
-    return made
-
-
-def _described(made: Piece) -> None:
-    """What Galaxy says twice, and what it expects, which is for whoever does the work."""
+    # What Galaxy says twice, and what it expects, which is for whoever does the work.
     told, again = made.said.get("description"), made.fields.get("task_description")
     if again is not None and told is not None and again != told:
         made.find("description and task_description are the same thing, and differ here", "task_description")
@@ -42,14 +38,14 @@ def _described(made: Piece) -> None:
     if expected := made.fields.get("expected_output_type"):
         tips = made.said.get("tips", [])
         made.said["tips"] = [*tips, f"Expected output: {expected}"] if isinstance(tips, list) else tips
-
-
-def _refuse_other_data(made: Piece, way: Path) -> None:
-    """What stands around an extension in a task is data that its work would need, and nothing here would read it."""
-    if len(way) > 1:
-        for key in made.fields.get(str(way[0]), {}):
-            if key not in (EXTENSION, ACTIONS):
-                made.find(f"there is no key {key} here{did_you_mean(str(key), (EXTENSION, ACTIONS))}", way[0], key)
+    _act(made, dialect)
+    way = dialect.task.extension
+    made.extension(way)
+    # What stands around an extension in a task is data that its work would need, and nothing here would read it.
+    for key in made.fields.get(str(way[0]), {}) if len(way) > 1 else ():
+        if key not in (EXTENSION, ACTIONS):
+            made.find(f"there is no key {key} here{did_you_mean(str(key), (EXTENSION, ACTIONS))}", way[0], key)
+    return made
 
 
 def _act(made: Piece, dialect: Dialect) -> None:
@@ -82,12 +78,12 @@ def _calls(made: Piece, dialect: Dialect) -> Iterator[tuple[Row, Path]]:
             yield _call(made, dialect, action, (*way, place)), (*way, place)
 
 
-def _ways(value: Mapping, dialect: Dialect) -> list[Path]:
+def _ways(value: Mapping[str, Any], dialect: Dialect) -> list[Path]:
     """Where a task has actions."""
     return [way for way in dict.fromkeys(((ACTIONS,), dialect.actions)) if _at(value, way)]
 
 
-def _at(fields: Mapping, way: Path) -> Any:
+def _at(fields: Mapping[str, Any], way: Path) -> Any:
     held: Any = fields
     for step in way:
         held = held.get(step) if isinstance(held, Mapping) else None

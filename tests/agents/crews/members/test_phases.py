@@ -31,10 +31,10 @@ class Stage:
     def rows(self) -> list[dict]:
         """What folding the events gives."""
         rows: dict[str, dict] = {}
-        for draft in self.turn.drafts:
-            for row in draft.data.get("add", {}).get("phase", ()):
+        for event in self.turn.events:
+            for row in event.data.get("add", {}).get("phase", ()):
                 rows[str(row["id"])] = TABLES["phase"].whole(row)
-            for key, fields in draft.data.get("set", {}).get("phase", {}).items():
+            for key, fields in event.data.get("set", {}).get("phase", {}).items():
                 rows[key].update(fields)
         return list(rows.values())
 
@@ -42,7 +42,7 @@ class Stage:
         return self.rows()[-1]
 
     def events(self) -> list[str]:
-        return [draft.type for draft in self.turn.drafts]
+        return [event.type for event in self.turn.events]
 
     def read_back(self) -> Phases:
         phases = Phases(1)

@@ -20,24 +20,24 @@ def test_a_refused_batch_is_decided_again_but_for_what_it_only_offered():
     pending = Pending()
     event, starts = changing("task", "1", state="COMPLETED"), {5: [changing("task", "2", state="RUNNING")]}
     wants = {5: SlotDemand(), 6: SlotDemand(waiting=2)}
-    pending.keep(Batch(1, 0, drafts=[event], frees={5: 1}, starts=starts, wants=wants))
+    pending.keep(Batch(1, 0, events=[event], frees={5: 1}, starts=starts, wants=wants))
     turn = fresh_turn()
     pending.move_into(turn)
-    assert (turn.drafts, turn.frees, turn.starts, turn.wants) == ([event], {5: 1}, {}, {5: SlotDemand()})
+    assert (turn.events, turn.frees, turn.starts, turn.wants) == ([event], {5: 1}, {}, {5: SlotDemand()})
     again = fresh_turn()
     pending.move_into(again)
-    assert (again.drafts, again.frees, again.wants) == ([], {}, {})
+    assert (again.events, again.frees, again.wants) == ([], {}, {})
 
 
 def test_a_note_outlives_that_the_rows_are_read_anew_and_nothing_else_does():
     pending = Pending()
-    pending.keep(Batch(1, 0, drafts=[changing("task", "1", state="COMPLETED")], frees={5: 1}))
+    pending.keep(Batch(1, 0, events=[changing("task", "1", state="COMPLETED")], frees={5: 1}))
     pending.interrupts.append(9)
     pending.note("outage", cause="gone")
     pending.forget()
     turn = fresh_turn()
     pending.move_into(turn)
-    assert ([event.type for event in turn.drafts], turn.frees, pending.interrupts) == (["outage"], {}, [])
+    assert ([event.type for event in turn.events], turn.frees, pending.interrupts) == (["outage"], {}, [])
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_note_outlives_that_the_rows_are_read_anew_and_nothing_else_does():
 def test_who_changes_the_same_row_touches_what_is_kept(data, touched):
     pending = Pending()
     assert not pending.is_touched_by([{"data": data}])
-    pending.keep(Batch(1, 0, drafts=[changing("task", "1", state="COMPLETED")]))
+    pending.keep(Batch(1, 0, events=[changing("task", "1", state="COMPLETED")]))
     assert pending.is_touched_by([{"data": {}}, {"data": data}]) == touched
 
 

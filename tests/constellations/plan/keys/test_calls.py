@@ -8,9 +8,9 @@ from agents.services import sessions
 from constellations.errors import EditRefused, PlanRejected
 from constellations.models import Edit
 from constellations.plan.plan import parse_plan
-from constellations.runs.planner import prepare_plan
 from constellations.services.edits import edit_apply
-from constellations.services.imports import check_document, payload_of
+from constellations.services.imports import check_document, read_document
+from constellations.services.plans import read_plan
 from constellations.services.preview import edit_preview
 from tests.constellations.planting import noop, plant
 
@@ -124,7 +124,7 @@ def test_an_import_is_refused_in_the_words_of_its_document(db):
             ],
         ),
     ):  # fmt: skip
-        for imported in (check_document, payload_of):
+        for imported in (check_document, read_document):
             with pytest.raises(PlanRejected) as refused:
                 imported(document, dialect)
             assert [(problem["key"], problem["message"]) for problem in refused.value.problems] == found
@@ -133,6 +133,6 @@ def test_an_import_is_refused_in_the_words_of_its_document(db):
 def test_a_tool_that_the_installation_adds_is_one_that_there_is(more_tools):
     plan = {"plan": json.dumps({"tasks": [{"task_id": "a", "tool": "deploy", "arguments": {"to": "x"}}]})}
     with pytest.raises(PlanRejected, match="there is no tool deploy; there are command"):
-        prepare_plan(plan)
+        read_plan(plan)
     more_tools("deploy")
-    assert prepare_plan(plan).plan.tasks[0]["arguments"] == {"to": "x"}
+    assert read_plan(plan).tasks[0]["arguments"] == {"to": "x"}

@@ -14,7 +14,7 @@ from constellations.errors import PlanRejected
 from constellations.models import Constellation
 from constellations.plan import plan
 from constellations.plan.plain_text import text as plain_text
-from constellations.runs import planner
+from constellations.services.plans import read_plan
 from project.demo.demo import demo_devices
 from tests.agents.conftest import Rest
 
@@ -360,4 +360,4 @@ def test_over_rest_a_request_in_plain_text_is_accepted_or_refused_before_anythin
 @pytest.mark.django_db
 def test_a_payload_without_plan_and_request_is_refused():
     with pytest.raises(PayloadRejected):
-        planner.prepare_plan({"request": None})
+        read_plan({"request": None})

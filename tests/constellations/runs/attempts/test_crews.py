@@ -98,7 +98,7 @@ def test_so_does_one_that_ends_in_another_way(engine, device, step, more, says):
 
 def test_an_installation_says_when_its_agents_are_stuck_and_a_task_says_better(engine, device, settings):
     settings.PROGRESS = {"stuck_threshold": 5}
-    again = [sh("exit 1", tries=9)]
+    again = [sh("exit 1", on_failure="continue")] * 9
     engine.carry_out({"tasks": [steps(*again)]})
     assert Evidence.objects.filter(kind="tool", verdict__isnull=False).order_by("id").first().number == 5
     found = engine.carry_out({"tasks": [steps(*again, progress={"stuck_threshold": 3})]})
@@ -125,16 +125,62 @@ def test_settings_of_progress_that_make_no_sense_are_named_when_the_installation
 
 
 def test_the_same_error_three_times_is_steered_and_the_fourth_time_halted(engine, device):
-    found = engine.carry_out({"tasks": [steps(sh("echo 'old text not found' >&2; exit 1", tries=50))]})
+    again = sh("echo 'old text not found' >&2; exit 1", on_failure="continue")
+    found = engine.carry_out({"tasks": [steps(*[again] * 9)]})
     task = found.tasks.get()
     assert task.state == "FAILED"
     assert task.reason.startswith("stuck:same_")
     assert Loop.objects.get().state == "Halted"
     assert Agent.objects.get(machine="device_agent").state == "FAIL"
+    why = explain_task(task)
+    assert (why["kind"], why["fields"]["since"]["row"], why["fields"]["action"]) == ("stuck", 5, "halt")
+    assert "its agent was stuck since row 5" in why["text"]
+    assert [way["way"] for way in why["fields"]["ways"]] == ["change", "elsewhere", "patience"]
     assert "ErrorRecovery" in states_of("tool_loop")
     stuck = [event.data for event in Event.objects.filter(type="stuck")]
     assert [(one["action"], one["first"]) for one in stuck] == [("steer", True)]
     assert Attempt.objects.count() == 1
+
+
+def test_a_step_runs_as_often_as_its_tries_say_and_the_last_one_says_that_they_are_used_up(engine, device):
+    found = engine.carry_out({"tasks": [steps(sh("echo 'old text not found' >&2; exit 1", tries=12))]})
+    task = found.tasks.get()
+    assert (task.state, task.reason, Attempt.objects.count()) == ("FAILED", "failed", 1)
+    assert task.error.startswith("tried 12 of 12 times; the last error: exit code 1: old text not found")
+    rows = list(Evidence.objects.order_by("number"))
+    assert [(row.number, row.ordered) for row in rows] == [(n, n > 1) for n in range(1, 13)]
+    assert [row.verdict for row in rows[:-1]] == [None] * 11
+    verdict = rows[-1].verdict
+    assert (verdict["rule"], verdict["action"], verdict["rows"]) == ("tries_used_up", "fail", list(range(1, 13)))
+    assert "was tried 12 of 12 times; the last error: “exit code 1: old text not found" in verdict["sentence"]
+    assert Loop.objects.get().state == "Idle"
+    assert not Event.objects.filter(type="stuck").exists()
+
+
+def test_steps_that_are_tried_again_count_once_each_as_the_agents_own(engine, device):
+    again = sh("echo 'old text not found' >&2; exit 1", tries=4, on_failure="continue")
+    engine.carry_out({"tasks": [steps(*[again] * 9)]})
+    assert Task.objects.get().reason.startswith("stuck:same_")
+    told = Event.objects.get(type="stuck").data
+    assert told["rows"] == [1, 5, 9]
+    followed = [row.verdict["action"] for row in Evidence.objects.filter(verdict__isnull=False).order_by("number")]
+    assert followed == ["continue", "continue", "steer", "continue", "continue", "continue", "halt"]
+
+
+def test_a_step_that_has_recovered_makes_all_its_tries_before_it_gives_up(engine, device):
+    step = sh("echo 'old text not found' >&2; exit 1", tries=5, recover=[sh("true")])
+    found = engine.carry_out({"tasks": [steps(step)]})
+    assert found.tasks.get().reason == "failed"
+    assert Evidence.objects.filter(kind="nudge").count() == 1
+    assert Evidence.objects.filter(kind="tool", success=False).count() == 3 + 5
+    assert Evidence.objects.order_by("number").last().verdict["rule"] == "tries_used_up"
+
+
+def test_tries_that_policies_deny_are_used_up_too(engine, device):
+    denied = sh("true", tries=4)
+    engine.carry_out({"tasks": [steps(denied, policies=[{"tool": "command", "decision": "deny"}])]})
+    assert list(Evidence.objects.order_by("number").values_list("ordered", flat=True)) == [False, True, True, True]
+    assert Evidence.objects.order_by("number").last().verdict["rule"] == "tries_used_up"
 
 
 def test_a_step_that_went_well_is_not_made_again_because_it_looked_like_a_loop(engine, device):
@@ -399,9 +445,12 @@ def test_a_bug_in_an_agent_ends_that_agent_in_error_and_nothing_else(engine, dev
 
 
 def test_go_on_anyway_accepts_a_loop_for_this_task(engine, device):
-    session, _ = engine.submit({"tasks": [steps(sh("echo 'not found' >&2; exit 1", tries=12, every=0.05))]})
+    again = [sh("echo 'not found' >&2; exit 1", on_failure="continue"), {"wait": 0.05}]
+    session, _ = engine.submit({"tasks": [steps(*again * 12)]})
     engine.run(found("agents_event", "type = 'stuck'"))
     told = Event.objects.get(type="stuck").data
+    why = explain_task(Task.objects.get())
+    assert (why["kind"], why["fields"]["identity"], why["fields"]["ways"][0]["way"]) == ("stuck", told["identity"], "go_on")
     sessions.request_submit(
         session.pk, "go_on", "g", {"agent": told["agent_id"], "identity": told["identity"]}, by="user:1"
     )  # fmt: skip

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from agents.progress.digests import text_digest
 from agents.progress.evidence import Evidence
+from agents.progress.remember import since_change
 from agents.progress.settings import Settings
-from agents.progress.state import CHANGE, Action, State
+from agents.progress.state import Action, State
 
 ROWS_SHOWN = 32
 """Evidence rows a verdict names at most, the latest."""
@@ -18,24 +19,31 @@ TEXT_SHOWN = 160
 
 @dataclass(frozen=True)
 class Hit:
-    """A rule's finding: `identity` names the loop, `rows` are indices of observed items from 1, `sentence` is for people."""
+    """A rule's finding: `identity` names the loop, `rows` are indices of observed items from 1, `sentence` is for people.
+
+    `strength` is the share of what the rule asks for that is there: from 1 on it is a verdict, below it is a suspicion.
+    """
 
     rule: str
     identity: str
     rows: tuple[int, ...]
     sentence: str
+    strength: float
 
 
 Rule = Callable[[State, Evidence, Settings], Hit | None]
-"""Judges a state just after `item` was remembered, so that the last action is the item's."""
+"""Judges a state just after `item` was remembered, so that the last action is the item's. Says nothing below SUSPECT."""
+SUSPECT = 0.5
+"""The strength from which a finding is worth saying."""
 
 
 def identity_of(rule: str, *parts: str) -> str:
     return f"{rule}:{text_digest(chr(0).join(parts))}"
 
 
-def make_hit(rule: str, identity: str, rows: Iterable[int], sentence: str) -> Hit:
-    return Hit(rule, identity, tuple(rows)[-ROWS_SHOWN:], sentence)
+def make_hit(rule: str, identity: str, rows: Iterable[int], strength: float, sentence: str) -> Hit | None:
+    """The finding, when it is strong enough to be said."""
+    return Hit(rule, identity, tuple(rows)[-ROWS_SHOWN:], sentence, strength) if strength >= SUSPECT else None
 
 
 def is_fresh(state: State, identity: str, index: int) -> bool:
@@ -43,12 +51,9 @@ def is_fresh(state: State, identity: str, index: int) -> bool:
     return index > state.steered.get(identity, 0)
 
 
-def actions_since_change(state: State) -> tuple[Action, ...]:
-    """The window's actions after the last new file state or better test result."""
-    for place in range(len(state.actions) - 1, -1, -1):
-        if state.actions[place].gain == CHANGE:
-            return state.actions[place + 1 :]
-    return state.actions
+def window_of(state: State, settings: Settings) -> tuple[Action, ...]:
+    """The latest actions since the last change, as many as are judged together."""
+    return since_change(state.actions)[-settings.max_recent_actions :] if settings.max_recent_actions else ()
 
 
 def last_action(state: State) -> Action | None:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from agents.progress.evidence import UNKNOWN, Evidence
-from agents.progress.hits import Hit, identity_of, is_fresh, make_hit, quote_text
+from agents.progress.remember import NAME_LENGTH
+from agents.progress.rules.hits import Hit, identity_of, is_fresh, make_hit, quote_text
 from agents.progress.settings import Settings
 from agents.progress.state import Alteration, State
 
@@ -15,7 +16,7 @@ def file_oscillation(state: State, item: Evidence, settings: Settings) -> Hit | 
     """The last changes, of all files or of this one, end where they began, and no test ran between."""
     if not settings.oscillation_window or not state.alterations or state.alterations[-1].index != state.observed:
         return None
-    own = [change for change in state.alterations if change.target == item.target]
+    own = [change for change in state.alterations if change.target == item.target[-NAME_LENGTH:]]
     for length in range(settings.oscillation_window, LONGEST * settings.oscillation_window + 1):
         for changes in (state.alterations, own):
             found = _circle(state, changes[-length:]) if len(changes) >= length else None
@@ -33,7 +34,7 @@ def _circle(state: State, changes: Sequence[Alteration]) -> Hit | None:
         return None
     names = ", ".join(map(quote_text, targets))
     sentence = f"The last {len(changes)} changes of {names} end where they began, with no test between."
-    return make_hit("oscillation", identity, [change.index for change in changes], sentence)
+    return make_hit("oscillation", identity, [change.index for change in changes], 1.0, sentence)
 
 
 def _ends_where_it_began(changes: Sequence[Alteration]) -> bool:

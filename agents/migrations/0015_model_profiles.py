@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('agents', '0012_token_parent'),
+        ('agents', '0014_rulings'),
     ]
 
     operations = [

@@ -1,0 +1,115 @@
+"""The plan that an interaction asks for: read once, by the service that takes the request, for the runner that begins it.
+
+What was read is written down beside the request, under a seal. Where there is none, or it does not fit, the payload is read
+again: a release before has taken the request, or somebody has changed a row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+from django.utils.crypto import constant_time_compare, salted_hmac
+
+from agents.errors import PayloadRejected
+from agents.models import Device
+from agents.streams.fold import canonical_bytes
+from agents.streams.garbage import nothing_collected
+from agents.streams.statements import json_text
+from agents.streams.tables import Fields
+from constellations import plan as room
+from constellations.limits import IMPORTED_WORDS
+from constellations.models import NormalForm
+from constellations.plan.condensed import condense_plan, expand_plan
+from constellations.plan.keys.calls import COMMAND
+from constellations.plan.plain_text import text
+from constellations.plan.plan import Plan, parse_plan
+from constellations.reads.devices import known_devices
+
+SALT = "orrery.normal_form"
+
+
+def _digest_reader() -> bytes:
+    """Tells the code apart that reads plans. The answer is looked for once: the files may change while a process runs."""
+    sources = sorted(Path(room.__path__[0]).rglob("*.py"))
+    return hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).digest()
+
+
+READER = _digest_reader()
+
+
+def read_plan(payload: Fields) -> Plan:
+    """Read a payload as far as the database's devices; raises AgentsError with the places of what is wrong."""
+    plan, request = payload.get("plan"), payload.get("request")
+    if isinstance(plan, str):
+        with nothing_collected():
+            return parse_plan(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload)
+    if isinstance(request, str):
+        return text.parse_text(request, dict(Device.objects.values_list("name", "recipes")))
+    raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])
+
+
+@dataclass(frozen=True)
+class CheckedPlan:
+    """A payload that can begin, and the plan that it was read into; `form` is that plan as it is written down."""
+
+    payload: Fields
+    plan: Plan
+    form: str
+    digest: bytes
+
+    def runs_commands(self) -> bool:
+        """What a rule may add counts, too."""
+        return any(COMMAND in _tools_of(part) for part in (self.plan.tasks, self.plan.rules))
+
+    def keep(self, interaction: int) -> None:
+        """Write the plan down for whoever begins the interaction, in the transaction that makes it."""
+        NormalForm.objects.create(interaction_id=interaction, form=self.form, seal=_seal(interaction, self.digest))
+
+
+def check_plan(payload: Fields) -> CheckedPlan:
+    """Read a payload; raises what `read_plan` does. All that takes time with its size is done here, before any lock."""
+    plan = read_plan(payload)
+    form = json_text(condense_plan(plan))
+    return CheckedPlan(payload, plan, form, _digest_reading(payload, form))
+
+
+def _tools_of(written: Any) -> Iterator[str]:
+    """Names of tools, wherever they stand in tasks, steps and rules."""
+    if isinstance(written, Mapping):
+        yield from (COMMAND for key in written if key == COMMAND)  # as plans write it
+        if isinstance(name := written.get("tool"), str):
+            yield name
+        written = list(written.values())
+    if isinstance(written, list | tuple):
+        for part in written:
+            yield from _tools_of(part)
+
+
+def kept_plan(interaction: int, payload: Fields) -> Plan | None:
+    """The plan that was written down for an interaction, if this code has read it from this very payload."""
+    row = NormalForm.objects.filter(pk=interaction).values_list("form", "seal").first()
+    if row is None or not constant_time_compare(row[1], _seal(interaction, _digest_reading(payload, row[0]))):
+        return None
+    with nothing_collected():
+        return expand_plan(orjson.loads(row[0]))
+
+
+def requested_plan(interaction: int, payload: Fields) -> Plan:
+    """What an interaction is begun with; raises what `read_plan` does, where the plan has to be read again."""
+    return kept_plan(interaction, payload) or read_plan(payload)
+
+
+def _digest_reading(payload: Fields, form: str) -> bytes:
+    """Of what was read, of what it was read into, and of the code that did."""
+    parts = (READER, canonical_bytes(payload), form.encode())
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).digest()
+
+
+def _seal(interaction: int, digest: bytes) -> str:
+    """What only a process with the installation's key says of a reading that belongs to this request."""
+    return salted_hmac(SALT, b"%d " % interaction + digest, algorithm="sha256").hexdigest()
