@@ -81,6 +81,9 @@ async def stream_answer(profile: Profile, request: ModelRequest) -> AsyncGenerat
                 yield piece
             reply = translation.read_reply(stream.get(), schema_call, watch.first_token_s, watch.seconds)
         _check_end(stream, reply)
+    except faults.ModelFault as fault:
+        fault.partial = _read_partial(stream, watch)
+        raise
     except Exception as error:
         raise fault_of(error, _read_partial(stream, watch)) from error
     yield Ended(reply)

@@ -34,8 +34,7 @@ NOT_SENT = frozenset({"pool", "connect"})
 def fault_of(error: Exception, partial: Reply) -> ModelFault:
     """The fault that `error` is, with its facts and what of the answer had come."""
     if found := _fault_behind(error):
-        found.partial = partial
-        return found
+        return type(found)(str(found), partial=partial)  # a new one: its cause is what had wrapped the first
     return _kind_of(error)(
         str(error) or type(error).__name__,
         http_status=getattr(error, "status_code", None),

@@ -99,6 +99,7 @@ async def test_a_stream_that_falls_silent_is_broken_and_keeps_what_had_come(prov
     fault = await fault_of(asked.profile, patience=patience)
     assert type(fault) is faults.AnswerBroken
     assert fault.partial.text == "Some "
+    assert not is_behind_itself(fault)
 
 
 async def test_a_call_that_goes_on_and_on_ends_at_its_deadline(provider):
@@ -225,7 +226,17 @@ async def test_a_name_that_leads_inside_is_refused_when_it_is_looked_up(settings
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", look_up)
     fault = await fault_of(Profile("sly", "openai_compatible", "m", "https://models.example/v1"))
     assert type(fault) is faults.AddressRefused
+    assert not is_behind_itself(fault)
     assert "ORRERY_MODEL_HOSTS" in str(fault)
+
+
+def is_behind_itself(error: BaseException | None) -> bool:
+    """Whether who follows the causes of an error comes back to one that has been."""
+    seen = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        error = error.__cause__
+    return error is not None
 
 
 async def test_a_redirect_is_not_followed(loopback):
