@@ -7,7 +7,19 @@ class AgentsConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import jobs
-        from agents.models import Actor, Agent, Approval, Device, Evidence, InboxItem, Loop, PhaseRecord, Policy, Session
+        from agents.models import (
+            Actor,
+            Agent,
+            Approval,
+            Device,
+            Evidence,
+            InboxItem,
+            Loop,
+            ModelProfile,
+            PhaseRecord,
+            Policy,
+            Session,
+        )  # fmt: skip
         from agents.streams.tables import register_table
         from agents.tools import command, files  # noqa: F401  register their tools
 
@@ -21,4 +33,5 @@ class AgentsConfig(AppConfig):
         register_table("phase", PhaseRecord)
         register_table("approval", Approval)
         register_table("policy", Policy)
+        register_table("model_profile", ModelProfile)
         jobs.connect()

@@ -7,7 +7,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework.routers import SimpleRouter
 
 from agents.access.permissions import RoleAndScope
-from agents.api import views, work_views
+from agents.api import model_views, views, work_views
 from agents.api.queries import KnownQuery
 from agents.api.schema import DESCRIBING
 
@@ -51,6 +51,7 @@ router.register("sessions", views.SessionViews, basename="session")
 router.register("agents", work_views.AgentViews, basename="agent")
 router.register("approvals", work_views.ApprovalViews, basename="approval")
 router.register("policies", work_views.PolicyViews, basename="policy")
+router.register("model_profiles", model_views.ModelProfileViews, basename="model-profile")
 router.register("devices", views.DeviceViews, basename="device")
 router.register("tokens", views.TokenViews, basename="token")
 router.register("machines", views.MachineViews, basename="machine")

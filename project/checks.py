@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from math import ceil
@@ -13,8 +14,9 @@ from django.core.cache import caches
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.utils.module_loading import import_string
 
+from agents.llm.addresses import base_url_flaw
 from agents.masks.masking import why_unmaskable
-from agents.masks.values import FILES, SecretMissing, read_secret_file
+from agents.masks.values import FILES, OWN_MODEL_KEY, SecretMissing, read_secret_file
 from project.up.open_servers import open_postgresql, open_redis
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]", "::1", "testserver"}
@@ -178,6 +180,20 @@ def check_secrets(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
                 found.append(Warning(f"the secret {path.name} cannot be used: {flaw}", hint=LONGER, id="orrery.W024"))
         except SecretMissing as error:
             found.append(Warning(str(error), hint="Nothing can use it, and it is not masked.", id="orrery.W024"))
+    return found
+
+
+@register(Tags.security)
+def check_models(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """The model profile that the environment makes; those in rows are looked at when they are written and called."""
+    found: list[CheckMessage] = []
+    if bool(settings.LLM_MODEL) != bool(settings.LLM_BASE_URL):
+        hint = "Set both, or neither; LLM_BASE_URL is an address such as http://127.0.0.1:11434/v1."
+        found.append(Error("LLM_MODEL and LLM_BASE_URL make a model profile together", hint=hint, id="orrery.E028"))
+    elif settings.LLM_MODEL and (flaw := base_url_flaw(settings.LLM_BASE_URL, "openai_compatible")):
+        found.append(Error(f"LLM_BASE_URL {flaw}", hint="Set an address of the form https://HOST/v1.", id="orrery.E028"))
+    if (key := os.environ.get(OWN_MODEL_KEY)) and (flaw := why_unmaskable(key)):
+        found.append(Warning(f"{OWN_MODEL_KEY} cannot be used: {flaw}", hint="Set the key itself.", id="orrery.W029"))
     return found
 
 

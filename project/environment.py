@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -14,6 +17,7 @@ from agents.devices.profiles.ceilings import CEILINGS
 from constellations.plan.keys import guards
 from constellations.plan.values import Misfit, key_text
 
+HOST = re.compile(r"[a-z0-9_]([a-z0-9._-]{0,251}[a-z0-9_])?")
 LONGEST_S = 10 * 365 * 86_400.0
 """Of any span of time."""
 
@@ -53,6 +57,31 @@ def networks_of(name: str) -> list[IPv4Network | IPv6Network]:
         return [ip_network(each) for each in texts]
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be addresses or networks such as 10.0.0.0/8: {error}") from error
+
+
+class Hosts(NamedTuple):
+    """Hosts by their names, in small letters, and networks of addresses."""
+
+    names: frozenset[str]
+    networks: tuple[IPv4Network | IPv6Network, ...]
+
+
+def hosts_of(name: str, also: str) -> Hosts:
+    """Names, addresses and networks from the environment, separated by commas, and the host of the address `also`."""
+    texts = [each.strip().lower() for each in os.environ.get(name, "").split(",") if each.strip()]
+    try:
+        texts += [host] if (host := urlsplit(also).hostname) else []
+    except ValueError as error:
+        raise ImproperlyConfigured(f"LLM_BASE_URL is no address: {error}") from error
+    names, networks = set(), []
+    for text in texts:
+        try:
+            networks.append(ip_network(text))
+        except ValueError as error:
+            if not HOST.fullmatch(text):
+                raise ImproperlyConfigured(f"{name} must be hosts or networks such as 10.0.0.0/8: {error}") from error
+            names.add(text)
+    return Hosts(frozenset(names), tuple(networks))
 
 
 def paths_of(name: str) -> tuple[Path, ...]:

@@ -9,7 +9,7 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.devices.confinement import MECHANISMS, NONE
-from project.environment import ceilings_of, choice_of, networks_of, paths_of, progress_of, seconds_of, whole_of
+from project.environment import ceilings_of, choice_of, hosts_of, networks_of, paths_of, progress_of, seconds_of, whole_of
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION = "6.0"
@@ -124,6 +124,13 @@ UNCONFINED_COMMANDS = os.environ.get("ORRERY_UNCONFINED_COMMANDS") == "1"
 COMMANDS_NETWORK = os.environ.get("ORRERY_COMMANDS_NETWORK", "1") != "0"
 READABLE, WRITABLE = paths_of("ORRERY_READABLE"), paths_of("ORRERY_WRITABLE")
 """What commands may read and write besides."""
+
+
+LLM_BASE_URL = os.environ.get("LLM_BASE_URL", "")
+LLM_MODEL = os.environ.get("LLM_MODEL", "")
+"""A model profile without a row (docs/models.md); its key is in LLM_API_KEY, and no setting holds it."""
+MODEL_HOSTS = hosts_of("ORRERY_MODEL_HOSTS", LLM_BASE_URL)
+"""Hosts and networks inside at which models may be asked."""
 
 
 IDLE_S = seconds_of("ORRERY_IDLE_S", 600)

@@ -1,10 +1,10 @@
 """The admin's read-only, searchable view of every row of `agents`. Django finds it by its name.
 
-May import: api, services, reads, access, models, masks, machines, ids.
+May import: api, services, reads, llm, access, models, masks, machines, ids.
 Begin at: agents.admin.rows (pages of rows), agents.admin.work (agents at work), agents.admin.readonly (what they share).
 Called by: Django's admin; constellations.admin builds on `readonly`.
 """
 
-from agents.admin import queue, rows, work
+from agents.admin import model_profiles, queue, rows, work
 
-__all__ = ["queue", "rows", "work"]
+__all__ = ["model_profiles", "queue", "rows", "work"]

@@ -40,6 +40,10 @@ SENSITIVE = re.compile(
 HARMLESS = re.compile(r"[-+]?[0-9.,:]*|true|false|yes|no|on|off|none", re.IGNORECASE)
 """Values that are no secrets, whatever they are called."""
 HIDDEN_VALUE = MARK * SHORTEST
+KEY_PREFIX = "ORRERY_KEY_"
+"""Variables that begin so may hold the key of a language model, whatever ORRERY_SECRET_PREFIXES says."""
+OWN_MODEL_KEY = "LLM_API_KEY"
+"""The variable with the key of the model profile that the environment makes."""
 SETTINGS = ("ORRERY_SECRET_KEY", "ORRERY_SECRET_PREFIXES")
 """Variables that begin as secrets do and are settings: nobody names them."""
 
@@ -104,20 +108,30 @@ def resolve_environment(wanted: Mapping[str, Any]) -> dict[str, str]:
 
 def secret_value(name: str) -> str:
     """Of the environment, else of the folder; raises SecretMissing with what can be done."""
-    for prefix in settings.SECRET_PREFIXES:
+    return _look_up(name, settings.SECRET_PREFIXES)
+
+
+def model_key(name: str) -> str:
+    """The same for the key of a language model: of its own variables only, as others are not meant for who serves models."""
+    return _look_up(name, [KEY_PREFIX])
+
+
+def _look_up(name: str, prefixes: list[str]) -> str:
+    for prefix in prefixes:
         if (value := os.environ.get(prefix + name, "")) and prefix + name not in SETTINGS:
-            return _usable(name, value)
+            return usable_secret(name, value)
     folder = settings.SECRETS_DIR
-    places = [f"{settings.SECRET_PREFIXES[0]}{name} is not set"]
+    places = [f"{prefixes[0]}{name} is not set"]
     if folder is not None:
         path = folder / name
         if os.path.lexists(path):
-            return _usable(name, read_secret_file(path))
+            return usable_secret(name, read_secret_file(path))
         places.append(f"{folder} has no file {name}")
     raise SecretMissing(f"the secret {name} is not there: {' and '.join(places)}")
 
 
-def _usable(name: str, value: str) -> str:
+def usable_secret(name: str, value: str) -> str:
+    """The value of the secret `name`, if the mask can hide it; raises SecretMissing."""
     if flaw := why_unmaskable(value):
         raise SecretMissing(f"the secret {name} cannot be used: {flaw}")
     return value
@@ -180,8 +194,8 @@ def known_values() -> Iterator[str]:
 
 
 def _variables() -> list[tuple[str, str]]:
-    prefixes = tuple(settings.SECRET_PREFIXES)
-    return [(name, value) for name, value in os.environ.items() if name.startswith(prefixes) and name not in SETTINGS]
+    beginnings = (*settings.SECRET_PREFIXES, KEY_PREFIX, OWN_MODEL_KEY)
+    return [(name, value) for name, value in os.environ.items() if name.startswith(beginnings) and name not in SETTINGS]
 
 
 def _files() -> list[Path]:

@@ -1,6 +1,6 @@
 """One function for each thing that a person or a program asks of sessions, devices, tokens and approvals.
 
-May import: reads, engine, gates, tools, access, streams, devices, models, masks, machines, progress, patterns, ids,
+May import: reads, engine, gates, llm, tools, access, streams, devices, models, masks, machines, progress, patterns, ids,
     clock, errors.
 Begin at: agents.services.sessions (sessions and requests), agents.services.devices (devices),
     agents.services.approvals (decisions).

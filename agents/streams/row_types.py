@@ -195,6 +195,30 @@ class PolicyRow(TypedDict):
     created_at: str
 
 
+class ModelProfileRow(TypedDict):
+    """One of the installation's model profiles."""
+
+    id: int
+    name: str
+    provider: str
+    model: str
+    base_url: str
+    key: str
+    context_window: int | None
+    max_output_tokens: int | None
+    price_input: float | None
+    price_cached_input: float | None
+    price_output: float | None
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+    calls_in_flight: int | None
+    temperature: float | None
+    thinking: str
+    fallbacks: Any
+    purposes: Any
+    created_at: str
+
+
 class LiveDevice(DeviceRow):
     """A device as a runner holds it: its slots in use, its queue, and why work on it pauses ("" where it does not)."""
 

@@ -6,7 +6,7 @@ A line is an address, the least role (`anyone` needs no login, `login` any accou
 own     those of the user; admins have all; for everybody else a row of another is not there (404)
 mine    those of the user, for admins too
 list    as own, where they are listed
-shared  everybody's: devices, policies, machines
+shared  everybody's: devices, policies, model profiles, machines
 -       no row at all
 
 A new address without a line fails, and so does a line whose address has gone.
@@ -68,6 +68,12 @@ REST = lines(
     PATCH  /api/policies/{pk}                           admin     admin    shared
     DELETE /api/policies/{pk}                           admin     admin    shared
 
+    GET    /api/model_profiles                          viewer    read     shared
+    POST   /api/model_profiles                          admin     admin    shared
+    GET    /api/model_profiles/{pk}                     viewer    read     shared
+    PATCH  /api/model_profiles/{pk}                     admin     admin    shared
+    DELETE /api/model_profiles/{pk}                     admin     admin    shared
+
     GET    /api/devices                                 viewer    read     shared
     POST   /api/devices                                 devices|admin  devices|admin  shared
     GET    /api/devices/{pk}                            viewer    read     shared
@@ -120,6 +126,8 @@ BODIES: dict[str, Any] = {
     "POST /api/approvals/{pk}/decision": {"decision": "reject"},
     "POST /api/policies": {"decision": "deny", "tool": "command"},
     "PATCH /api/policies/{pk}": {"decision": "allow"},
+    "POST /api/model_profiles": {"name": "a-new-one", "provider": "anthropic", "model": "m"},
+    "PATCH /api/model_profiles/{pk}": {"model": "another"},
     "POST /api/devices": {"name": "a-new-one"},
     "PATCH /api/devices/{pk}": {"capabilities": ["more"]},
     "POST /api/tokens": {"name": "a child", "scopes": ["admin"], "days": 1},
@@ -278,6 +286,7 @@ ADMIN = {
     agents.token               login   -         -         -         own
     agents.device              login   -         -         -         shared
     agents.policy              login   admin     admin     admin     shared
+    agents.modelprofile        login   admin     admin     admin     shared
     agents.output              login   -         -         -         admins
     agents.runner              login   -         -         -         admins
     constellations.constellation  login  -       operator  -         own

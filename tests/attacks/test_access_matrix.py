@@ -94,7 +94,8 @@ def filled(line: Line, world: World) -> str:
     kind = line.address.split("/")[2] if "/api/" in line.address else line.address.split("/")[1]
     ended = line.address.endswith("/reopen")
     keys: dict[str, Any] = {
-        "sessions": world.session, "agents": world.agent, "policies": world.policy, "devices": world.device,
+        "sessions": world.session, "agents": world.agent, "policies": world.policy,
+        "model_profiles": world.model_profile, "devices": world.device,
         "approvals": world.callback if line.address.endswith("/callback") else world.approval,
         "constellations": world.ended if ended else world.constellation,
         "tasks": world.task("failed" if line.address.endswith("/retry") else "done" if "output" in line.address else "waits"),

@@ -23,7 +23,7 @@ def staff(roles) -> Staff:
     return Staff(person("zq-viewer", "viewer"))
 
 
-def listed(staff: Staff, model: type[models.Model], **query: str):
+def listed(staff: Staff, model: type[models.Model], /, **query: str):
     meta = model._meta
     return staff.client.get(f"/admin/{meta.app_label}/{meta.model_name}/", query)
 

@@ -26,6 +26,7 @@ from agents.masks.masking import MARK, is_hidden
 from agents.models import Device, Event, InboxItem, Output, Session
 from agents.services import sessions
 from agents.services.devices import device_create
+from agents.services.model_profiles import model_profile_create
 from agents.services.policies import policy_create
 from constellations.mcp.pieces import PLACES
 from constellations.mcp.tools import TOOLS
@@ -69,6 +70,7 @@ PLANTED = {
     "Evidence": ("tool", "target", "arguments", "raw_error", "result", "verdict"),
     "PhaseRecord": ("description", "files_changed", "tests", "blockers"),
     "Approval": ("title", "action", "observed", "options", "reason", "answer"), "Policy": ("tool", "pattern", "note"),
+    "ModelProfile": ("model", "base_url", "key"),
     "Constellation": ("name", "reason", "rules", "fired", "result"),
     "Task": (
         "name", "description", "tips", "device_type", "capabilities", "not_device", "labels", "tool", "arguments", "phases",
@@ -83,7 +85,7 @@ FIXED = {
     "client_id", "outcome", "platform", "digest",
     "scopes", "name", "left", "call", "error", "error_kind", "before", "decided_by",
     "confinement", "device", "decision", "gates", "label", "labels", "task_id", "wanted_device", "on_lost", "replaces",
-    "dependency_id", "edit_id", "author",
+    "dependency_id", "edit_id", "author", "provider", "thinking", "fallbacks", "purposes",
 }  # fmt: skip
 """Columns of words of ours, of digests and of names that addresses are made of."""
 MODELS = [model for app in ("agents", "constellations") for model in apps.get_app_config(app).get_models()]
@@ -149,6 +151,7 @@ def rows(operator, admin_user):
     add_rows(session.pk, "phase", [{"agent_id": agent, "number": 1, "total": 1, "description": "x", "started_at": NOW}])
     add_approvals(session, 2, agent_id=agent)
     policy_create(tool="command", decision="ask", by="system")
+    model_profile_create("one", provider="anthropic", model="m", key="ONE", by="system")
     make_token(operator, "read", name="ci")
     assert plant_everywhere() > 100
     Output.objects.all().delete()
@@ -171,7 +174,8 @@ def keys_of(path: str) -> list[object]:
     """What may stand in the place of an id in an address."""
     app = "constellations" if "/constellations/" in path or "/tasks/" in path else "agents"
     named = {"tasks": "task", "constellations": "constellation", "sessions": "session", "agents": "agent",
-             "approvals": "approval", "policies": "policy", "devices": "device"}  # fmt: skip
+             "approvals": "approval", "policies": "policy", "devices": "device",
+             "model_profiles": "modelprofile"}  # fmt: skip
     word = next((named[part] for part in path.split("/") if part in named), None)
     if word is None:
         return []

@@ -12,10 +12,11 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
 
-from agents.models import Device, Event, Output, Policy, Token
+from agents.models import Device, Event, ModelProfile, Output, Policy, Token
 from agents.models.access import SCOPES
 from agents.services import sessions
 from agents.services.devices import device_create
+from agents.services.model_profiles import model_profile_create
 from agents.services.policies import policy_create
 from agents.streams.door import door
 from constellations.machines import CONSTELLATION, TASK
@@ -83,6 +84,7 @@ class World:
     callback: int
     token: str
     policy: int
+    model_profile: int
     device: int
     constellation: int
     ended: int
@@ -136,6 +138,7 @@ def make_world(user: User) -> World:
     callback = add_approvals(session, agent_id=agent, kind="callback", title=f"{marker} awaits")[0]
     interaction = add_interaction(session)
     policy = Policy.objects.order_by("pk").values_list("pk", flat=True).first()
+    model_profile = ModelProfile.objects.order_by("pk").values_list("pk", flat=True).first()
     token = Token.objects.filter(pk=make_token(user, "read", name=f"{marker} token")[0].pk).get()
     rows = {f"task:{task.task_id}": task.pk for task in graph.tasks.all()}
     rows |= {
@@ -146,8 +149,8 @@ def make_world(user: User) -> World:
         "event": Event.objects.filter(stream_id=session.pk).values_list("pk", flat=True).last(), "stream": session.pk,
     }  # fmt: skip
     return World(
-        marker, session.pk, agent, approval, callback, token.token_key, policy, device, graph.pk, ended.pk, interaction,
-        "mine", rows,
+        marker, session.pk, agent, approval, callback, token.token_key, policy, model_profile, device, graph.pk,
+        ended.pk, interaction, "mine", rows,
     )  # fmt: skip
 
 
@@ -165,6 +168,7 @@ def _attempt(graph: Constellation, agent: int, device: int, marker: str) -> int:
 def _device() -> int:
     if not Policy.objects.exists():
         policy_create(decision="ask", tool="write_file", by="system")
+        model_profile_create("everyones", provider="anthropic", model="m", by="system")
     found = Device.objects.filter(name="everyones").first()
     return found.pk if found else device_create("everyones", by="system").pk
 

@@ -7,8 +7,9 @@ from django.test import Client
 
 from agents import ids
 from agents.admin.readonly import COUNTED, BoundedPaginator, ReadOnlyAdmin
-from agents.models import Event, Output, Policy, Session, Token
+from agents.models import Event, ModelProfile, Output, Policy, Session, Token
 from agents.services.devices import device_create
+from agents.services.model_profiles import model_profile_create
 from agents.services.policies import policy_create
 from agents.services.sessions import session_create
 from tests.agents.conftest import add_actor, add_agents, add_approvals, add_evidence, add_loop, make_token
@@ -20,7 +21,7 @@ EDITED = {"Constellation", "Task", "Dependency", "Edit"}
 """Whose pages make edits: tests/constellations/admin/test_editing.py."""
 LABELLED = {"Loop"}
 """Of which people say whether they were stuck: tests/agents/services/test_labels.py."""
-KEPT = [model for model in MODELS if model is not Policy and model.__name__ not in EDITED | LABELLED]
+KEPT = [model for model in MODELS if model not in (Policy, ModelProfile) and model.__name__ not in EDITED | LABELLED]
 """Those that the admin shows and no more."""
 TERMS = ["1", "9" * 30, "t1", "a\x00b", "'; --", "٣", "%"]
 
@@ -48,6 +49,7 @@ def rows(operator):
     add_evidence(add_loop(agent, session), session, {}, {"success": False})
     add_approvals(session, 20, agent_id=agent)
     policy_create(tool="command", decision="ask", by="system")
+    model_profile_create("fast", provider="anthropic", model="small", by="system")
     return session
 
 
@@ -68,7 +70,7 @@ def test_every_model_is_there_and_searchable():
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_no_row_is_deleted_or_added_beside_the_services(staff, rows, model):
     row = model.objects.first()
-    if model is not Policy:
+    if model not in (Policy, ModelProfile):
         assert staff.get(address(model, "add")).status_code == 403
     if row is not None:
         sent = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"}
@@ -218,3 +220,59 @@ def test_staff_who_are_no_admins_see_policies_and_change_none(rows, operator):
     assert client.post(address(Policy, "change", policy.pk), POLICY).status_code == 403
     assert client.post(address(Policy, "delete", policy.pk), {"post": "yes"}).status_code == 403
     assert client.get(address(Policy, "add")).status_code == 403
+
+
+PROFILE = {
+    "name": "fast", "provider": "anthropic", "model": "small-1", "key": "MAIN", "price_input": "0.5", "thinking": "low",
+    "fallbacks": "[]", "purposes": ["creation"],
+}  # fmt: skip
+
+
+def test_an_admin_keeps_model_profiles_and_the_stream_has_it(staff, admin_user, verified):
+    assert staff.post(address(ModelProfile, "add"), PROFILE).status_code == 302
+    made = ModelProfile.objects.get()
+    assert (made.model, made.key, made.price_input, made.purposes) == ("small-1", "MAIN", 0.5, ["creation"])
+    changed = {**PROFILE, "model": "small-2", "name": "another"}
+    assert staff.post(address(ModelProfile, "change", made.pk), changed).status_code == 302
+    assert staff.post(address(ModelProfile, "delete", made.pk), {"post": "yes"}).status_code == 302
+    assert not ModelProfile.objects.exists()
+    events = Event.objects.filter(stream__kind="system").order_by("seq")
+    assert [(event.type, event.by) for event in events] == [
+        (f"model_profile_{what}", f"user:{admin_user.pk}") for what in ("created", "changed", "deleted")
+    ]  # fmt: skip
+    assert events[1].data["set"] == {"model_profile": {str(made.pk): {"model": "small-2"}}}, "its name stays"
+
+
+def test_a_moved_model_profile_loses_its_key_in_the_admin_too(staff):
+    staff.post(address(ModelProfile, "add"), PROFILE)
+    made = ModelProfile.objects.get()
+    staff.post(address(ModelProfile, "change", made.pk), {**PROFILE, "base_url": "https://models.example"})
+    made.refresh_from_db()
+    assert (made.base_url, made.key) == ("https://models.example", "")
+
+
+def test_a_wrong_model_profile_is_refused_at_its_field(staff):
+    wrong = {**PROFILE, "base_url": "http://10.0.0.1", "key": "a b", "fallbacks": '["nobody"]'}
+    page = staff.post(address(ModelProfile, "add"), wrong)
+    assert page.status_code == 200
+    assert set(page.context["adminform"].form.errors) == {"base_url", "key", "fallbacks"}
+    assert not ModelProfile.objects.exists()
+
+
+def test_a_model_profile_that_another_falls_back_to_is_not_deleted(staff, rows):
+    used = ModelProfile.objects.get()
+    model_profile_create("slow", provider="anthropic", model="m", fallbacks=["fast"], by="system")
+    page = staff.post(address(ModelProfile, "delete", used.pk), {"post": "yes"}, follow=True)
+    assert "falls back to fast" in page.content.decode()
+    assert ModelProfile.objects.filter(pk=used.pk).exists()
+
+
+def test_staff_who_are_no_admins_see_model_profiles_and_change_none(rows, operator):
+    operator.is_staff = True
+    operator.save()
+    client, profile = Client(), ModelProfile.objects.get()
+    client.force_login(operator)
+    assert client.get(address(ModelProfile, "change", profile.pk)).status_code == 200
+    assert client.post(address(ModelProfile, "change", profile.pk), PROFILE).status_code == 403
+    assert client.post(address(ModelProfile, "delete", profile.pk), {"post": "yes"}).status_code == 403
+    assert client.get(address(ModelProfile, "add")).status_code == 403

@@ -162,3 +162,29 @@ def test_a_redis_that_answers_is_the_cache():
     except RedisError:
         pytest.skip("no Redis at 127.0.0.1:6379")
     assert "no issues" in checked(REDIS_URL="redis://127.0.0.1:6379/9", ORRERY_COMMANDS_NETWORK="0")
+
+
+@pytest.mark.parametrize(("model", "base_url", "key", "expected"), [
+    ("", "", "", []), ("m", "https://models.example/v1", "", []), ("m", "", "", ["orrery.E028"]),
+    ("", "https://models.example/v1", "", ["orrery.E028"]), ("m", "models.example", "", ["orrery.E028"]),
+    ("m", "https://models.example/v1", "short", ["orrery.W029"]),
+])  # fmt: skip
+def test_a_model_of_the_environment_is_looked_at(settings, monkeypatch, model, base_url, key, expected):
+    settings.LLM_MODEL, settings.LLM_BASE_URL = model, base_url
+    monkeypatch.setenv("LLM_API_KEY", key)
+    assert ids(checks.check_models()) == expected
+
+
+def test_hosts_of_models_that_are_none_are_one_sentence():
+    environment = {**os.environ, "ORRERY_MODEL_HOSTS": "10.0.0.0/8, not a host"}
+    found = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=settings.BASE_DIR,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 1
+    assert "ORRERY_MODEL_HOSTS must be hosts or networks" in found.stderr
+    assert "Traceback" not in found.stderr

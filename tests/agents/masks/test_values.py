@@ -8,7 +8,15 @@ import pytest
 from agents.devices.profiles.profile import DeviceRejected
 from agents.masks import values
 from agents.masks.masking import MARK
-from agents.masks.values import SecretMissing, environment_flaw, literal_secrets, mask_text, resolve_environment, secret_value
+from agents.masks.values import (
+    SecretMissing,
+    environment_flaw,
+    literal_secrets,
+    mask_text,
+    model_key,
+    resolve_environment,
+    secret_value,
+)
 from agents.models import Device, Output
 from agents.services.devices import device_change, device_create
 from constellations.models import Task
@@ -249,3 +257,30 @@ def test_a_folder_that_cannot_be_used_is_found_by_the_check(folder, settings):
     settings.SECRETS_DIR = folder / "nowhere"
     assert [found.id for found in check_secrets()] == ["orrery.E023"]
     assert mask_text(os.environ["ORRERY_SECRET_DEPLOY"]) == MARK * len(VALUE)
+
+
+# Keys of language models
+
+
+def test_a_models_key_is_found_in_its_own_variables_and_the_folder_only(folder, monkeypatch):
+    write(folder, "FILED")
+    assert model_key("FILED") == OTHER
+    with pytest.raises(SecretMissing, match="ORRERY_KEY_DEPLOY is not set"):
+        model_key("DEPLOY")  # ORRERY_SECRET_DEPLOY is meant for commands
+    monkeypatch.setenv("ORRERY_KEY_DEPLOY", OTHER)
+    assert model_key("DEPLOY") == OTHER
+
+
+def test_models_keys_are_masked_whatever_other_secrets_are_called(settings, monkeypatch):
+    settings.SECRET_PREFIXES = ["OURS_"]
+    monkeypatch.setenv("ORRERY_KEY_MAIN", "kEy-Of-A-pRoViDeR-1")
+    monkeypatch.setenv("LLM_API_KEY", "kEy-Of-A-pRoViDeR-2")
+    shown = mask_text("Incorrect API key provided: kEy-Of-A-pRoViDeR-1, kEy-Of-A-pRoViDeR-2")
+    assert "kEy-Of" not in shown
+
+
+@pytest.mark.parametrize("key", ["short", "onlyletters"])
+def test_a_key_that_the_mask_cannot_hide_is_not_used(monkeypatch, key):
+    monkeypatch.setenv("ORRERY_KEY_MAIN", key)
+    with pytest.raises(SecretMissing, match="cannot be used"):
+        model_key("MAIN")

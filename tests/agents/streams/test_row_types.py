@@ -22,6 +22,7 @@ TYPES: dict[str, Any] = {
     "phase": row_types.PhaseRow,
     "approval": row_types.ApprovalRow,
     "policy": row_types.PolicyRow,
+    "model_profile": row_types.ModelProfileRow,
     "constellation": constellation_rows.ConstellationRow,
     "task": constellation_rows.TaskRow,
     "dependency": constellation_rows.DependencyRow,
