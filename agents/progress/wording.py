@@ -73,9 +73,10 @@ def is_about_the_same(one: Action, other: Action) -> bool:
 
 
 def asks_for_the_same(one: Action, other: Action) -> bool:
-    """Whether two looks ask for the same names, by whatever program."""
+    """Whether two looks ask for the same: for the same names, by whatever program, or one tool about one thing by its name."""
     mine, others = set(one.names), set(other.names)
-    return len(mine & others) > SAME_THINGS * len(mine | others)
+    same_thing = one.tool == other.tool and bool(one.things) and is_about_the_same(one, other)
+    return same_thing or len(mine & others) > SAME_THINGS * len(mine | others)
 
 
 def has_same_goal(one: Action, other: Action) -> bool:

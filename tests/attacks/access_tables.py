@@ -274,7 +274,7 @@ ADMIN = {
     agents.actor               login   -         -         -         own
     agents.inboxitem           login   -         -         -         own
     agents.agent               login   -         -         -         own
-    agents.loop                login   -         -         -         own
+    agents.loop                login   -         operator  -         own
     agents.evidence            login   -         -         -         own
     agents.phaserecord         login   -         -         -         own
     agents.approval            login   -         -         -         own

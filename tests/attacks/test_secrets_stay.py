@@ -66,7 +66,8 @@ FRAGMENTS = ("pLaNtEd-4", "sEcReT", "fOrMpLaNtEd", "cExBTlRFRC", "704c614e744564
 PLANTED = {
     "Event": ("data",), "Transition": ("reason",), "Runner": ("host",), "Session": ("title",), "Actor": ("reason",),
     "InboxItem": ("payload", "result"), "Agent": ("name", "reason", "blackboard"), "Token": ("name",),
-    "Device": ("type", "capabilities", "recipes", "limits"), "Output": ("text",), "Loop": ("reason", "position"),
+    "Device": ("type", "capabilities", "recipes", "limits"), "Output": ("text",), "Loop": ("reason", "position", "label"),
+    "NormalForm": ("form",),
     "Evidence": ("tool", "target", "arguments", "raw_error", "result", "verdict"),
     "PhaseRecord": ("description", "files_changed", "tests", "blockers"),
     "Approval": ("title", "action", "observed", "options", "reason", "answer"), "Policy": ("tool", "pattern", "note"),
@@ -83,7 +84,8 @@ PLANTED = {
 FIXED = {
     "kind", "by", "type", "request_id", "machine", "from_state", "to_state", "event", "state", "files", "token_key",
     "client_id", "outcome", "platform", "digest",
-    "scopes", "name", "left", "call", "error", "error_kind", "before", "decided_by",
+    "scopes", "name", "left", "call", "call_shape", "shape", "error_shape", "seal",
+    "error", "error_kind", "before", "decided_by",
     "confinement", "device", "decision", "gates", "label", "labels", "task_id", "wanted_device", "on_lost", "replaces",
     "dependency_id", "edit_id", "author", "provider", "thinking", "fallbacks", "purposes",
 }  # fmt: skip
@@ -107,6 +109,17 @@ SHAPED = {
     "rules": [{"name": TEXT, "when": {"event": "task_failed", "task": [], "condition": ""}, "reason": TEXT, "edit": []}],
     "tests": [{"name": TEXT, "passed": True}],
     "phases": [],
+    "verdict": {
+        "rule": "exact_repeat",
+        "identity": TEXT,
+        "rows": [1],
+        "sentence": TEXT,
+        "action": "steer",
+        "first": True,
+        "by": TEXT,
+        "why": TEXT,
+    },
+    "label": {"stuck": True, "since": 1, "reason": TEXT, "by": "user:1", "at": NOW},
 }
 """Columns whose texts are read again when they are shown."""
 

@@ -53,6 +53,8 @@ def same_deed(state: State, item: Evidence, settings: Settings) -> Hit | None:
     last = last_action(state)
     if last is None or not settings.stuck_threshold or item.ordered or is_paging(item.tool, item.target):
         return None
+    if item.kind == "poll":  # it waits, and has a rule of its own
+        return None
     gesture = is_gesture(item.tool, item.target)
     if not gesture and (last.kind not in ("shell", "test") or last.look or is_watching(item.target)):
         return None

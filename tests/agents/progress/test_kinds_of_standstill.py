@@ -181,3 +181,35 @@ def test_what_a_plan_lists_to_be_said_is_no_talk_of_its_agent():
 def test_a_plan_that_lists_the_very_same_words_again_is_told_so():
     line = replace(said("Part 1 begins."), ordered=True)
     assert verdict_of([line] * 3).rule == "same_message"
+
+
+QUESTIONS = (
+    "how do I use {}",
+    "{} usage example",
+    "what does {} do",
+    "explain {}",
+    "parameters of {}",
+    "how to call {}",
+    "{} guide",
+)
+
+
+def passage(question: str, name: str) -> Evidence:
+    text = f"[retrieved 10:{len(question):02}:00]\nOne passage: {name} replaces an older one"
+    return told("mcp__docs__get_library_docs", question.format(name), text)
+
+
+def test_questions_about_one_thing_that_get_one_answer_go_round():
+    assert verdict_of([passage(question, "merge_mailer") for question in QUESTIONS]).rule == "going_round"
+
+
+def test_a_question_about_one_thing_after_another_does_not():
+    assert verdict_of([passage("how do I use {}", f"merge_{letter}") for letter in "abcdefg"]) is None
+
+
+def test_a_pause_and_a_look_in_one_command_is_a_poll_and_no_deed():
+    line = "sleep 10 && docker compose ps"
+    kind = kind_of_call("bash", line, Settings())
+    answers = [f"{healthy} of 5 are healthy" for healthy in (0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5)]
+    assert kind == "poll"
+    assert verdict_of([told("bash", line, answer, kind=kind) for answer in answers]) is None
