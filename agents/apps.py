@@ -15,6 +15,7 @@ class AgentsConfig(AppConfig):
             Evidence,
             InboxItem,
             Loop,
+            ModelCall,
             ModelProfile,
             PhaseRecord,
             Policy,
@@ -34,4 +35,5 @@ class AgentsConfig(AppConfig):
         register_table("approval", Approval)
         register_table("policy", Policy)
         register_table("model_profile", ModelProfile)
+        register_table("model_call", ModelCall)
         jobs.connect()

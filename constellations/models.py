@@ -83,6 +83,9 @@ class Constellation(models.Model):
     gates = models.JSONField(
         default=list, help_text="Digests of actions whose gates edits have made, or taken away unasked: they stay gated."
     )
+    model_profiles = models.JSONField(
+        default=dict, help_text="Names by purpose. With `editing` a model edits it when tasks end, else its rules do."
+    )
     forked_from = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="forks")
     forked_at = models.BigIntegerField(null=True, help_text="The seq in that one's stream at which it was forked.")
     result = models.JSONField(null=True)

@@ -19,7 +19,7 @@ from agents.admin.readonly import ReadOnlyAdmin, author_column
 from agents.errors import AgentsError
 from agents.machines import DEVICE_AGENT
 from agents.masks.values import mask_value
-from agents.models import Approval, Evidence, Loop, PhaseRecord, Policy
+from agents.models import Approval, Evidence, Loop, ModelCall, PhaseRecord, Policy, Prompt
 from agents.reads.verdicts import describe_rule, latest_verdict, set_since
 from agents.services import labels, policies
 
@@ -131,6 +131,37 @@ class EvidenceAdmin(ReadOnlyAdmin):
         return [*super().get_fields(request, obj), "told"]
 
     get_readonly_fields = get_fields
+
+
+@admin.register(ModelCall)
+class ModelCallAdmin(ReadOnlyAdmin):
+    session_path = "session"
+    numbers = ("id", "agent_id", "session_id")
+    list_display = (
+        "id", "agent_id", "number", "purpose", "profile", "status", "outcome", "error_kind", "input_tokens", "output_tokens",
+        "cost", "call_s", "started_at",
+    )  # fmt: skip
+    list_filter = ("purpose", "outcome", SessionFilter)
+    search_fields = ("profile__startswith", "error_kind__startswith")
+
+    @admin.display(description="system prompt")
+    def prompt(self, row: ModelCall) -> str:
+        text = Prompt.objects.filter(pk=row.prompt_digest).values_list("text", flat=True).first()
+        return "-" if text is None else format_html("<pre>{}</pre>", text)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
+        return [*super().get_fields(request, obj), "prompt"]
+
+    get_readonly_fields = get_fields
+
+
+@admin.register(Prompt)
+class PromptAdmin(ReadOnlyAdmin):
+    """System prompts as they were sent. They belong to no session, so admins alone see their list."""
+
+    numbers = ("digest",)
+    list_display = ("digest", "version", "created_at")
+    search_fields = ("digest__startswith", "version__startswith")
 
 
 @admin.register(PhaseRecord)

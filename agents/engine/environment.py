@@ -1,4 +1,4 @@
-"""What all sessions of a runner look at: the devices, how hard these are pressed, and the policies."""
+"""What all sessions of a runner look at: the devices, how hard these are pressed, the policies, and the model profiles."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from agents.devices.profiles.names import name_fault
 from agents.devices.readings import Pressure, Reading, take_reading
 from agents.gates.policies import Rule
+from agents.llm.profiles import Profile, read_profiles
 from agents.streams.row_types import LiveDevice, PolicyRow
 from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import TABLES, fold_rows
@@ -17,11 +18,15 @@ READ_S = 5.0
 
 
 class Surroundings:
-    """`devices` are live rows by id, with `low`: why work on them pauses, if it does. `policies` come in their order."""
+    """`devices` are live rows by id, with `low`: why work on them pauses, if it does. `policies` come in their order.
+
+    `profiles` are the model profiles by name.
+    """
 
     def __init__(self) -> None:
         self.devices: dict[int, LiveDevice] = {}
         self.policies: list[Rule] = []
+        self.profiles: dict[str, Profile] = {}
         self._pressures: dict[int, Pressure] = {}
         self._readings: dict[int, Reading] = {}
         self._read_at = 0.0
@@ -41,6 +46,10 @@ class Surroundings:
         rules = [rule_of(row) for row in policies]
         changed |= rules != self.policies
         self.policies[:] = rules  # sessions have this very list
+        profiles = read_profiles()
+        changed |= profiles != self.profiles
+        self.profiles.clear()
+        self.profiles.update(profiles)  # and this very mapping
         if now >= self._read_at:
             self._read_at = now + READ_S
             changed |= self._take_readings()

@@ -298,7 +298,9 @@ class Sessions:
     def begin_drive(self, leased: LeasedSession, draining: bool) -> None:
         if leased.stream in self.drives:  # lost to somebody who is gone, and nobody noticed
             self._drop(self.drives[leased.stream])
-        drive = self.drives[leased.stream] = Drive(leased, self.devices, self.around.policies, self.reports.outputs.tail)
+        drive = self.drives[leased.stream] = Drive(
+            leased, self.devices, self.around.policies, self.around.profiles, self.reports.outputs.tail
+        )
         drive.draining = draining
         self._read_anew(drive)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import cast
 
@@ -102,19 +102,24 @@ def profile_of(row: ModelProfileRow) -> Profile:
     return Profile(**{**values, "fallbacks": tuple(row["fallbacks"]), "purposes": tuple(row["purposes"])})
 
 
-def choose_profiles(purpose: str) -> list[Profile]:
-    """The installation's profile for `purpose`, then its fallbacks in their order; raises NoModelProfile."""
-    known = read_profiles()
-    chosen = next((profile for profile in known.values() if purpose in profile.purposes), None)
+def choose_profiles(known: Mapping[str, Profile], purpose: str, *wanted: str) -> tuple[Profile, ...]:
+    """The profile for `purpose`, the first of `wanted` that is a name, else the installation's; then its fallbacks in order.
+
+    `known` are all profiles by name. Raises NoModelProfile where the one that is named is not there, or none has the purpose.
+    """
+    name = next(filter(None, wanted), "")
+    if name and name not in known:
+        raise NoModelProfile(f"there is no model profile {name}; `manage.py models` lists those that are there")
+    chosen = known[name] if name else next((each for each in known.values() if purpose in each.purposes), None)
     if chosen is None:
         raise NoModelProfile(
             f"no language model is configured for {purpose}: make a model profile with this purpose (docs/models.md), "
             "or set LLM_BASE_URL and LLM_MODEL"
         )
-    return with_fallbacks(chosen, known)
+    return tuple(with_fallbacks(chosen, known))
 
 
-def with_fallbacks(profile: Profile, known: dict[str, Profile]) -> list[Profile]:
+def with_fallbacks(profile: Profile, known: Mapping[str, Profile]) -> list[Profile]:
     """The profile, and those of its fallbacks that are there."""
     others: Sequence[str] = profile.fallbacks
     return [profile, *(known[name] for name in others if name in known)]

@@ -19,6 +19,7 @@ class Device(models.Model):
     labels = models.JSONField(default=list, help_text="What policies know it by; given by who may make devices.")
     recipes = models.JSONField(default=dict, help_text="Named commands with parameters.")
     limits = models.JSONField(default=dict, help_text="seconds, memory_mb, output_mb, processes of one command.")
+    unasked = models.JSONField(default=dict, help_text="Calls that a model may choose here without asking, or may not.")
     max_concurrent = models.PositiveIntegerField(default=4)
     state = models.CharField(max_length=16, default="ONLINE", choices=[(state, state) for state in STATES])
     created_at = models.DateTimeField()

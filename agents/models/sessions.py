@@ -49,6 +49,8 @@ class Session(models.Model):
         "self", null=True, on_delete=models.CASCADE, related_name="children", help_text="The session it was started from."
     )
     depth = models.SmallIntegerField(default=0, help_text="Sessions above it.")
+    model_profiles = models.JSONField(default=dict, help_text="Names by purpose, in the place of the installation's.")
+    start = models.CharField(max_length=8, blank=True, help_text="review: what a model plans waits for a person to start it.")
 
     objects = SessionQuerySet.as_manager()
 

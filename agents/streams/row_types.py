@@ -27,6 +27,8 @@ class SessionRow(TypedDict):
     token_key: str
     parent_id: int | None
     depth: int
+    model_profiles: Any
+    start: str
 
 
 class DeviceRow(TypedDict):
@@ -41,6 +43,7 @@ class DeviceRow(TypedDict):
     labels: Any
     recipes: Any
     limits: Any
+    unasked: Any
     max_concurrent: int
     state: str
     created_at: str
@@ -217,6 +220,48 @@ class ModelProfileRow(TypedDict):
     fallbacks: Any
     purposes: Any
     created_at: str
+
+
+class ModelCallRow(TypedDict):
+    """One call of a language model."""
+
+    id: int
+    session_id: int
+    interaction_id: int
+    agent_id: int
+    number: int
+    purpose: str
+    editing_session: int
+    asked_again: int
+    taken: Any
+    profile: str
+    model: str
+    prompt_digest: str
+    prompt_version: str
+    added: Any
+    reply: Any
+    observation: str
+    thought: str
+    status: str
+    actions: Any
+    result: Any
+    reserved_tokens: int
+    input_tokens: int | None
+    cached_tokens: int | None
+    output_tokens: int | None
+    cost: float | None
+    first_token_s: float | None
+    call_s: float | None
+    planning_s: float | None
+    tries: Any
+    devices: Any
+    version_before: int | None
+    version_after: int | None
+    outcome: str
+    error: str
+    error_kind: str
+    started_at: str
+    ended_at: str | None
 
 
 class LiveDevice(DeviceRow):

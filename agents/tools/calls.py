@@ -76,6 +76,7 @@ class Call:
     which begin as those of the scope that it `inherits` from. `writes` names a file of the
     workspace whose state before and after is wanted; `blackboard` is what the task's agents share, `printed` how many
     characters the attempt has printed so far. `place` is where its path led when it was judged, None where nobody did.
+    `body` is what the call does, where that is no tool's that plans can name.
     """
 
     attempt: int
@@ -92,6 +93,7 @@ class Call:
     place: str | None = None
     blackboard: Mapping[str, Any] = field(default_factory=dict)
     on_output: Callable[[str], None] = field(default=lambda text: None)
+    body: Callable[[Call], Awaitable[Outcome]] | None = None
 
     def __post_init__(self) -> None:
         self.key = self.key or self.attempt
@@ -173,7 +175,7 @@ class Bodies:
 
     def start(self, call: Call) -> None:
         """Begin a call. A plain function has ended when this returns."""
-        function = TOOLS.get(call.tool)
+        function = call.body or TOOLS.get(call.tool)
         if function is None:
             known = ", ".join(sorted(TOOLS))
             error = f"there is no tool called {call.tool}; known: {known}"

@@ -21,6 +21,7 @@ class ConstellationRow(TypedDict):
     fired: Any
     added: int
     gates: Any
+    model_profiles: Any
     forked_from_id: int | None
     forked_at: int | None
     result: Any
@@ -72,6 +73,9 @@ class TaskRow(TypedDict):
     policies: Any
     progress: Any
     on_lost: str
+    model: str
+    result_schema: Any
+    unasked: Any
     replaces: str
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agents.gates.policies import Rule
+from agents.llm.profiles import Profile
 from agents.streams.row_types import AgentRow, InboxRow, LiveDevice, LoopRow
 from constellations.live.live import LiveGraph
 from constellations.live.row_types import AttemptRow, ConstellationRow
@@ -29,7 +30,8 @@ class Start:
 class Context:
     """`interaction`, `agent` and `constellation` are rows; the last two are empty until the work has begun.
 
-    `token` is the fence of the session's lease. `devices` and `policies` are the runner's, and change under the work.
+    `token` is the fence of the session's lease. `devices`, `policies` and `profiles` (of
+    models, by name) are the runner's, and change under the work.
     `interrupt` ends the call of a key once the turn is durable; the graph calls `on_ready` for each task that may start.
     `attempts` are those under way, by their ids.
     """
@@ -39,6 +41,7 @@ class Context:
     interaction: InboxRow
     devices: Mapping[int, LiveDevice]
     policies: Sequence[Rule]
+    profiles: Mapping[str, Profile]
     interrupt: Callable[[int], None]
     on_ready: Callable[[Node], None]
     agent: AgentRow = field(default_factory=dict)  # type: ignore[assignment]  # empty: there is none

@@ -49,8 +49,9 @@ class ConstellationWork:
     def __init__(self, drive: OwnedSession, interaction: InboxRow):
         self.drive, self.interaction = drive, interaction
         self.context = context = Context(
-            drive.stream, drive.token, interaction, drive.devices, drive.policies, drive.interrupt, self.wait_or_ready
-        )
+            drive.stream, drive.token, interaction, drive.devices, drive.policies, drive.profiles, drive.interrupt,
+            self.wait_or_ready,
+        )  # fmt: skip
         self.finished = False
         self.dispatch = Dispatch(context)
         self.crews = Crews(context)

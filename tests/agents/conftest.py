@@ -113,6 +113,15 @@ def add_evidence(loop, session, *rows):
     return add_rows(session.pk, "evidence", [{**whole, "number": number + 1, **row} for number, row in enumerate(rows)])
 
 
+def add_model_calls(agent, session, *rows):
+    """Calls of a language model that were answered, numbered from 1; each a dict of what differs."""
+    whole = {
+        "session_id": session.pk, "interaction_id": agent.interaction_id, "agent_id": agent.pk, "purpose": "creation",
+        "profile": "main", "outcome": "answered", "started_at": NOW, "ended_at": NOW,
+    }  # fmt: skip
+    return add_rows(session.pk, "model_call", [{**whole, "number": number + 1, **row} for number, row in enumerate(rows)])
+
+
 def add_approvals(session, count=1, **fields):
     """Approvals that wait for leave to list a folder, unless `fields` say otherwise."""
     action = fields.pop("action", {"tool": "command", "arguments": {"argv": ["ls"]}})

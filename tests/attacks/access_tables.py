@@ -286,8 +286,10 @@ ADMIN = {
     agents.token               login   -         -         -         own
     agents.device              login   -         -         -         shared
     agents.policy              login   admin     admin     admin     shared
+    agents.modelcall           login   -         -         -         own
     agents.modelprofile        login   admin     admin     admin     shared
     agents.output              login   -         -         -         admins
+    agents.prompt              login   -         -         -         admins
     agents.runner              login   -         -         -         admins
     constellations.constellation  login  -       operator  -         own
     constellations.task        login   -         operator  operator  own

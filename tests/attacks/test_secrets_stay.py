@@ -66,16 +66,20 @@ FRAGMENTS = ("pLaNtEd-4", "sEcReT", "fOrMpLaNtEd", "cExBTlRFRC", "704c614e744564
 PLANTED = {
     "Event": ("data",), "Transition": ("reason",), "Runner": ("host",), "Session": ("title",), "Actor": ("reason",),
     "InboxItem": ("payload", "result"), "Agent": ("name", "reason", "blackboard"), "Token": ("name",),
-    "Device": ("type", "capabilities", "recipes", "limits"), "Output": ("text",), "Loop": ("reason", "position", "label"),
-    "NormalForm": ("form",),
+    "Device": ("type", "capabilities", "recipes", "limits", "unasked"), "Output": ("text",),
+    "Loop": ("reason", "position", "label"), "NormalForm": ("form",),
     "Evidence": ("tool", "target", "arguments", "raw_error", "result", "verdict"),
     "PhaseRecord": ("description", "files_changed", "tests", "blockers"),
     "Approval": ("title", "action", "observed", "options", "reason", "answer"), "Policy": ("tool", "pattern", "note"),
-    "ModelProfile": ("model", "base_url", "key"),
+    "ModelProfile": ("model", "base_url", "key"), "Prompt": ("text",),
+    "ModelCall": (
+        "taken", "model", "added", "reply", "observation", "thought", "status", "actions", "result", "tries", "devices",
+        "error",
+    ),
     "Constellation": ("name", "reason", "rules", "fired", "result"),
     "Task": (
         "name", "description", "tips", "device_type", "capabilities", "not_device", "labels", "tool", "arguments", "phases",
-        "policies", "progress", "accepted", "reason", "result", "error",
+        "policies", "progress", "result_schema", "unasked", "accepted", "reason", "result", "error",
     ),
     "Dependency": ("condition", "description"), "Attempt": ("result", "error"),
     "Edit": ("reason", "operations", "before", "after", "diff"), "Stream": (), "Lease": (), "SlotRequest": (),
@@ -87,7 +91,8 @@ FIXED = {
     "scopes", "name", "left", "call", "call_shape", "shape", "error_shape", "seal",
     "error", "error_kind", "before", "decided_by",
     "confinement", "device", "decision", "gates", "label", "labels", "task_id", "wanted_device", "on_lost", "replaces",
-    "dependency_id", "edit_id", "author", "provider", "thinking", "fallbacks", "purposes",
+    "dependency_id", "edit_id", "author", "provider", "model_profiles", "start", "model", "profile", "purpose", "prompt_digest",
+    "prompt_version", "version", "thinking", "fallbacks", "purposes",
 }  # fmt: skip
 """Columns of words of ours, of digests and of names that addresses are made of."""
 MODELS = [model for app in ("agents", "constellations") for model in apps.get_app_config(app).get_models()]

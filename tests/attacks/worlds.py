@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
 
-from agents.models import Device, Event, ModelProfile, Output, Policy, Token
+from agents.models import Agent, Device, Event, ModelProfile, Output, Policy, Token
 from agents.models.access import SCOPES
 from agents.services import sessions
 from agents.services.devices import device_create
@@ -30,6 +30,7 @@ from tests.agents.conftest import (
     add_evidence,
     add_interaction,
     add_loop,
+    add_model_calls,
     add_rows,
     make_token,
 )
@@ -133,6 +134,7 @@ def make_world(user: User) -> World:
     agent = add_agents(session, name=f"{marker} agent")[0]
     loop = add_loop(agent, session)
     evidence = add_evidence(loop, session, {"target": marker})[0]
+    model_call = add_model_calls(Agent.objects.get(pk=agent), session, {"thought": marker})[0]
     attempt = _attempt(graph, agent, device, marker)
     approval = add_approvals(session, agent_id=agent, title=f"{marker} asks", action=ACTION)[0]
     callback = add_approvals(session, agent_id=agent, kind="callback", title=f"{marker} awaits")[0]
@@ -143,7 +145,8 @@ def make_world(user: User) -> World:
     rows = {f"task:{task.task_id}": task.pk for task in graph.tasks.all()}
     rows |= {
         "session": session.pk, "actor": actor, "agent": agent, "loop": loop, "evidence": evidence, "approval": approval,
-        "attempt": attempt, "inboxitem": interaction, "constellation": graph.pk, "task": rows["task:waits"],
+        "attempt": attempt, "modelcall": model_call,
+        "inboxitem": interaction, "constellation": graph.pk, "task": rows["task:waits"],
         "dependency": graph.dependencies.order_by("pk").values_list("pk", flat=True).last(),
         "edit": graph.edits.values_list("pk", flat=True).last(),
         "event": Event.objects.filter(stream_id=session.pk).values_list("pk", flat=True).last(), "stream": session.pk,

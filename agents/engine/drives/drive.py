@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from agents.gates.policies import Rule
+    from agents.llm.profiles import Profile
 
 FAULTS = 3
 """Bugs that one lease survives: after the first the session is read anew, after the others its actor ends in Error."""
@@ -51,10 +52,11 @@ class Drive:
     """
 
     def __init__(
-        self, leased: LeasedSession, devices: Mapping[int, LiveDevice], policies: Sequence[Rule], printed: Callable[[int], str]
-    ):
+        self, leased: LeasedSession, devices: Mapping[int, LiveDevice], policies: Sequence[Rule],
+        profiles: Mapping[str, Profile], printed: Callable[[int], str],
+    ):  # fmt: skip
         self.stream, self.token = leased.stream, leased.token
-        self.devices, self.policies, self.printed = devices, policies, printed
+        self.devices, self.policies, self.profiles, self.printed = devices, policies, profiles, printed
         self.known = Known(leased.stream)
         self.hand = InHand()
         self.outcomes = Ended()

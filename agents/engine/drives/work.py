@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from agents.engine.drives.ended import Ended
     from agents.gates.policies import Rule
+    from agents.llm.profiles import Profile
     from agents.models import Agent
     from agents.streams.row_types import InboxRow, LiveDevice
     from agents.streams.tables import Fields
@@ -19,14 +20,15 @@ if TYPE_CHECKING:
 class OwnedSession(Protocol):
     """The session that a work is part of, as far as the work knows it: its runner owns the stream by the fence `token`.
 
-    `printed` gives the last that the call under way of an attempt has printed. `draining`: nothing more starts. `woken`:
-    somebody asked for a look since the last turn.
+    `profiles` are the installation's model profiles by name. `printed` gives the last that the call under way of an attempt
+    has printed. `draining`: nothing more starts. `woken`: somebody asked for a look since the last turn.
     """
 
     stream: int
     token: int
     devices: Mapping[int, LiveDevice]
     policies: Sequence[Rule]
+    profiles: Mapping[str, Profile]
     printed: Callable[[int], str]
     outcomes: Ended
     draining: bool

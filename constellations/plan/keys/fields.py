@@ -123,6 +123,9 @@ TASK = (
         hint=f"What differs from the settings of the detection: JSON, {{name: value}} of {', '.join(guards.SETTING_READERS)}.",
     ),
     Field("on_lost", kinds.choice(ON_LOST, 8), "retry", hint="When nobody knows how an attempt ended."),
+    Field("model", kinds.word(MAX_WORD), about="Model profile, for a task in words.", hint="Empty: the installation's."),
+    Field("result_schema", kinds.OBJECT, {}, hint="JSON Schema of the result of a task in words."),
+    Field("unasked", kinds.OBJECT, {}, hint="Calls that a model may choose without asking, or may not."),
     Field("after", _IDS, [], column=None, about="Tasks that have to be completed before it.", is_new=True),
     Field(
         "replaces", _REPLACED, about="A task that failed or was cancelled: what waited for it waits for this one.",

@@ -95,14 +95,14 @@ def test_a_purpose_has_one_profile(verified):
     model_profile_change(first.pk, by="system", purposes=["editing"])
     second.refresh_from_db()
     assert second.purposes == []
-    assert choose_profiles("editing")[0].name == "first"
+    assert choose_profiles(read_profiles(), "editing")[0].name == "first"
 
 
 def test_fallbacks_come_in_their_order_and_are_kept_from_deletion(verified):
     for name in ("one", "two"):
         model_profile_create(name, **FAST)
     made = model_profile_create("main", **FAST, fallbacks=["two", "one"], purposes=["creation"])
-    assert [profile.name for profile in choose_profiles("creation")] == ["main", "two", "one"]
+    assert [profile.name for profile in choose_profiles(read_profiles(), "creation")] == ["main", "two", "one"]
     with pytest.raises(model_profiles.ModelProfileInUse):
         model_profile_delete(ModelProfile.objects.get(name="one").pk, by="system")
     model_profile_delete(made.pk, by="system")
@@ -132,7 +132,7 @@ def test_what_is_not_there_is_said(does):
 
 def test_without_a_profile_the_error_says_what_to_configure():
     with pytest.raises(NoModelProfile, match="LLM_BASE_URL and LLM_MODEL"):
-        choose_profiles("creation")
+        choose_profiles(read_profiles(), "creation")
 
 
 def test_three_variables_make_a_profile_for_all_that_has_none(settings, monkeypatch):
@@ -140,11 +140,11 @@ def test_three_variables_make_a_profile_for_all_that_has_none(settings, monkeypa
     settings.MODEL_HOSTS = hosts_of("NOTHING", settings.LLM_BASE_URL)
     monkeypatch.setenv("LLM_API_KEY", "a-key-of-the-environment-1")
     model_profile_create("fast", **FAST, purposes=["editing"])
-    own = choose_profiles("creation")[0]
+    own = choose_profiles(read_profiles(), "creation")[0]
     assert (own.name, own.model, own.purposes) == ("environment", "local-model", ("creation", "device_agent"))
     assert own.read_key() == "a-key-of-the-environment-1"
     assert "a-key-of" not in repr(own)
-    assert choose_profiles("editing")[0].name == "fast"
+    assert choose_profiles(read_profiles(), "editing")[0].name == "fast"
 
 
 def test_a_row_without_an_address_has_its_providers():

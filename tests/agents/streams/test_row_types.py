@@ -23,6 +23,7 @@ TYPES: dict[str, Any] = {
     "approval": row_types.ApprovalRow,
     "policy": row_types.PolicyRow,
     "model_profile": row_types.ModelProfileRow,
+    "model_call": row_types.ModelCallRow,
     "constellation": constellation_rows.ConstellationRow,
     "task": constellation_rows.TaskRow,
     "dependency": constellation_rows.DependencyRow,

@@ -79,6 +79,9 @@ def test_every_field_of_a_task_is_read():
             policies: [{tool: command, pattern: rm -rf, decision: deny}]
             progress: {stuck_threshold: 5}
             on_lost: ask
+            model: careful
+            result_schema: {type: object}
+            unasked: {}
         """).tasks
     assert task == {
         "task_id": "train",
@@ -102,6 +105,9 @@ def test_every_field_of_a_task_is_read():
         "policies": [{"tool": "command", "pattern": "rm -rf", "decision": "deny"}],
         "progress": {"stuck_threshold": 5},
         "on_lost": "ask",
+        "model": "careful",
+        "result_schema": {"type": "object"},
+        "unasked": {},
         "replaces": "",
     }
 

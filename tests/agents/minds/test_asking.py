@@ -1,0 +1,61 @@
+"""A call of a model as a body: its outcome says all that its row will have."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from agents.clock import to_iso
+from agents.llm.conversation import Message, Text
+from agents.minds.asking import ask_model
+from agents.minds.calls import begin_call, conversation_of, ended_fields
+from agents.minds.question import Question, SystemPrompt
+from agents.models import Prompt
+from agents.streams.turn import Turn
+from tests.agents.llm.conftest import loopback, openai_provider  # noqa: F401  fixtures
+
+pytestmark = pytest.mark.django_db(transaction=True)
+AGENT = {"id": 7, "session_id": 5, "interaction_id": 6}
+
+
+def question_for(profile, text="Plan it.") -> Question:
+    return Question((profile,), SystemPrompt("You plan.", "creation/1"), (Message("user", (Text(text),)),))
+
+
+def asked(question: Question):
+    turn = Turn(to_iso(0.0), "system", iter(range(100, 200)).__next__)
+    row, call = begin_call(turn, AGENT, 1, "creation", question, question.messages)
+    printed: list[str] = []
+    call.on_output = printed.append
+    outcome = asyncio.run(ask_model(call))
+    fields = ended_fields(row, outcome, to_iso(1.0))
+    return row, outcome, fields, printed
+
+
+def test_an_answer_completes_its_row_and_the_prompt_is_kept_once(openai_provider):  # noqa: F811
+    provider = openai_provider(
+        {"when": {"last": "Plan it."}, "say": ["Fetch, ", "then train."], "tokens": {"input": 30, "output": 6}}
+    )
+    profile = replace(provider.profile, price_input=2.0, price_output=10.0)
+    for _ in range(2):
+        row, outcome, fields, printed = asked(question_for(profile))
+    assert outcome.outcome == "completed"
+    assert "".join(printed) == "Fetch, then train."
+    assert (fields["outcome"], row["input_tokens"], row["output_tokens"]) == ("answered", 30, 6)
+    assert row["cost"] == pytest.approx((30 * 2.0 + 6 * 10.0) / 1e6)
+    assert [message.role for message in conversation_of([row])] == ["user", "assistant"]
+    assert Prompt.objects.get().text == "You plan."
+
+
+def test_a_fault_has_its_code_and_what_had_come(openai_provider):  # noqa: F811
+    provider = openai_provider({"when": {"last": "Plan it."}, "say": ["Fetch, ", "then"], "stop_after": 2})
+    row, outcome, fields, _ = asked(question_for(provider.profile))
+    assert (outcome.outcome, fields["outcome"], row["error_kind"]) == ("failed", "failed", "model_answer_broken")
+    assert row["error"]
+
+
+def test_without_prices_a_call_costs_nobody_knows_what(openai_provider):  # noqa: F811
+    provider = openai_provider({"when": {"last": "Plan it."}, "say": "Yes."})
+    assert asked(question_for(provider.profile))[0]["cost"] is None
