@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from agents.engine.bodies.outcomes import OutcomeFile
 from agents.engine.bodies.outputs import FLUSH_S, WAITING_CHARACTERS, Outputs
@@ -40,6 +41,7 @@ class Reports:
     def begin(self, call: Call) -> None:
         """Start the body of `call`."""
         call.on_output = partial(self._printed, call)
+        call.note = partial(self._noted, call.session)
         self.bodies.start(call)
 
     def _body_ended(self, call: Call, outcome: Outcome) -> None:
@@ -74,6 +76,13 @@ class Reports:
             self._ready[call.session] = None
         if self.outputs.waiting > WAITING_CHARACTERS:
             self._flush_at = 0.0
+            self._wake()
+
+    def _noted(self, session: int, event: str, **data: Any) -> None:
+        """What a body tells before it has ended: an event of the session's next turn, which comes at once."""
+        if session in self._drives:
+            self._drives[session].pending.note(event, **data)
+            self._ready[session] = None
             self._wake()
 
     def next_flush(self) -> float:
