@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from agents.clock import from_iso
-from agents.engine.bodies.outputs import durable_characters
 from agents.errors import AgentsError
 from agents.llm.conversation import Message, Text, ToolCall, read_conversation
 from agents.llm.exchange import CALL_S, Patience
@@ -74,10 +73,9 @@ class ModelCalls:
         self._calls: list[Call] = []
         self._end: Fields = {}
         self._asked = 0
-        self._printed = 0
 
     # `_calls`: to be begun once they are durable; `_end`: what is not yet recorded of the last call's end; `_asked`: calls of
-    # the agent, `_printed`: characters of all their answers.
+    # the agent.
 
     @property
     def busy(self) -> bool:
@@ -95,7 +93,6 @@ class ModelCalls:
         context.editing_sessions = max(context.editing_sessions, sessions)
         if not self._asked:
             return
-        self._printed = durable_characters(agent)
         last: ModelCallRow = fold_rows("model_call", LAST, agent, agent)[0]
         if self._is_under_way(last):
             first = last["number"] - last["asked_again"]
@@ -144,7 +141,6 @@ class ModelCalls:
             turn, context.agent, self._asked, purpose, question, added, devices=devices_shown(context),
             version_before=context.constellation.get("version") if purpose == EDITING else None, **more,
         )  # fmt: skip
-        call.printed = self._printed
         if purpose == CREATION:
             call = replace(call, body=ask_and_draft)
         turn.record("model_asked", call_id=row["id"], mode=purpose, add={"model_call": [TABLES["model_call"].told(row)]})
@@ -172,7 +168,6 @@ class ModelCalls:
         row = self._open
         if row is None or row["id"] != key:
             return False
-        self._printed = max(self._printed, outcome.printed)
         self._end = ended_fields(row, outcome, turn.at, planning_s=self._spent(turn.ts))
         return True
 
