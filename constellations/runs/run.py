@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from agents.engine.drives.work import OwnedSession
 
 RESTARTED = "restarted"
+HELD = {"PAUSED": "resume", "READY": "start"}
+"""States of a constellation in which nothing starts: paused, and before its review; what leads on from each."""
 ACCEPTED = 50
 """Loop identities that a task remembers as accepted."""
 PARTS = 20
@@ -131,7 +133,7 @@ class ConstellationWork:
                 drive.outcomes.discard(key)
             return False
         turn.by = f"agent:{context.agent['id']}"
-        paused = context.constellation["state"] == "PAUSED"
+        paused = context.constellation["state"] in HELD
         live.settle_dirty(turn)
         for node in self.lost.decide(turn):
             self.dispatch.ready(node)
@@ -229,8 +231,8 @@ class ConstellationWork:
     def _close_early(self, turn: Turn, now: float, reason: str, *, given_up: bool) -> None:
         """The run ends whatever is open in it."""
         constellation = self.context.constellation
-        if constellation["state"] == "PAUSED":  # nothing in it will start any more
-            turn.transition(CONSTELLATION, "constellation", constellation, "resume", reason=reason)
+        if (onward := HELD.get(constellation["state"])) is not None:  # nothing in it will start any more
+            turn.transition(CONSTELLATION, "constellation", constellation, onward, reason=reason)
         self._cancel_open(turn, reason)
         self._finish(turn, *close(self.context, turn, now, reason, given_up=given_up))
 

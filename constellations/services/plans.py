@@ -16,6 +16,7 @@ import orjson
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from agents.errors import PayloadRejected
+from agents.llm.profiles import read_profiles
 from agents.models import Device
 from agents.streams.fold import canonical_bytes
 from agents.streams.garbage import nothing_collected
@@ -47,7 +48,7 @@ def read_plan(payload: Fields) -> Plan:
     plan, request = payload.get("plan"), payload.get("request")
     if isinstance(plan, str):
         with nothing_collected():
-            return parse_plan(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload)
+            return parse_plan(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload, profiles=read_profiles)
     if isinstance(request, str):
         return text.parse_text(request, dict(Device.objects.values_list("name", "recipes")))
     raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])
