@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-PURPOSES = ("creation", "editing", "device_agent")
-"""What models are asked for: to make a constellation, to edit one, to work on a task."""
+CHOSEN = ("creation", "editing", "device_agent")
+"""What plans, requests and sessions choose a model for: to make a constellation, to edit one, to work on a task."""
+PURPOSES = (*CHOSEN, "judging")
+"""What models are asked for; the last, to judge whether an agent is stuck, is the installation's to choose."""
 REVIEW = "review"
 """The word of `start` with which a constellation waits for a person to start it."""
 STARTS = ("", REVIEW)
@@ -17,11 +19,11 @@ NAME_LENGTH = 80
 def models_problems(said: Any) -> Iterator[tuple[str, str]]:
     """(purpose, message) of everything that keeps `said` from being {purpose: name of a profile}; the purpose may be empty."""
     if not isinstance(said, Mapping):
-        yield "", f"must be an object with names of model profiles by purpose ({', '.join(PURPOSES)})"
+        yield "", f"must be an object with names of model profiles by purpose ({', '.join(CHOSEN)})"
         return
     for purpose, name in said.items():
-        if purpose not in PURPOSES:
-            yield str(purpose)[:NAME_LENGTH], f"there is no such purpose; there are {', '.join(PURPOSES)}"
+        if purpose not in CHOSEN:
+            yield str(purpose)[:NAME_LENGTH], f"there is no such purpose; there are {', '.join(CHOSEN)}"
         elif not isinstance(name, str) or not 0 < len(name) <= NAME_LENGTH:
             yield purpose, f"must be the name of a model profile, a text of at most {NAME_LENGTH} characters"
 
