@@ -178,7 +178,11 @@ def _refuse_words(payload: Fields, refused: PlanRejected) -> None:
     """
     request, named = payload.get("request"), payload.get(MODELS, {}).get("creation", "")
     known = read_profiles()
-    if isinstance(payload.get("plan"), str) or not isinstance(request, str) or not known:
+    if isinstance(payload.get("plan"), str) or not isinstance(request, str):
+        raise refused
+    if not known and not any(text.HINT in problem["message"] for problem in refused.problems):
+        raise PlanRejected([*refused.problems, {"line": None, "key": "", "message": text.HINT}], "request") from refused
+    if not known:
         raise refused
     text.refuse_unfit(request)
     if named:
