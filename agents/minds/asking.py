@@ -134,9 +134,11 @@ class _Asked:
             self._call.on_output(ASKED_AGAIN)
             self._has_printed = False
         async for event in stream_answer(profile, replace(self._question.request(), patience=patience)):
-            if isinstance(event, TextPiece | ThinkingPiece):
+            if isinstance(event, TextPiece):
                 self._has_printed = True
                 self._call.on_output(event.text)
+            elif isinstance(event, ThinkingPiece):
+                self._call.on_thinking(event.text)
             elif isinstance(event, Ended):
                 return event.reply
         raise AssertionError("a stream ends with its answer or a fault")

@@ -10,7 +10,7 @@ from agents.models.access import Token
 from agents.models.budgets import Budget, Reservation, Spending
 from agents.models.devices import Device, Output, SlotRequest
 from agents.models.loops import Approval, Evidence, Loop, PhaseRecord, Policy
-from agents.models.model_calls import ModelCall, Prompt
+from agents.models.model_calls import ModelCall, ModelDelta, Prompt
 from agents.models.model_profiles import ModelProfile
 from agents.models.runners import Lease, Runner
 from agents.models.sessions import Actor, Agent, InboxItem, Session
@@ -18,6 +18,7 @@ from agents.models.streams import Event, Stream, Transition
 
 __all__ = [
     "Actor", "Agent", "Approval", "Budget", "Device", "Event", "Evidence", "InboxItem", "Lease", "Loop", "ModelCall",
-    "ModelProfile", "Output", "PhaseRecord", "Policy", "Prompt", "Reservation", "Runner", "Session", "SlotRequest", "Spending",
+    "ModelDelta", "ModelProfile", "Output", "PhaseRecord", "Policy", "Prompt", "Reservation", "Runner", "Session",
+    "SlotRequest", "Spending",
     "Stream", "Token", "Transition",
 ]  # fmt: skip

@@ -301,6 +301,7 @@ ADMIN = {
     agents.device              login   -         -         -         shared
     agents.policy              login   admin     admin     admin     shared
     agents.modelcall           login   -         -         -         own
+    agents.modeldelta          login   -         -         -         admins
     agents.modelprofile        login   admin     admin     admin     shared
     agents.budget              login   admin     admin     admin     admins
     agents.spending            login   -         -         -         admins
