@@ -38,7 +38,7 @@ from agents.ids import CAPACITY
 from agents.machines import ACTOR, MACHINES, Machine
 from agents.models import Actor, Device, InboxItem, Session, Stream, Token
 from agents.reads import history
-from agents.reads.costs import calls_of, with_used
+from agents.reads.costs import calls_of, cost_of_place, with_used
 from agents.services import sessions
 from agents.services.budgets import session_budget_clear, session_budget_set
 from agents.services.devices import DeviceExists, device_change, device_create
@@ -161,6 +161,7 @@ class SessionViews(mixins.ListModelMixin, Api):
         row["actors"] = session_serializers.ActorRow(actors, many=True, context={"renewed_at": session.renewed_at}).data
         snapshot = getattr(session, "snapshot", None)
         row["head"] = session_head(session.pk) if snapshot is None else snapshot["seq"]
+        row["cost"] = cost_of_place("session", session.pk)
         return row if snapshot is None else {**row, "snapshot": snapshot}
 
     @extend_schema(methods=["GET"], responses=session_serializers.InteractionRow(many=True))

@@ -40,14 +40,15 @@ def cost_of_agent(agent: Agent) -> dict[str, Any]:
     """Of the agent's own calls, by their rows: of tries that failed before an answer nothing is in it."""
     told, ended, unpriced = Q(input_tokens__isnull=False), Q(ended_at__isnull=False), Q(cost__isnull=True)
     found = calls_of(agent.session_id).filter(agent=agent.pk).aggregate(
-        tokens_in=Sum("input_tokens"), tokens_out=Sum("output_tokens"), cached=Sum("cached_tokens"), cost=Sum("cost"),
+        tokens_in=Sum("input_tokens"), tokens_out=Sum("output_tokens"), cached=Sum("cached_tokens"), priced=Sum("cost"),
         unpriced_in=Sum("input_tokens", filter=unpriced), unpriced_out=Sum("output_tokens", filter=unpriced),
         unknown_calls=Count("id", filter=ended & ~told), unknown_tokens=Sum("reserved_tokens", filter=ended & ~told),
         open_tokens=Sum("reserved_tokens", filter=~ended),
     )  # fmt: skip
     whole = {name: value or 0 for name, value in found.items()}
     whole["unpriced_tokens"] = whole.pop("unpriced_in") + whole.pop("unpriced_out")
-    return {name: whole[name] for name in NOTHING} | {"cost": float(whole["cost"])}
+    whole["cost"] = float(whole.pop("priced"))
+    return whole
 
 
 def calls_of(session: int) -> QuerySet[ModelCall]:

@@ -73,19 +73,6 @@ class BudgetBody(BudgetChange):
     scope = serializers.ChoiceField(SCOPES)
 
 
-class Cost(serializers.Serializer):
-    """What calls of models have used."""
-
-    tokens_in = serializers.IntegerField()
-    tokens_out = serializers.IntegerField()
-    cached = serializers.IntegerField(help_text="Part of tokens_in.")
-    cost = serializers.FloatField(help_text="By the profiles' prices, of what has prices.")
-    unpriced_tokens = serializers.IntegerField(help_text="Of profiles whose prices are not known; their cost is in no sum.")
-    unknown_calls = serializers.IntegerField(help_text="Of which nobody told what they used.")
-    unknown_tokens = serializers.IntegerField(help_text="What these had reserved, and count for in budgets.")
-    open_tokens = serializers.IntegerField(help_text="Reserved by calls under way.")
-
-
 class ModelCallRow(serializers.ModelSerializer):
     """One call of a model, as the agent sees it."""
 
