@@ -38,8 +38,9 @@ class Crew:
         self.assignment, self.attempt = assignment, assignment.attempt
         self.blackboard = Blackboard(host)
         self.gate = Gate(
-            assignment.device, assignment.rules, assignment.own, asks=assignment.is_gated, is_one_call=assignment.plain
-        )
+            assignment.device, assignment.rules, assignment.own, asks=assignment.is_gated, is_one_call=assignment.plain,
+            unasked=assignment.unasked,
+        )  # fmt: skip
         script = Script(assignment.script, assignment.holds, plain=assignment.plain)
         self.members = [Member(assignment, self.gate, self.blackboard, host, script)]
         self.host.loop = loop

@@ -8,6 +8,7 @@ from agents.crews.evidence import call_row, ended_fields
 from agents.crews.members.member import Member
 from agents.crews.script import JUDGED, Step
 from agents.gates import approvals
+from agents.gates.chosen import why_different
 from agents.gates.policies import Act
 from agents.streams.turn import Turn
 from agents.tools.calls import Outcome
@@ -50,8 +51,8 @@ def _follow_decision(member: Member, turn: Turn) -> None:
     # Policies and paths may have changed since the person was asked, and an approver cannot allow what a policy denies.
     elif not approvals.is_intact(approval) or member.gate.judge(act).decision == "deny":
         _refuse(member, turn, "denied", act, "what was approved is not what may be done")
-    elif not approval["edited"] and act.action != action:
-        _refuse(member, turn, "denied", act, f"what was approved is not what would be done: the path leads to {act.place} now")
+    elif changed := why_different(action, act, is_edited=approval["edited"]):
+        _refuse(member, turn, "denied", act, f"what was approved is not what would be done: {changed}")
     else:
         member.perform(turn, "approved", act)
 

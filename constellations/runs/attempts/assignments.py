@@ -49,6 +49,7 @@ def make_assignment(context: Context, start: Start) -> Assignment:
         timeout=task["timeout"], on_lost=task["on_lost"],
         settings=Settings.of({**settings.PROGRESS, **task["progress"]}),
         accepted=task["accepted"], has_arbiter=bool(settings.STUCK_ARBITER), own=[rule_of(row) for row in task["policies"]],
+        unasked=task["unasked"],
         rules=lambda: context.policies, holds=lambda condition, value: conditions.evaluate_condition(condition, value, {}),
     )  # fmt: skip
 
