@@ -1,4 +1,4 @@
-"""The file of a recorded session: what is in it, how it is written and read (docs/prompting.md, "Record and replay").
+"""The file of a recorded session: what is in it, how it is written and read (docs/models.md, "Record and replay").
 
     answers: what models said, as the file of a scripted model; `scripted_model` serves them
     recording:

@@ -133,6 +133,7 @@ def test_secrets_are_in_no_recording(engine, device):
     ) is None  # fmt: skip
 
 
+@pytest.mark.live
 def test_the_commands_write_a_file_and_replay_it_in_an_installation_that_is_thrown_away(engine, device, tmp_path):
     found = engine.carry_out({"tasks": [{"task_id": "a", "device": "laptop", "command": ["echo", "one"]}]})
     file = tmp_path / "recording.yaml"
