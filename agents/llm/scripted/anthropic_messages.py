@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from itertools import dropwhile
 from typing import Any
 
+from agents.llm.scripted.encoding import encode_json
 from agents.llm.scripted.matching import Asked
 from agents.llm.scripted.script import PIECE, Failure, PreparedAnswer
 
@@ -79,5 +79,4 @@ def write_answer(prepared: PreparedAnswer, asked: Asked, number: int) -> Iterato
 
 
 def _event(kind: str, **data: Any) -> bytes:
-    text = json.dumps({"type": kind, **data}, ensure_ascii=False)
-    return f"event: {kind}\ndata: {text}\n\n".encode(errors="surrogateescape")
+    return b"event: %s\ndata: %s\n\n" % (kind.encode(), encode_json({"type": kind, **data}))

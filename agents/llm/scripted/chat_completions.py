@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from itertools import dropwhile
 from typing import Any
 
+from agents.llm.scripted.encoding import encode_json
 from agents.llm.scripted.matching import Asked
 from agents.llm.scripted.script import PIECE, Failure, PreparedAnswer
 
@@ -74,4 +74,4 @@ def _chunk(asked: Asked, delta: dict[str, Any], finish: str | None = None) -> by
 
 
 def _event(data: dict[str, Any]) -> bytes:
-    return f"data: {json.dumps(data, ensure_ascii=False)}\n\n".encode(errors="surrogateescape")
+    return b"data: %s\n\n" % encode_json(data)
