@@ -13,6 +13,10 @@ from agents.llm.scripted.server import HOST, ScriptedModel, make_server
 from agents.models import ModelProfile
 from agents.services.model_profiles import model_profile_change, model_profile_create
 
+WORDS = (
+    "Download MNIST dataset on laptop, train CNN on GPU server, evaluate on test server, deploy to production if accuracy > 95%"
+)
+"""What is asked, where nothing else is."""
 PROFILE = "demo"
 """The profile's name; it has no purpose, so that it is asked only where it is named."""
 PURPOSES = ("creation", "editing", "device_agent")
