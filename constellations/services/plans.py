@@ -16,6 +16,7 @@ import orjson
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from agents.errors import PayloadRejected
+from agents.gates.unasked import Unasked
 from agents.models import Device
 from agents.streams.fold import canonical_bytes
 from agents.streams.garbage import nothing_collected
@@ -65,6 +66,13 @@ class CheckedPlan:
     def runs_commands(self) -> bool:
         """What a rule may add counts, too."""
         return any(COMMAND in _tools_of(part) for part in (self.plan.tasks, self.plan.rules))
+
+    def lets_unasked(self) -> str:
+        """What one of its tasks would let, in words. A rule is not looked at: a planner may let nothing more."""
+        for task in self.plan.tasks:
+            if task["unasked"] and (widening := Unasked.of(task["unasked"]).widening_of(Unasked())):
+                return f"{task['task_id']}: unasked {widening}"
+        return ""
 
     def keep(self, interaction: int) -> None:
         """Write the plan down for whoever begins the interaction, in the transaction that makes it."""
