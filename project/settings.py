@@ -281,7 +281,8 @@ CHANNEL_LAYERS: dict = {}
 
 HOOKS = {name: os.environ.get(f"ORRERY_{name.upper()}", "") for name in ("on_state_change", "on_stuck", "on_progress")}
 """Dotted paths of functions that are told, after the commit, of changes of state, of being stuck, of progress."""
-STUCK_ARBITER = os.environ.get("ORRERY_STUCK_ARBITER", "")
+ARBITERS = {"model": "agents.services.model_arbiter.rule_by_model"}
+STUCK_ARBITER = ARBITERS.get(named := os.environ.get("ORRERY_STUCK_ARBITER", ""), named)
 """Dotted path of the function that is asked whether an agent is stuck, when rules suspect it; empty: nobody is asked."""
 HOOKS["on_suspicion"] = "agents.services.arbiters.on_suspicion" if STUCK_ARBITER else ""
 RUNNERS = int(os.environ.get("ORRERY_RUNNERS", "2"))
