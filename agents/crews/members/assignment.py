@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from agents.crews.minds.mission import Mission
 from agents.crews.script import Holds
 from agents.errors import AgentsError
 from agents.gates.policies import Rule
@@ -30,7 +31,8 @@ class Assignment:
 
     `attempt` and `device` are the live rows. `script` are the phases of the task's steps; `plain`: they are one call, which is
     the task itself. `rules` gives the installation's policies, `own` are the task's. `is_gated` says that a person is asked
-    before the task begins, `has_arbiter` that somebody is asked about suspicions of being stuck.
+    before the task begins, `has_arbiter` that somebody is asked about suspicions of being stuck. `mission` is the task in
+    words, for agents with a model; None where the script is all.
     """
 
     stream: int
@@ -52,6 +54,7 @@ class Assignment:
     own: Sequence[Rule]
     rules: Callable[[], Sequence[Rule]]
     holds: Holds
+    mission: Mission | None = None
 
 
 class Blackboard:
