@@ -7,13 +7,14 @@ import os
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.devices.limits import LARGEST
 from agents.devices.profiles.ceilings import CEILINGS
+from agents.gates import unasked
 from constellations.plan.keys import guards
 from constellations.plan.values import Misfit, key_text
 
@@ -103,6 +104,18 @@ def progress_of(variable: str) -> dict:
         key = key_text(error.path)
         flaw = str(error) if str(error).startswith(key) else f"{key}: {error}"
     raise ImproperlyConfigured(f'{variable} must be JSON such as {{"stuck_threshold": 5}}: {flaw}')
+
+
+def unasked_of(variable: str) -> dict[str, Any]:
+    """Which calls models make without asking, by agents.gates.unasked: `DEFAULT` where nothing is said, nothing for {}."""
+    text = os.environ.get(variable, "")
+    try:
+        return unasked.read_unasked(json.loads(text) if text else unasked.DEFAULT)
+    except json.JSONDecodeError as error:
+        flaw = str(error)
+    except unasked.UnaskedRejected as error:
+        flaw = f"{key_text(error.path)}: {error}" if error.path else str(error)
+    raise ImproperlyConfigured(f'{variable} must be JSON such as {{"commands": [["pytest", "-q"]]}}: {flaw}')
 
 
 def ceilings_of(variable: str) -> dict[str, float]:

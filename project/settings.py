@@ -9,7 +9,17 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.devices.confinement import MECHANISMS, NONE
-from project.environment import ceilings_of, choice_of, hosts_of, networks_of, paths_of, progress_of, seconds_of, whole_of
+from project.environment import (
+    ceilings_of,
+    choice_of,
+    hosts_of,
+    networks_of,
+    paths_of,
+    progress_of,
+    seconds_of,
+    unasked_of,
+    whole_of,
+)
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION = "6.0"
@@ -121,6 +131,8 @@ CONFINEMENT = choice_of("ORRERY_CONFINEMENT", ("auto", *MECHANISMS, NONE))
 """The walls around commands (docs/confinement.md); auto is the best that this machine has."""
 UNCONFINED_COMMANDS = os.environ.get("ORRERY_UNCONFINED_COMMANDS") == "1"
 """Where there are no walls: whether others than admins may run commands."""
+UNASKED = unasked_of("ORRERY_UNASKED")
+"""Which calls models make without asking (docs/security.md); devices and tasks narrow it or widen it."""
 COMMANDS_NETWORK = os.environ.get("ORRERY_COMMANDS_NETWORK", "1") != "0"
 READABLE, WRITABLE = paths_of("ORRERY_READABLE"), paths_of("ORRERY_WRITABLE")
 """What commands may read and write besides."""
@@ -269,7 +281,8 @@ CHANNEL_LAYERS: dict = {}
 
 HOOKS = {name: os.environ.get(f"ORRERY_{name.upper()}", "") for name in ("on_state_change", "on_stuck", "on_progress")}
 """Dotted paths of functions that are told, after the commit, of changes of state, of being stuck, of progress."""
-STUCK_ARBITER = os.environ.get("ORRERY_STUCK_ARBITER", "")
+ARBITERS = {"model": "agents.services.model_arbiter.rule_by_model"}
+STUCK_ARBITER = ARBITERS.get(named := os.environ.get("ORRERY_STUCK_ARBITER", ""), named)
 """Dotted path of the function that is asked whether an agent is stuck, when rules suspect it; empty: nobody is asked."""
 HOOKS["on_suspicion"] = "agents.services.arbiters.on_suspicion" if STUCK_ARBITER else ""
 RUNNERS = int(os.environ.get("ORRERY_RUNNERS", "2"))

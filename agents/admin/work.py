@@ -19,7 +19,7 @@ from agents.admin.readonly import ReadOnlyAdmin, author_column
 from agents.errors import AgentsError
 from agents.machines import DEVICE_AGENT
 from agents.masks.values import mask_value
-from agents.models import Approval, Evidence, Loop, ModelCall, PhaseRecord, Policy, Prompt
+from agents.models import Approval, Evidence, Loop, ModelCall, ModelDelta, PhaseRecord, Policy, Prompt
 from agents.reads.verdicts import describe_rule, latest_verdict, set_since
 from agents.services import labels, policies
 
@@ -153,6 +153,12 @@ class ModelCallAdmin(ReadOnlyAdmin):
         return [*super().get_fields(request, obj), "prompt"]
 
     get_readonly_fields = get_fields
+
+
+@admin.register(ModelDelta)
+class ModelDeltaAdmin(ReadOnlyAdmin):
+    numbers = ("call_id",)
+    list_display = ("id", "call_id", "offset", "kind")
 
 
 @admin.register(Prompt)

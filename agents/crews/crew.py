@@ -41,8 +41,9 @@ class Crew:
         self.assignment, self.attempt = assignment, assignment.attempt
         self.blackboard = Blackboard(host)
         self.gate = Gate(
-            assignment.device, assignment.rules, assignment.own, asks=assignment.is_gated, is_one_call=assignment.plain
-        )
+            assignment.device, assignment.rules, assignment.own, asks=assignment.is_gated, is_one_call=assignment.plain,
+            unasked=assignment.unasked,
+        )  # fmt: skip
         self.members = [Member(assignment, self.gate, self.blackboard, host, self._make_script(None, 0))]
         self.host.loop = loop
         self.calls: list[Call] = []

@@ -8,12 +8,10 @@ from agents.crews.evidence import call_row, ended_fields
 from agents.crews.members.member import Member
 from agents.crews.script import CONFIRMED, JUDGED, Step
 from agents.gates import approvals
+from agents.gates.chosen import why_different
 from agents.gates.policies import Act, Judgement
 from agents.streams.turn import Turn
 from agents.tools.calls import Outcome
-
-UNASKED = ("read_file", "list_files", "observe")
-"""Tools that a model may call without asking: they only look."""
 
 
 def permit_call(member: Member, turn: Turn, now: float) -> bool:
@@ -49,10 +47,7 @@ def _follow_policies(member: Member, turn: Turn, step: Step) -> None:
 
 def judge_call(member: Member, act: Act) -> Judgement:
     """What the policies say of a call, and where a model chose it, what it may choose without asking."""
-    judgement = member.gate.judge(act)
-    if not member.script.chooses or judgement.decision != "allow" or act.tool in UNASKED:
-        return judgement
-    return Judgement("ask", note=f"may its model call {act.tool}?")
+    return member.gate.judge_chosen(act) if member.script.chooses else member.gate.judge(act)
 
 
 def _follow_decision(member: Member, turn: Turn, approved: str = "approved", denied: str = "denied") -> None:
@@ -67,8 +62,8 @@ def _follow_decision(member: Member, turn: Turn, approved: str = "approved", den
     # Policies and paths may have changed since the person was asked, and an approver cannot allow what a policy denies.
     elif not approvals.is_intact(approval) or member.gate.judge(act).decision == "deny":
         _refuse(member, turn, denied, act, "what was approved is not what may be done")
-    elif not approval["edited"] and act.action != action:
-        _refuse(member, turn, denied, act, f"what was approved is not what would be done: the path leads to {act.place} now")
+    elif changed := why_different(action, act, is_edited=approval["edited"]):
+        _refuse(member, turn, denied, act, f"what was approved is not what would be done: {changed}")
     else:
         member.perform(turn, approved, act)
 

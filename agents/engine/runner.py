@@ -26,6 +26,7 @@ from agents import ids
 from agents.devices import host
 from agents.devices.host import storage_flaw
 from agents.devices.processes import attempts_at_work, end_attempts
+from agents.engine.bodies.deltas import forget_left_deltas
 from agents.engine.drives.drive import Drive
 from agents.engine.journal import Journal
 from agents.engine.leases import RENEW_S, Leases, ReturnedLease, RunnerLock
@@ -89,6 +90,7 @@ class Runner:
     def run(self) -> None:
         """Until told to stop."""
         forget_old_outcomes(self._folder)
+        forget_left_deltas()
         try:
             with _short_waits():
                 asyncio.run(self._main())

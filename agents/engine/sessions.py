@@ -299,7 +299,7 @@ class Sessions:
         if leased.stream in self.drives:  # lost to somebody who is gone, and nobody noticed
             self._drop(self.drives[leased.stream])
         drive = self.drives[leased.stream] = Drive(
-            leased, self.devices, self.around.policies, self.around.profiles, self.reports.outputs.tail
+            leased, self.devices, self.around.policies, self.around.profiles, self.reports.printed
         )
         drive.draining = draining
         self._read_anew(drive)

@@ -7,18 +7,34 @@ from functools import partial
 from typing import Any
 
 from agents.devices.profiles.names import name_fault
+from agents.devices.workspace.files import identify_content
 from agents.devices.workspace.paths import ResolvedPath, unresolved_path
 from agents.devices.workspace.places import resolve_path
-from agents.gates.policies import Act
+from agents.gates.policies import Act, Site
 from agents.tools.command import device_workspace
+from agents.tools.confining import is_confined
 
 
-def act_on(device: Mapping[str, Any], tool: str, arguments: Mapping[str, Any], writes: str = "") -> Act:
-    """`device` is its row, of this host where it is a local one."""
-    return Act(tool, arguments, partial(_place_of, device), writes)
+def act_on(
+    device: Mapping[str, Any], tool: str, arguments: Mapping[str, Any], writes: str = "", *, is_chosen: bool = False
+) -> Act:
+    """`device` is its row, of this host where it is a local one. `is_chosen`: by a model, which may have written what runs."""
+    digest_of = partial(_digest_of, device) if is_chosen and _is_here(device) else None
+    return Act(tool, arguments, partial(_place_of, device), writes, digest_of)
+
+
+def site_of(device: Mapping[str, Any]) -> Site:
+    """Where a model's call would be made, with whether that is behind walls."""
+    return Site.of(device)._replace(is_confined=_is_here(device) and is_confined())
+
+
+def _is_here(device: Mapping[str, Any]) -> bool:
+    return device["kind"] == "local" and not name_fault(device["name"])
 
 
 def _place_of(device: Mapping[str, Any], path: str, is_word: bool = False) -> ResolvedPath:
-    if device["kind"] != "local" or name_fault(device["name"]):
-        return unresolved_path(path)
-    return resolve_path(device_workspace(device["name"]), path, is_word)
+    return resolve_path(device_workspace(device["name"]), path, is_word) if _is_here(device) else unresolved_path(path)
+
+
+def _digest_of(device: Mapping[str, Any], name: str) -> str:
+    return identify_content(device_workspace(device["name"]), name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -26,6 +26,9 @@ SEARCHED = 2_000_000
 """Characters of everything a call is about; a longer one is denied where a pattern would have to be searched in it."""
 WORDS_RESOLVED = 100
 """Words of a call that are looked at as paths."""
+
+FileDigest = Callable[[str], str]
+"""What identifies the content of a file of the workspace now; empty where a word names none."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +56,11 @@ class Judgement:
 
 
 class Site(NamedTuple):
-    """Where a call is made, as rules see it."""
+    """Where a call is made, as rules see it. `is_confined`: what is done there stays behind walls (agents.tools.confining)."""
 
     name: str
     labels: tuple[str, ...] = ()
+    is_confined: bool = False
 
     @classmethod
     def of(cls, device: Mapping[str, Any]) -> Site:
@@ -64,14 +68,26 @@ class Site(NamedTuple):
 
 
 class Act:
-    """A call, and what it is about; found out when a rule asks for it. `resolve` tells where a path leads."""
+    """A call, and what it is about; found out when a rule asks for it. `resolve` tells where a path leads.
 
-    def __init__(self, tool: str, arguments: Mapping[str, Any], resolve: PathResolver = unresolved_path, writes: str = ""):
-        self.tool, self.arguments, self.writes, self._resolve = tool, arguments, writes, resolve
+    With `digest_of` the files that the words of a command name are part of what is decided about.
+    """
+
+    def __init__(
+        self, tool: str, arguments: Mapping[str, Any], resolve: PathResolver = unresolved_path, writes: str = "",
+        digest_of: FileDigest | None = None,
+    ):  # fmt: skip
+        self.tool, self.arguments, self.writes = tool, arguments, writes
+        self._resolve, self._digest_of = resolve, digest_of
 
     @cached_property
     def target(self) -> str:
         return target_of(self.tool, self.arguments)
+
+    @cached_property
+    def argv(self) -> list[str] | None:
+        """The words of a command; None for any other call."""
+        return _argv(self.tool, self.arguments)
 
     @cached_property
     def places(self) -> list[ResolvedPath]:
@@ -86,12 +102,25 @@ class Act:
 
     @cached_property
     def action(self) -> dict[str, Any]:
-        """What people are shown and decide about. `leads_to` is there where the path leads elsewhere than it reads."""
+        """What people are shown and decide about. `leads_to` is there where the path leads elsewhere than it reads, `files`
+        where the words of a model's command name files: {name: what identifies its content}.
+        """
         action: dict[str, Any] = {"tool": self.tool, "arguments": self.arguments}
         path = self.arguments.get(PATHS[self.tool][0]) if self.place is not None else None
         if path is not None and unresolved_path(path).path != self.place:
             action["leads_to"] = self.place
+        if files := self._files:
+            action["files"] = files
         return action
+
+    @property
+    def _files(self) -> dict[str, str]:
+        """The files that the words of the command and of what it runs name, as they are now."""
+        if self._digest_of is None or self.argv is None:
+            return {}
+        words = dict.fromkeys(word for command in commands_seen_in(self.argv) for word in command.words)
+        names = dict.fromkeys(name for word in list(words)[:WORDS_RESOLVED] for name in (word, word.partition("=")[2]) if name)
+        return {name: digest for name in names if (digest := self._digest_of(name))}
 
     @property
     def any_case(self) -> bool:
@@ -102,9 +131,8 @@ class Act:
         """Everything that the call is about, as far as it can be known."""
         found = [SeenCommand(self.target)]
         found += [SeenCommand(place.path, 0, place.doubt) for place in self.places]
-        argv = _argv(self.tool, self.arguments)
-        if argv is not None:
-            commands = commands_seen_in(argv)
+        if self.argv is not None:
+            commands = commands_seen_in(self.argv)
             return [*found, *commands, *self._follow_words(commands)]
         if self.tool not in PATHS:
             for text in _texts(self.arguments):
@@ -117,7 +145,7 @@ class Act:
         for command in commands:
             words = command.words[: max(left, 0)]
             left -= len(words)
-            places = [self._follow_word(word) for word in words]
+            places = [self.follow(word) for word in words]
             paths = [place.path for place in places]
             # The text is certain up to the first word in doubt.
             doubtful = next((number for number, place in enumerate(places) if place.doubt), None)
@@ -129,7 +157,7 @@ class Act:
                     else SeenCommand(text, len(shlex.join(paths[:doubtful])), places[doubtful].doubt)
                 )
 
-    def _follow_word(self, word: str) -> ResolvedPath:
+    def follow(self, word: str) -> ResolvedPath:
         """Where a word leads, or what stands in it behind the name of an option: `--file=x`, `if=x`."""
         name, sign, value = word.partition("=")
         if not sign:

@@ -16,8 +16,8 @@ from agents.masks.values import KEY_PREFIX, OWN_MODEL_KEY, SecretMissing, model_
 from agents.streams.row_types import ModelProfileRow
 from agents.streams.tables import fold_rows
 
-PURPOSES = ("creation", "editing", "device_agent")
-"""What models are asked for: to make a constellation, to edit one, to work on a task."""
+PURPOSES = ("creation", "editing", "device_agent", "judging")
+"""What models are asked for: to make a constellation, to edit one, to work on a task, to judge whether an agent is stuck."""
 DEFAULT_BASE_URLS = {
     "openai_compatible": "",
     "openai_responses": "https://api.openai.com/v1",

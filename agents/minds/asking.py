@@ -38,8 +38,10 @@ async def ask_model(call: Call) -> Outcome:
 
 async def _stream(call: Call, profile: Profile, question: Question) -> Reply:
     async for event in stream_answer(profile, question.request()):
-        if isinstance(event, TextPiece | ThinkingPiece):
+        if isinstance(event, TextPiece):
             call.on_output(event.text)
+        elif isinstance(event, ThinkingPiece):
+            call.on_thinking(event.text)
         elif isinstance(event, Ended):
             return event.reply
     raise AssertionError("a stream ends with its answer or a fault")

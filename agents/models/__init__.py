@@ -9,13 +9,14 @@ Called by: every room of agents that reads or writes rows, and constellations.
 from agents.models.access import Token
 from agents.models.devices import Device, Output, SlotRequest
 from agents.models.loops import Approval, Evidence, Loop, PhaseRecord, Policy
-from agents.models.model_calls import ModelCall, Prompt
+from agents.models.model_calls import ModelCall, ModelDelta, Prompt
 from agents.models.model_profiles import ModelProfile
 from agents.models.runners import Lease, Runner
 from agents.models.sessions import Actor, Agent, InboxItem, Session
 from agents.models.streams import Event, Stream, Transition
 
 __all__ = [
-    "Actor", "Agent", "Approval", "Device", "Event", "Evidence", "InboxItem", "Lease", "Loop", "ModelCall", "ModelProfile",
-    "Output", "PhaseRecord", "Policy", "Prompt", "Runner", "Session", "SlotRequest", "Stream", "Token", "Transition",
+    "Actor", "Agent", "Approval", "Device", "Event", "Evidence", "InboxItem", "Lease", "Loop", "ModelCall",
+    "ModelDelta", "ModelProfile", "Output", "PhaseRecord", "Policy", "Prompt", "Runner", "Session", "SlotRequest",
+    "Stream", "Token", "Transition",
 ]  # fmt: skip

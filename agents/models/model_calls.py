@@ -79,3 +79,18 @@ class Prompt(models.Model):
 
     def __str__(self) -> str:
         return f"prompt {self.digest[:12]}"
+
+
+class ModelDelta(models.Model):
+    """What a model says while it says it, for live views. Outside the fold, and gone when its call has ended."""
+
+    call_id = models.BigIntegerField(help_text="Row of the call.")
+    offset = models.PositiveIntegerField(help_text="Characters of this kind that the call had said before.")
+    kind = models.CharField(max_length=8, help_text="text or thinking.")
+    text = models.TextField()
+
+    class Meta:
+        indexes = [models.Index(fields=("call_id",), name="model_delta_call")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of call {self.call_id} from {self.offset}"

@@ -20,6 +20,7 @@ from django.utils.module_loading import import_string
 
 from agents.errors import AgentsError
 from agents.masks.values import mask_text
+from agents.minds.untrusted import RULE, quote_untrusted
 from agents.models import Agent, Evidence
 from agents.reads.verdicts import describe_rule
 from agents.services.sessions import ActorEnded, request_submit
@@ -35,6 +36,8 @@ ASKED_AT_ONCE = 4
 """Suspicions of one process that an arbiter looks at; one that never answers keeps its place."""
 ACTIONS_SHOWN = 40
 """Latest rows of evidence in a prompt."""
+ACTIONS_CHARACTERS = 20_000
+"""Of all these rows together."""
 TEXT_SHOWN = 300
 """Characters of a target or an error in it, and of the reason in the answer."""
 
@@ -86,8 +89,9 @@ def write_prompt(suspicion: Mapping[str, Any]) -> str:
     agent = Agent.objects.get(pk=suspicion["agent_id"])
     rows = Evidence.objects.filter(loop__agent=agent, ended_at__isnull=False).order_by("-id")[:ACTIONS_SHOWN]
     told = {
+        "untrusted": RULE,
         "about": describe_rule(suspicion["rule"]), "rows": ", ".join(map(str, suspicion["rows"])), "task": agent.name,
-        "actions": "\n".join(map(_line_of, reversed(rows))),
+        "actions": quote_untrusted("the agent's actions", "\n".join(map(_line_of, reversed(rows))), ACTIONS_CHARACTERS),
     }  # fmt: skip
     return mask_text(PROMPT.substitute(suspicion, **told))
 

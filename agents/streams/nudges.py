@@ -1,4 +1,4 @@
-"""Nudges: "stream X is at N", told to every process that may care (docs/engine.md, "Nudges").
+"""Nudges: "stream X is at N", or "call X has said more", told to every process that may care (docs/engine.md, "Nudges").
 
 A nudge is only a hint: consumers read the stream behind their cursor, and look at the database every LOOK_S anyway, so a
 lost or doubled one does no harm. On SQLite it is a datagram to the processes of this host; on PostgreSQL a NOTIFY, which
@@ -12,7 +12,7 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,8 @@ ADDRESSES_S = 0.5
 """Seconds for which the list of listeners is believed, unless their folder has changed; its time is that of a coarse clock."""
 CHANNEL = "orrery"
 STREAMS_A_DATAGRAM = 100
+DELTAS = "d"
+"""What stands before the id of a call that has said more."""
 
 
 def encode_nudge(heads: Mapping[int, int]) -> list[str]:
@@ -43,6 +45,30 @@ def decode_nudge(text: str) -> list[tuple[int, int]]:
     return [(int(stream), int(head)) for stream, _, head in pairs if stream.isdecimal() and head.isdecimal()]
 
 
+def encode_deltas(calls: Iterable[int]) -> list[str]:
+    """Nudges that say which calls of models have said more."""
+    marked = [f"{DELTAS}{call}" for call in calls]
+    return [",".join(marked[at : at + STREAMS_A_DATAGRAM]) for at in range(0, len(marked), STREAMS_A_DATAGRAM)]
+
+
+def decode_deltas(text: str) -> list[int]:
+    """The calls of a nudge; what is none has none."""
+    return [int(each[1:]) for each in text.split(",") if each[:1] == DELTAS and each[1:].isdecimal()]
+
+
+def announce_deltas(cursor: RawCursor, calls: Iterable[int]) -> None:
+    """As `announce_heads`, of calls that have said more."""
+    if connection.vendor == "postgresql":
+        for text in encode_deltas(calls):
+            cursor.execute("SELECT pg_notify(%s, %s)", (CHANNEL, text))
+
+
+def send_deltas(calls: Iterable[int]) -> None:
+    """As `send_nudge`."""
+    if connection.vendor == "sqlite":
+        POST.send_texts(encode_deltas(calls))
+
+
 def announce_heads(cursor: RawCursor, heads: Mapping[int, int]) -> None:
     """Inside the transaction, on PostgreSQL: tell everybody that these streams have moved, once it is committed."""
     if connection.vendor == "postgresql":
@@ -53,7 +79,7 @@ def announce_heads(cursor: RawCursor, heads: Mapping[int, int]) -> None:
 def send_nudge(heads: Mapping[int, int]) -> None:
     """The same after the commit, on SQLite. It never blocks and never fails."""
     if connection.vendor == "sqlite":
-        POST.send(heads)
+        POST.send_texts(encode_nudge(heads))
 
 
 class NudgePost:
@@ -67,12 +93,13 @@ class NudgePost:
         self._folder = ""
         self._changed_at = 0
 
-    def send(self, heads: Mapping[int, int]) -> None:
+    def send_texts(self, texts: Iterable[str]) -> None:
+        """Each text to each listener."""
         if self._socket is None or self._pid != os.getpid():  # never share a socket over a fork
             self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             self._socket.setblocking(False)
             self._pid = os.getpid()
-        for text in encode_nudge(heads):
+        for text in texts:
             for port in self._listeners():
                 with contextlib.suppress(OSError):  # a listener that is gone needs no nudge
                     self._socket.sendto(text.encode(), ("127.0.0.1", port))
@@ -101,10 +128,13 @@ def listeners_dir() -> Path:
 
 
 class NudgeListener:
-    """Calls `on_nudge(stream, head)` on the running loop for every nudge, from `start` to `stop`."""
+    """Calls `on_nudge(stream, head)` on the running loop for every nudge, from `start` to `stop`.
 
-    def __init__(self, on_nudge: Callable[[int, int], None]):
-        self._on_nudge = on_nudge
+    `on_deltas(call)` is called for every call of a model that has said more.
+    """
+
+    def __init__(self, on_nudge: Callable[[int, int], None], on_deltas: Callable[[int], None] | None = None):
+        self._on_nudge, self._on_deltas = on_nudge, on_deltas
         self._socket: socket.socket | None = None
         self._address: Path | None = None
         self._task: asyncio.Task[None] | None = None
@@ -138,8 +168,14 @@ class NudgeListener:
         assert self._socket is not None
         with contextlib.suppress(BlockingIOError):
             while True:
-                for stream, head in decode_nudge(self._socket.recv(65536).decode(errors="replace")):
-                    self._on_nudge(stream, head)
+                self._pass_on(self._socket.recv(65536).decode(errors="replace"))
+
+    def _pass_on(self, text: str) -> None:
+        for stream, head in decode_nudge(text):
+            self._on_nudge(stream, head)
+        if self._on_deltas is not None:
+            for call in decode_deltas(text):
+                self._on_deltas(call)
 
     async def _follow_notifications(self, parameters: dict[str, Any]) -> None:
         """Listen on a connection of its own; after a lost one, again: until then the look every LOOK_S serves."""
@@ -150,8 +186,7 @@ class NudgeListener:
                 async with await psycopg.AsyncConnection.connect(**parameters, autocommit=True) as own:
                     await own.execute(f"LISTEN {CHANNEL}")
                     async for notification in own.notifies():
-                        for stream, head in decode_nudge(notification.payload):
-                            self._on_nudge(stream, head)
+                        self._pass_on(notification.payload)
             await asyncio.sleep(1)
 
 

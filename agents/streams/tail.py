@@ -20,9 +20,11 @@ import orjson
 from django.db import Error as DatabaseError
 from django.db import connections
 
+from agents import ids
 from agents.masks.values import mask_jsons
 from agents.models import Stream
 from agents.per_loop import one_per_loop
+from agents.streams.deltas import DeltaMemory, read_deltas, read_saying
 from agents.streams.fold import events_since
 from agents.streams.nudges import LOOK_S, NudgeListener
 from agents.streams.outages import with_fresh_connection
@@ -92,13 +94,16 @@ def read_heads(streams: list[int]) -> dict[int, int]:
 
 @dataclass
 class StreamMemory:
-    """The latest events of one stream: without a gap, and the newest is `head`."""
+    """The latest events of one stream: without a gap, and the newest is `head`. `listeners`: followers that want deltas."""
 
     head: int
     events: deque[EncodedEvent] = field(default_factory=deque)
     size: int = 0
     followers: int = 0
     moved: asyncio.Event = field(default_factory=asyncio.Event)
+    deltas: DeltaMemory = field(default_factory=DeltaMemory)
+    listeners: int = 0
+    said_more: asyncio.Event = field(default_factory=asyncio.Event)
 
     def add(self, fresh: list[EncodedEvent], room: int) -> None:
         """Take up events that follow `head`, forget the oldest beyond `room` bytes, and wake those who wait."""
@@ -134,21 +139,24 @@ class StreamTail:
     def __init__(self) -> None:
         self._streams: dict[int, StreamMemory] = {}
         self._wanted: dict[int, int] = {}
+        self._saying: dict[int, None] = {}
         self._woken = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._thread: ThreadPoolExecutor | None = None
 
     @contextmanager
-    def follow(self, stream: int, head: int) -> Iterator[None]:
-        """While inside, `after(stream, ...)` may be used. `head`: the seq the stream has reached."""
+    def follow(self, stream: int, head: int, with_deltas: bool = False) -> Iterator[None]:
+        """While inside, `after(stream, ...)` may be used, and `deltas_after` by who said so. `head`: the seq it has reached."""
         memory = self._streams.setdefault(stream, StreamMemory(head))
         memory.followers += 1
+        memory.listeners += with_deltas
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
         try:
             yield
         finally:
             memory.followers -= 1
+            memory.listeners -= with_deltas
             if not memory.followers:
                 del self._streams[stream]
                 self._woken.set()
@@ -167,9 +175,19 @@ class StreamTail:
             if found:
                 return found
 
+    async def deltas_after(self, stream: int, number: int) -> tuple[int, list[bytes]]:
+        """What models say in the stream (`agents.streams.deltas`), after a running number of this process: waits for some.
+
+        Nobody is told what was missed: the whole message comes as an event.
+        """
+        memory = self._streams[stream]
+        while memory.deltas.last <= number:
+            await memory.said_more.wait()
+        return memory.deltas.last, memory.deltas.after(number)
+
     async def _run(self) -> None:
         """Read what moves, until nobody follows."""
-        listener = NudgeListener(self._on_nudge)
+        listener = NudgeListener(self._on_nudge, self._on_deltas)
         try:
             await listener.start()
             while self._streams:
@@ -193,9 +211,14 @@ class StreamTail:
             self._wanted[stream] = head
             self._woken.set()
 
+    def _on_deltas(self, call: int) -> None:
+        if ids.stream_of(call) in self._streams:
+            self._saying[call] = None
+            self._woken.set()
+
     async def _wait(self) -> None:
         """Until a nudge, at most LOOK_S."""
-        if self._wanted:
+        if self._wanted or self._saying:
             await asyncio.sleep(PACE_S)
             return
         try:
@@ -206,10 +229,26 @@ class StreamTail:
             for stream, head in heads.items():
                 if stream in self._streams and head > self._streams[stream].head:  # its last follower may have gone meanwhile
                     self._wanted[stream] = head
+            await self._look_for_deltas()
         self._woken.clear()
+
+    async def _look_for_deltas(self) -> None:
+        """The guarantee behind the nudges of those who say more."""
+        listened = [stream for stream, memory in self._streams.items() if memory.listeners]
+        for call, kind, offset in await self._read(read_saying, listened) if listened else ():
+            memory = self._streams.get(ids.stream_of(call))
+            if memory is not None and offset >= memory.deltas.beyond(call)[kind]:
+                self._saying[call] = None
 
     async def _take_up(self) -> None:
         """Read the streams that moved, each up to the bound; what is left is read in the next turn."""
+        saying, self._saying = self._saying, {}
+        for call in saying:
+            memory = self._streams.get(ids.stream_of(call))
+            if memory is not None and memory.listeners:
+                memory.deltas.add(await self._read(read_deltas, call, memory.deltas.beyond(call)))
+                memory.said_more.set()
+                memory.said_more = asyncio.Event()
         for stream in sorted(self._wanted):
             memory = self._streams.get(stream)
             fresh = [] if memory is None else await self._read(read_events, stream, memory.head)

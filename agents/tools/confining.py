@@ -47,6 +47,14 @@ def confinement_text() -> str:
         return f"{TOLD[NONE]}: {missing}"
 
 
+def is_confined() -> bool:
+    """Whether the commands of this installation are behind walls."""
+    try:
+        return current_confinement().mechanism != NONE
+    except ConfinementMissing:
+        return False
+
+
 def command_walls(limits: Mapping[str, Any], shared: Path) -> Walls | None:
     """What a command of a device with these limits is behind; None for no walls. Raises NotConfined."""
     try:

@@ -287,6 +287,7 @@ ADMIN = {
     agents.device              login   -         -         -         shared
     agents.policy              login   admin     admin     admin     shared
     agents.modelcall           login   -         -         -         own
+    agents.modeldelta          login   -         -         -         admins
     agents.modelprofile        login   admin     admin     admin     shared
     agents.output              login   -         -         -         admins
     agents.prompt              login   -         -         -         admins

@@ -71,7 +71,7 @@ PLANTED = {
     "Evidence": ("tool", "target", "arguments", "raw_error", "result", "verdict"),
     "PhaseRecord": ("description", "files_changed", "tests", "blockers"),
     "Approval": ("title", "action", "observed", "options", "reason", "answer"), "Policy": ("tool", "pattern", "note"),
-    "ModelProfile": ("model", "base_url", "key"), "Prompt": ("text",),
+    "ModelProfile": ("model", "base_url", "key"), "Prompt": ("text",), "ModelDelta": ("text",),
     "ModelCall": (
         "taken", "model", "added", "reply", "observation", "thought", "status", "actions", "result", "tries", "devices",
         "error",

@@ -19,12 +19,11 @@ from channels.sessions import CookieMiddleware
 
 from agents.access.followers import ViewClosed, live_views
 from agents.access.logins import is_foreign_page, login_of, token_in_scope
-from agents.api.live_view.websocket import BEHIND_EVENTS, read_seq, requested_since
+from agents.api.live_view.websocket import BEHIND_EVENTS, read_seq, requested_view
 from agents.api.problems import MEDIA_TYPE, problem_body
 from agents.masks.values import mask_json
 from agents.streams import tail
 from agents.streams.fold import stream_snapshot
-from agents.streams.tail import EncodedEvent
 
 END_BYTES = 5_000_000
 END_S = 300.0
@@ -47,13 +46,13 @@ def event_frame(seq: int, kind: str, data: bytes) -> bytes:
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, kind.encode(), data)
 
 
-def requested_place(scope: dict[str, Any]) -> int | None:
-    """The seq behind which the client stands, None where it has nothing; raises ViewClosed."""
-    since = requested_since(scope)
+def requested_place(scope: dict[str, Any]) -> tuple[int | None, bool]:
+    """The seq behind which the client stands, None where it has nothing, and whether it wants deltas; raises ViewClosed."""
+    since, with_deltas = requested_view(scope)
     for name, value in scope["headers"]:
         if name == b"last-event-id" and value:
-            return read_seq(value.decode("latin-1"))
-    return since
+            return read_seq(value.decode("latin-1")), with_deltas
+    return since, with_deltas
 
 
 class SessionStream:
@@ -63,7 +62,7 @@ class SessionStream:
         try:
             if scope["method"] not in ("GET", "HEAD"):
                 raise ViewClosed(4400, "only GET")
-            session, since = scope["session_id"], requested_place(scope)
+            session, (since, with_deltas) = scope["session_id"], requested_place(scope)
             if not token_in_scope(scope) and is_foreign_page(scope):
                 raise ViewClosed(4403, "a login's cookie counts only for pages of this server")
             login = login_of(scope)
@@ -71,7 +70,7 @@ class SessionStream:
         except ViewClosed as closed:
             await send_refusal(send, closed)
             return
-        feed = asyncio.create_task(self._feed(send, session, head, since))
+        feed = asyncio.create_task(self._feed(send, session, head, since, with_deltas))
         gone = asyncio.create_task(wait_disconnected(receive))
         with live_views().open(login, session, user) as view:
             done, _ = await asyncio.wait((feed, gone, view.refused), return_when=asyncio.FIRST_COMPLETED)
@@ -83,7 +82,7 @@ class SessionStream:
         if feed in done:
             feed.result()
 
-    async def _feed(self, send: Send, session: int, head: int, since: int | None) -> None:
+    async def _feed(self, send: Send, session: int, head: int, since: int | None, with_deltas: bool) -> None:
         """Until END_BYTES or END_S; the client comes back behind the last event it got."""
         await send_headers(send)
         try:
@@ -93,7 +92,7 @@ class SessionStream:
                     since = taken["seq"]
                     await send_body(send, event_frame(since, "snapshot", mask_json(orjson.dumps(taken))))
                 left = END_BYTES
-                async with aclosing(follow_session(session, since)) as pieces:
+                async with aclosing(follow_session(session, since, with_deltas)) as pieces:
                     async for piece in pieces:
                         await send_body(send, piece)
                         left -= len(piece)
@@ -104,19 +103,34 @@ class SessionStream:
         await send_body(send, b"", more=False)
 
 
-async def follow_session(session: int, seq: int) -> AsyncGenerator[bytes, None]:
-    """Frames of the session's events after `seq` as they come, and comments while there are none."""
-    reader = tail.tail()
-    with reader.follow(session, seq):
-        while True:
-            try:
-                async with asyncio.timeout(PING_S):
-                    events: list[EncodedEvent] = await reader.after(session, seq, EVENTS_AT_ONCE)
-            except TimeoutError:
-                yield b": ping\n\n"
-                continue
-            seq = events[-1].seq
-            yield b"".join(event_frame(event.seq, event.type, event.json) for event in events)
+async def follow_session(session: int, seq: int, with_deltas: bool = False) -> AsyncGenerator[bytes, None]:
+    """Frames of the session's events after `seq` as they come, and comments while there are none.
+
+    `with_deltas`: also what models say while they say it, in frames without an id.
+    """
+    reader, number = tail.tail(), 0
+    with reader.follow(session, seq, with_deltas):
+        events = asyncio.ensure_future(reader.after(session, seq, EVENTS_AT_ONCE))
+        deltas = asyncio.ensure_future(reader.deltas_after(session, number)) if with_deltas else None
+        try:
+            while True:
+                waited: set[asyncio.Future[Any]] = {events} if deltas is None else {events, deltas}
+                done, _ = await asyncio.wait(waited, timeout=PING_S, return_when=asyncio.FIRST_COMPLETED)
+                if not done:
+                    yield b": ping\n\n"
+                if deltas is not None and deltas in done:
+                    number, said = deltas.result()
+                    deltas = asyncio.ensure_future(reader.deltas_after(session, number))
+                    yield b"event: deltas\ndata: [%s]\n\n" % b",".join(said)
+                if events in done:
+                    found = events.result()
+                    seq = found[-1].seq
+                    events = asyncio.ensure_future(reader.after(session, seq, EVENTS_AT_ONCE))
+                    yield b"".join(event_frame(event.seq, event.type, event.json) for event in found)
+        finally:
+            for task in (events, deltas):
+                if task is not None:
+                    task.cancel()
 
 
 async def send_headers(send: Send) -> None:

@@ -1,10 +1,11 @@
 """The live view of a session: a snapshot, then its events as they are committed.
 
 Server to client: {"type": "snapshot", "seq", "rows"}, {"type": "events", "events": [...]}, {"type": "resume", "from": seq},
-{"type": "error", "code", "message"}. A large snapshot comes in several messages, all but the last with "more": true, and
-what is larger than a message may be comes in {"type": "part", "text", "more"} (agents.api.live_view.frames). Client to server:
-{"type": "ack", "seq"}, of a snapshot when all of it is there. A client that does not acknowledge is told to resume and
-closed after a grace: it comes back with ?since=.
+{"type": "error", "code", "message"}; with ?deltas=1 also {"type": "deltas", "deltas": [{"call", "offset", "kind", "text"}]}:
+what models say while they say it, of which nothing is acknowledged and some may be missing. A large snapshot comes in
+several messages, all but the last with "more": true, and what is larger than a message may be comes in
+{"type": "part", "text", "more"} (agents.api.live_view.frames). Client to server: {"type": "ack", "seq"}, of a snapshot when
+all of it is there. A client that does not acknowledge is told to resume and closed after a grace: it comes back with ?since=.
 
 Closes: 4400 malformed or too many messages, 4401 who are you, 4403 not allowed, 4404 no such session: these are for good.
 4408 no acknowledgement, 4429 too many live views, 4500 our fault (applications may not send 1011): try again after a while.
@@ -40,6 +41,8 @@ WINDOW_BYTES = 1_000_000
 """How far the server goes ahead of the last acknowledgement; a snapshot and a single event may be larger."""
 BEHIND_EVENTS = 10_000
 """A client further behind gets a snapshot instead."""
+UNHEARD_BYTES = 500_000
+"""Of deltas to a client that acknowledges nothing; what it misses comes with the event of the whole message."""
 GRACE_S = 30
 """Seconds after `resume` within which an acknowledgement must come..."""
 SLOWEST_BYTES_S = 50_000
@@ -82,12 +85,14 @@ class SendWindow:
         return (events, size) if events > 0 and size > 0 else (0, 0)
 
 
-def requested_since(scope: dict[str, Any]) -> int | None:
-    """The seq behind which the client stands, None where it has nothing; raises ViewClosed."""
+def requested_view(scope: dict[str, Any]) -> tuple[int | None, bool]:
+    """The seq behind which the client stands, None where it has nothing, and whether it wants deltas; raises ViewClosed."""
     given = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-    for name, wrong in query_flaws(given, ["since"]).items():
+    for name, wrong in query_flaws(given, ["since", "deltas"]).items():
         raise ViewClosed(4400, f"{name}: {wrong}" if name else wrong)
-    return read_seq(given["since"][0]) if given else None
+    if given.get("deltas", ["1"]) not in (["0"], ["1"]):
+        raise ViewClosed(4400, "deltas must be 0 or 1")
+    return read_seq(given["since"][0]) if "since" in given else None, given.get("deltas") == ["1"]
 
 
 def read_seq(text: str) -> int:
@@ -123,6 +128,8 @@ class SessionConsumer(AsyncWebsocketConsumer):
     """/ws/sessions/{id}/?since=SEQ"""
 
     _tasks: tuple[asyncio.Task[None], ...] = ()
+    unheard = 0
+    """Bytes of deltas since the client was last heard."""
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         try:
@@ -135,7 +142,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
         self.login = login_of(self.scope)
         await self.accept(SUBPROTOCOL if SUBPROTOCOL in self.scope.get("subprotocols", ()) else None)
         try:
-            since = requested_since(self.scope)
+            since, with_deltas = requested_view(self.scope)
             user, head = await live_views().admit(self.login, self.session)
         except ViewClosed as closed:
             await self._refuse(closed)
@@ -148,6 +155,8 @@ class SessionConsumer(AsyncWebsocketConsumer):
             asyncio.create_task(self._guarded(self._feed(head, fresh))),
             asyncio.create_task(self._guarded(self._stay_admitted(user))),
         )
+        if with_deltas:
+            self._tasks += (asyncio.create_task(self._guarded(self._feed_deltas(head))),)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if not self._tasks:
@@ -158,6 +167,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
             self.window.acknowledge(acknowledged_by(text_data))
         except ViewClosed as closed:
             await self._refuse(closed)
+        self.unheard = 0
         self.acknowledgement.set()
 
     async def disconnect(self, code: int) -> None:
@@ -207,6 +217,18 @@ class SessionConsumer(AsyncWebsocketConsumer):
                 joined = b",".join(event.json for event in batch)
                 self.window.add(batch[-1].seq, len(joined))
                 await self._send_whole(b'{"type":"events","events":[' + joined + b"]}")
+
+    async def _feed_deltas(self, head: int) -> None:
+        """What models say, as long as the client is heard now and then: it acknowledges events, which follow each call."""
+        reader, number = tail.tail(), 0
+        with reader.follow(self.session, head, with_deltas=True):
+            while True:
+                number, deltas = await reader.deltas_after(self.session, number)
+                message = b'{"type":"deltas","deltas":[' + b",".join(deltas) + b"]}"
+                if self.unheard + len(message) > UNHEARD_BYTES:
+                    continue
+                self.unheard += len(message)
+                await self._send_whole(message)
 
     async def _send_whole(self, message: bytes) -> None:
         for frame in split_frames(message):

@@ -195,7 +195,7 @@ class Member:
     def act_of(self, tool: str, arguments: Mapping[str, Any]) -> Act:
         """A call in the place of the one in turn."""
         writes = self.step.get("writes", "") if self.step is not None else ""
-        return self.gate.describe_call(tool, arguments, writes)
+        return self.gate.describe_call(tool, arguments, writes, is_chosen=self.script.chooses)
 
     def perform(self, turn: Turn, event: str, act: Act, position: Position | None = None) -> None:
         """The record that a call begins; the call itself begins when that is durable."""

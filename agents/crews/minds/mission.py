@@ -15,8 +15,7 @@ class Mission:
 
     `profiles` chooses the models that may be asked, first the one to be asked first; it raises NoModelProfile.
     `upstream` are the tasks that it waited for ({task_id, name, state, result, error}), `earlier` the attempts before this one
-    ({number, outcome, error}). `result_schema` is a JSON Schema, empty for any result; `unasked` says which calls the task
-    lets a model choose without asking.
+    ({number, outcome, error}). `result_schema` is a JSON Schema, empty for any result.
     """
 
     profiles: Callable[[], tuple[Profile, ...]]
@@ -26,4 +25,3 @@ class Mission:
     upstream: Sequence[Mapping[str, Any]] = ()
     earlier: Sequence[Mapping[str, Any]] = ()
     result_schema: Mapping[str, Any] = field(default_factory=dict)
-    unasked: Mapping[str, Any] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from threading import Lock
 
+from agents.devices.workspace.places import is_there, resolve_path
 from agents.errors import AgentsError
 from agents.faults import is_transient
 from agents.progress.digests import DIGEST_LENGTH
@@ -29,6 +30,8 @@ READ_CHARACTERS = 64_000
 """Of one reading."""
 DIGEST_BYTES = 64 * MB
 """Of a larger file the digest is that of its size and its first bytes."""
+HELD_BYTES = MB
+"""Of a file whose content an approval holds its call to by a digest."""
 PIECE_BYTES = MB
 READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 """Not blocking, as a named pipe would wait for a writer."""
@@ -169,6 +172,32 @@ def content_state(workspace: Path, path: str) -> str:
             return _state(folder, name, path)
     except FileMissing:
         return ABSENT
+
+
+def identify_content(workspace: Path, name: str) -> str:
+    """What tells the content of a file of the workspace from any other: its SHA-256; beyond HELD_BYTES its inode, size and time
+    of change. Empty for a name that is no file, and for one outside; a link that leads out is told as such.
+    """
+    place = resolve_path(workspace, name, True).path
+    if place.startswith("/"):
+        return "" if name.startswith("/") else f"leads to {place}"
+    if not is_there(workspace, place):
+        return ""
+    try:
+        with _in_its_folder(workspace, place) as (folder, leaf), _opened(folder, leaf) as file:
+            found = os.fstat(file)
+            if not stat.S_ISREG(found.st_mode):
+                return ""
+            if found.st_size > HELD_BYTES:
+                return f"inode {found.st_ino}, {found.st_size} bytes, changed {found.st_ctime_ns}"
+            content = hashlib.sha256()
+            for piece in _pieces(file, HELD_BYTES):
+                content.update(piece)
+    except FileMissing:
+        return ""
+    except FileRefused as refused:
+        return f"cannot be read: {refused.code}"
+    return f"sha256 {content.hexdigest()}"
 
 
 # --- where a path leads

@@ -31,6 +31,10 @@ def resolve_path(workspace: Path, path: str, is_word: bool = False) -> ResolvedP
     return ResolvedPath(os.path.relpath(place, top) if inside else place, doubt, inside and _takes_any_case(place, top))
 
 
+def is_there(workspace: Path, path: str) -> bool:
+    return _stat(os.path.join(workspace, path)) is not None
+
+
 def _doubt_of(found: os.stat_result) -> str:
     if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
         return f"the file has {found.st_nlink} names (hard links), and only one of them is known"

@@ -10,7 +10,9 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from agents.engine.bodies.deltas import Deltas
 from agents.engine.bodies.outcomes import OutcomeFile
 from agents.engine.bodies.outputs import FLUSH_S, WAITING_CHARACTERS, Outputs
 from agents.engine.drives.drive import Drive
@@ -30,6 +32,7 @@ class Reports:
         self._drives, self._ready, self._wake = drives, ready, wake
         self.bodies = Bodies(self._body_ended)
         self.outputs = Outputs(journal)
+        self.deltas = Deltas(journal)
         self._outcomes = OutcomeFile(folder, runner)
         self._flush_at = 0.0
         self._flush_wanted = False
@@ -39,12 +42,18 @@ class Reports:
 
     def begin(self, call: Call) -> None:
         """Start the body of `call`."""
-        call.on_output = partial(self._printed, call)
+        if call.body is None:
+            call.on_output = partial(self._printed, call)
+        else:
+            call.on_output, call.on_thinking = partial(self._said, call, "text"), partial(self._said, call, "thinking")
+        call.note = partial(self._noted, call.session)
         self.bodies.start(call)
 
     def _body_ended(self, call: Call, outcome: Outcome) -> None:
         """Told for every body, on the loop. The outcome is in the file before anything is decided about it."""
         outcome.attempt = call.attempt
+        if call.body is not None:
+            self.deltas.end(call.key)
         outcome.printed, outcome.unwritten = self.outputs.end(call.attempt)
         drive = self._drives.get(call.session)
         if drive is None or drive.hand.work is None or (drive.is_new and outcome.outcome == "cancelled"):
@@ -76,9 +85,25 @@ class Reports:
             self._flush_at = 0.0
             self._wake()
 
+    def _noted(self, session: int, event: str, **data: Any) -> None:
+        """What a body tells before it has ended: an event of the session's next turn, which comes at once."""
+        if session in self._drives:
+            self._drives[session].pending.note(event, **data)
+            self._ready[session] = None
+            self._wake()
+
+    def _said(self, call: Call, kind: str, text: str) -> None:
+        """A model has said more."""
+        self.deltas.add(call.key, call.attempt, kind, text, asyncio.get_running_loop().time())
+        self._wake()
+
+    def printed(self, attempt: int) -> str:
+        """The last that the call under way of an attempt, or of an agent that asks a model, has printed or said."""
+        return self.outputs.tail(attempt) or self.deltas.tail(attempt)
+
     def next_flush(self) -> float:
-        """When what is printed is to be written, by the loop's clock; infinity when nothing is."""
-        return self._flush_at if self.outputs else math.inf
+        """When what is printed or said is to be written, by the loop's clock; infinity when nothing is."""
+        return min(self._flush_at if self.outputs else math.inf, self.deltas.flush_at)
 
     def last_words(self, own_cursor: RawCursor, written: list[Batch]) -> None:
         """What was printed until a call's end is durable with what is recorded of that end."""
@@ -101,7 +126,9 @@ class Reports:
             self._outcomes.remove()
 
     async def flush_outputs(self, now: float) -> None:
-        """Write what bodies have printed, when it is time."""
+        """Write what bodies have printed and models have said, when it is time."""
+        if now >= self.deltas.flush_at:
+            await self.deltas.flush(now)
         if self.outputs and now >= self._flush_at:
             self._flush_at = now + FLUSH_S
             await self.outputs.flush(self._ending)

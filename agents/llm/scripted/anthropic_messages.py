@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from itertools import dropwhile
 from typing import Any
 
-from agents.llm.scripted.script import PIECE, Asked, Failure, PreparedAnswer
+from agents.llm.scripted.encoding import encode_json
+from agents.llm.scripted.matching import Asked
+from agents.llm.scripted.script import PIECE, Failure, PreparedAnswer
 
 FINISHES = {"stop": "end_turn", "length": "max_tokens", "filter": "refusal"}
 ERROR_TYPES = {
@@ -24,8 +25,10 @@ def read_request(body: Mapping[str, Any], key: str) -> Asked:
     newest = list(dropwhile(lambda each: each["role"] != "assistant", reversed([*messages])))
     after = messages[len(newest) :] if newest else messages
     last = "\n".join(_text_of(each["content"]) for each in after)
+    said = "\n".join(_text_of(each["content"]) for each in messages)
+    turn = sum(each["role"] == "assistant" for each in messages)
     tools = tuple(tool["name"] for tool in body.get("tools") or ())
-    return Asked(body["model"], _text_of(body.get("system") or ""), last, tools, key, body)
+    return Asked(body["model"], _text_of(body.get("system") or ""), last, tools, key, body, said, turn)
 
 
 def _text_of(content: Any) -> str:
@@ -76,4 +79,4 @@ def write_answer(prepared: PreparedAnswer, asked: Asked, number: int) -> Iterato
 
 
 def _event(kind: str, **data: Any) -> bytes:
-    return f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n".encode()
+    return b"event: %s\ndata: %s\n\n" % (kind.encode(), encode_json({"type": kind, **data}))

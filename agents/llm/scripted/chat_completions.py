@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from itertools import dropwhile
 from typing import Any
 
-from agents.llm.scripted.script import PIECE, Asked, Failure, PreparedAnswer
+from agents.llm.scripted.encoding import encode_json
+from agents.llm.scripted.matching import Asked
+from agents.llm.scripted.script import PIECE, Failure, PreparedAnswer
 
 FINISHES = {"stop": "stop", "length": "length", "filter": "content_filter"}
 
@@ -19,8 +20,10 @@ def read_request(body: Mapping[str, Any], key: str) -> Asked:
     newest = list(dropwhile(lambda each: each["role"] != "assistant", reversed([*messages])))
     after = messages[len(newest) :] if newest else messages
     last = [_text_of(each.get("content")) for each in after if each["role"] in ("user", "tool")]
+    said = [_text_of(each.get("content")) for each in messages if each["role"] not in ("system", "developer")]
+    turn = sum(each["role"] == "assistant" for each in messages)
     tools = tuple(tool["function"]["name"] for tool in body.get("tools") or ())
-    return Asked(body["model"], "\n".join(system), "\n".join(last), tools, key, body)
+    return Asked(body["model"], "\n".join(system), "\n".join(last), tools, key, body, "\n".join(said), turn)
 
 
 def _text_of(content: Any) -> str:
@@ -71,4 +74,4 @@ def _chunk(asked: Asked, delta: dict[str, Any], finish: str | None = None) -> by
 
 
 def _event(data: dict[str, Any]) -> bytes:
-    return f"data: {json.dumps(data)}\n\n".encode()
+    return b"data: %s\n\n" % encode_json(data)

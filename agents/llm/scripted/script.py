@@ -3,57 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
 
 from agents.errors import AgentsError
+from agents.llm.scripted.matching import Asked, When, fill_json, fill_text
 
 FILE_BYTES = 20_000_000
-ANSWERS = 1_000
-"""Of one file."""
+ANSWERS = 10_000
+"""Of one file, those in `then` among them."""
 PIECE = 40
 """Characters in which a text is streamed that is not given in pieces."""
+REPEATED = 10_000
+"""Times that an answer says the same over and over."""
 LONGEST_S = 3_600.0
-"""That a server sleeps."""
+"""That a server sleeps, or waits to be told to go on."""
 
 
 class ScriptRejected(AgentsError):
     """The file is no script of a model; the message names the answer and the key."""
 
     code = "script_rejected"
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A request of either protocol. `last` is all that came after the model's last turn: words and results of tools."""
-
-    model: str
-    system: str
-    last: str
-    tools: tuple[str, ...]
-    key: str
-    body: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class When:
-    """Which requests an answer is for: all that is said must hold; texts are looked for in what was asked."""
-
-    last: str = ""
-    system: str = ""
-    model: str = ""
-    tools: tuple[str, ...] = ()
-
-    def fits(self, asked: Asked) -> bool:
-        return (
-            self.last in asked.last
-            and self.system in asked.system
-            and self.model in ("", asked.model)
-            and set(self.tools) <= set(asked.tools)
-        )
 
 
 @dataclass(frozen=True)
@@ -77,7 +51,10 @@ class Failure:
 
 @dataclass
 class PreparedAnswer:
-    """One answer of a script. `left` counts down how often it is still given; None: as often as it fits."""
+    """One answer of a script. `left` counts down how often it is still given; None: as often as it fits.
+
+    `say_is_json`: what it says is the JSON of an object. `wait_for` names what the server is told before it goes on.
+    """
 
     when: When
     say: tuple[str, ...] = ()
@@ -89,10 +66,23 @@ class PreparedAnswer:
     garbage: bytes | None = None
     first_after_s: float = 0.0
     pause_s: float = 0.0
+    wait_for: str = ""
     stop_after: int | None = None
     tokens: tuple[int, int] = (10, 5)
     left: int | None = None
+    say_is_json: bool = False
     given: int = field(default=0, init=False)
+
+    def give(self, groups: Mapping[str, str]) -> PreparedAnswer:
+        """The answer as it is sent: a copy with the groups in its texts, streamed in pieces of PIECE characters."""
+        self.left = None if self.left is None else self.left - 1
+        self.given += 1
+        if not groups:
+            return self
+        fill = fill_json if self.say_is_json else fill_text
+        calls = tuple(PreparedCall(call.tool, fill_json(call.arguments, groups)) for call in self.calls)
+        say, think = fill("".join(self.say), groups), fill_text("".join(self.think), groups)
+        return replace(self, say=_cut(say), think=_cut(think), calls=calls)
 
 
 class Script:
@@ -104,19 +94,23 @@ class Script:
     def answer(self, asked: Asked) -> PreparedAnswer | None:
         """The first answer that fits and is not used up; None where the file expects no such request."""
         for prepared in self.answers:
-            if prepared.left != 0 and prepared.when.fits(asked):
-                prepared.left = None if prepared.left is None else prepared.left - 1
-                prepared.given += 1
-                return prepared
+            if prepared.left != 0 and (groups := prepared.when.find(asked)) is not None:
+                return prepared.give(groups)
         return None
+
+    def used_up(self, asked: Asked) -> list[int]:
+        """The numbers of the answers that would fit, had they not been given as often as they may."""
+        fitting = (number for number, each in enumerate(self.answers) if each.when.find(asked) is not None)
+        return [number for number in fitting if self.answers[number].left == 0]
 
 
 FINISHES = ("", "stop", "length", "filter", "none")
 """Why an answer ends; empty: as its kind does. `none` ends the stream without saying why."""
 KEYS = {
-    "when", "say", "think", "call", "refuse", "finish", "fail", "garbage", "first_after", "pause", "stop_after", "tokens",
-    "times",
+    "say", "repeat", "think", "call", "refuse", "finish", "fail", "garbage", "first_after", "pause", "wait_for", "stop_after",
+    "tokens", "times",
 }  # fmt: skip
+MATCHED = {"last", "said", "system", "model", "tools", "turn", "matches"}
 
 
 def read_script(text: str | bytes) -> Script:
@@ -129,21 +123,36 @@ def read_script(text: str | bytes) -> Script:
         raise ScriptRejected(f"the file is no YAML: {error}") from error
     if not isinstance(found, dict) or set(found) != {"answers"} or not isinstance(found["answers"], list):
         raise ScriptRejected("the file must have one key, answers, with a list")
-    if len(found["answers"]) > ANSWERS:
-        raise ScriptRejected(f"the file has {len(found['answers'])} answers, at most {ANSWERS} are allowed")
-    return Script([_read_answer(each, f"answers[{number}]") for number, each in enumerate(found["answers"])])
+    answers = [one for number, each in enumerate(found["answers"]) for one in _read_answers(each, f"answers[{number}]")]
+    if len(answers) > ANSWERS:
+        raise ScriptRejected(f"the file has {len(answers)} answers, at most {ANSWERS} are allowed")
+    return Script(answers)
 
 
-def _read_answer(given: Any, place: str) -> PreparedAnswer:
+def _read_answers(given: Any, place: str) -> list[PreparedAnswer]:
+    """An answer and those of its `then`: each for the same requests, and but for the last given once if it does not say."""
+    fields = _known_keys(given, KEYS | {"when", "then"}, place)
+    when = _read_when(fields.pop("when", {}), f"{place}.when")
+    after = _list(fields.pop("then", []), f"{place}.then")
+    answers = [_read_answer(fields, when, place)]
+    answers += [_read_answer(each, when, f"{place}.then[{number}]") for number, each in enumerate(after)]
+    for each in answers[:-1]:
+        each.left = 1 if each.left is None else each.left
+    return answers
+
+
+def _read_answer(given: Any, when: When, place: str) -> PreparedAnswer:
     fields = _known_keys(given, KEYS, place)
     kinds = [key for key in ("fail", "garbage", "refuse") if key in fields]
     if len(kinds) > 1 or (kinds and {"say", "think", "call"} & set(fields)):
         raise ScriptRejected(f"{place}: fail, garbage and refuse stand alone")
     garbage = fields.get("garbage")
     finish = _choice(fields.get("finish", ""), FINISHES, f"{place}.finish")
+    repeat = int(_number(fields.get("repeat", 1), REPEATED, f"{place}.repeat"))
     return PreparedAnswer(
-        when=_read_when(fields.get("when", {}), f"{place}.when"),
-        say=_pieces(fields.get("say", ""), f"{place}.say"),
+        when=when,
+        say=_pieces(fields.get("say", ""), f"{place}.say") * repeat,
+        say_is_json=isinstance(fields.get("say"), dict),
         think=_pieces(fields.get("think", ""), f"{place}.think"),
         calls=tuple(_read_call(each, f"{place}.call") for each in _list(fields.get("call", []), f"{place}.call")),
         refuse=_text(fields.get("refuse", ""), f"{place}.refuse"),
@@ -152,6 +161,7 @@ def _read_answer(given: Any, place: str) -> PreparedAnswer:
         garbage=garbage if isinstance(garbage, bytes | None) else _text(garbage, f"{place}.garbage").encode(),
         first_after_s=_number(fields.get("first_after", 0), LONGEST_S, f"{place}.first_after"),
         pause_s=_number(fields.get("pause", 0), LONGEST_S, f"{place}.pause"),
+        wait_for=_text(fields.get("wait_for", ""), f"{place}.wait_for"),
         stop_after=None if "stop_after" not in fields else int(_number(fields["stop_after"], 1e6, f"{place}.stop_after")),
         tokens=_read_tokens(fields.get("tokens", {}), f"{place}.tokens"),
         left=None if "times" not in fields else int(_number(fields["times"], 1e6, f"{place}.times")),
@@ -159,10 +169,19 @@ def _read_answer(given: Any, place: str) -> PreparedAnswer:
 
 
 def _read_when(given: Any, place: str) -> When:
-    fields = _known_keys(given, {"last", "system", "model", "tools"}, place)
-    texts = {key: _text(fields[key], f"{place}.{key}") for key in ("last", "system", "model") if key in fields}
+    fields = _known_keys(given, MATCHED, place)
+    texts = {key: _text(fields[key], f"{place}.{key}") for key in ("last", "said", "system", "model") if key in fields}
     tools = _list(fields.get("tools", []), f"{place}.tools")
-    return When(**texts, tools=tuple(_text(tool, f"{place}.tools") for tool in tools))
+    turn = None if "turn" not in fields else int(_number(fields["turn"], 1e6, f"{place}.turn"))
+    matches = _read_pattern(fields["matches"], f"{place}.matches") if "matches" in fields else None
+    return When(**texts, tools=tuple(_text(tool, f"{place}.tools") for tool in tools), turn=turn, matches=matches)
+
+
+def _read_pattern(given: Any, place: str) -> re.Pattern[str]:
+    try:
+        return re.compile(_text(given, place), re.DOTALL)
+    except re.error as error:
+        raise ScriptRejected(f"{place}: is no regular expression: {error}") from error
 
 
 def _read_call(given: Any, place: str) -> PreparedCall:
@@ -220,8 +239,17 @@ def _number(given: Any, most: float, place: str) -> float:
 
 
 def _pieces(given: Any, place: str) -> tuple[str, ...]:
-    """A text in pieces of PIECE characters; a list as it is."""
+    """A text, or the JSON of an object, in pieces of PIECE characters; a list as it is. Bytes need not be UTF-8."""
+    if isinstance(given, dict):
+        return _cut(json.dumps(given, ensure_ascii=False, default=str))
     if isinstance(given, list):
-        return tuple(_text(each, place) for each in given)
-    text = _text(given, place)
+        return tuple(_words(each, place) for each in given)
+    return _cut(_words(given, place))
+
+
+def _words(given: Any, place: str) -> str:
+    return given.decode(errors="surrogateescape") if isinstance(given, bytes) else _text(given, place)
+
+
+def _cut(text: str) -> tuple[str, ...]:
     return tuple(text[at : at + PIECE] for at in range(0, len(text), PIECE))

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvicorn
@@ -15,7 +19,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from agents.llm.scripted import anthropic_messages, chat_completions
-from agents.llm.scripted.script import Asked, Failure, PreparedAnswer, Script
+from agents.llm.scripted.matching import Asked
+from agents.llm.scripted.script import LONGEST_S, Failure, PreparedAnswer, Script
+from agents.masks.values import mask_text
 
 HOST = "127.0.0.1"
 REMEMBERED = 1_000
@@ -43,14 +49,24 @@ class StreamStopped(Exception):
 
 
 class ScriptedModel:
-    """A script, what it was asked, and how many of its answers are `open`: they stream, and somebody reads them."""
+    """A script, what it was asked, and how many of its answers are `open`: they stream, and somebody reads them.
 
-    def __init__(self, script: Script):
+    `log_file` gets a line of JSON for each request, masked, with the text of the answer or why there was none.
+    """
+
+    def __init__(self, script: Script, log_file: Path | None = None):
         self.script, self.asked, self.open = script, list[Asked](), 0
+        self._log_file, self._told = log_file, defaultdict[str, asyncio.Event](asyncio.Event)
         self.app = Starlette(routes=[
             Route("/v1/chat/completions", self.answer_completions, methods=["POST"]),
             Route("/v1/messages", self.answer_messages, methods=["POST"]),
+            Route("/go_on/{name}", self.go_on, methods=["POST"]),
         ])  # fmt: skip
+
+    async def go_on(self, request: Request) -> Response:
+        """Tell the answers that wait for this name, now and later, to go on."""
+        self._told[request.path_params["name"]].set()
+        return JSONResponse({"open": self.open})
 
     async def answer_completions(self, request: Request) -> Response:
         return await self._answer(request, CHAT_COMPLETIONS)
@@ -70,9 +86,12 @@ class ScriptedModel:
         self.asked = [*self.asked[1 - REMEMBERED :], asked]
         prepared = self.script.answer(asked)
         if prepared is None:
-            return _refuse(protocol, f"the script expects no such request; it ends: {asked.last[-SHOWN:]!r}")
+            why = _say_unexpected(self.script, asked)
+            self._write_log(asked, {"refused": why})
+            return _refuse(protocol, why)
+        self._write_log(asked, {"say": "".join(prepared.say), "calls": [vars(call) for call in prepared.calls]})
         if prepared.fail is not None:
-            await asyncio.sleep(prepared.first_after_s)
+            await self._wait(prepared)
             return _fail(protocol, prepared.fail)
         return StreamingResponse(self._stream(prepared, protocol, asked, len(self.asked)), media_type="text/event-stream")
 
@@ -82,7 +101,7 @@ class ScriptedModel:
         events = [prepared.garbage] if prepared.garbage is not None else protocol.write_answer(prepared, asked, number)
         self.open += 1
         try:
-            await asyncio.sleep(prepared.first_after_s)
+            await self._wait(prepared)
             for sent, event in enumerate(events):
                 if sent == prepared.stop_after:
                     raise StreamStopped
@@ -90,6 +109,30 @@ class ScriptedModel:
                 await asyncio.sleep(prepared.pause_s)
         finally:
             self.open -= 1
+
+    async def _wait(self, prepared: PreparedAnswer) -> None:
+        await asyncio.sleep(prepared.first_after_s)
+        if prepared.wait_for:
+            async with asyncio.timeout(LONGEST_S):
+                await self._told[prepared.wait_for].wait()
+
+    def _write_log(self, asked: Asked, answer: Mapping[str, Any]) -> None:
+        """For debugging: what was asked and answered, without the key of the request."""
+        if self._log_file is None:
+            return
+        told = {"request": len(self.asked), "turn": asked.turn, "tools": asked.tools, "body": asked.body, "answer": answer}
+        line = mask_text(json.dumps(told, ensure_ascii=False, default=str)) + "\n"
+        with open(self._log_file, "ab", opener=partial(os.open, mode=0o600)) as file:
+            file.write(line.encode(errors="replace"))
+
+
+def _say_unexpected(script: Script, asked: Asked) -> str:
+    used = ", ".join(f"answers[{number}]" for number in script.used_up(asked))
+    tools = f"tools {', '.join(asked.tools)}" if asked.tools else "no tools"
+    return (
+        f"the script expects no such request: turn {asked.turn}, {tools}{f'; used up: {used}' if used else ''}; "
+        f"it ends: {asked.last[-SHOWN:]!r}"
+    )
 
 
 def _refuse(protocol: Protocol, why: str) -> Response:

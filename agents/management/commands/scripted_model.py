@@ -15,10 +15,11 @@ class Command(MaskedCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, help="YAML, as docs/models.md describes it")
         parser.add_argument("--port", type=int, default=8090)
+        parser.add_argument("--log", type=Path, help="a file that gets a line of JSON for each request, without its key")
 
     def handle(self, *args, **options) -> None:
         try:
-            model = ScriptedModel(read_script(options["file"].read_bytes()))
+            model = ScriptedModel(read_script(options["file"].read_bytes()), options["log"])
         except (OSError, ScriptRejected) as error:
             raise CommandError(f"{options['file']}: {error}") from error
         place = f"http://{HOST}:{options['port']}"

@@ -57,6 +57,7 @@ def make_assignment(context: Context, start: Start) -> Assignment:
         timeout=task["timeout"], on_lost=task["on_lost"],
         settings=Settings.of({**settings.PROGRESS, **task["progress"]}),
         accepted=task["accepted"], has_arbiter=bool(settings.STUCK_ARBITER), own=[rule_of(row) for row in task["policies"]],
+        unasked=task["unasked"],
         rules=lambda: context.policies, holds=lambda condition, value: conditions.evaluate_condition(condition, value, {}),
         mission=_mission_of(context, start) if task["tool"] == INSTRUCTION else None,
     )  # fmt: skip
@@ -75,7 +76,7 @@ def _mission_of(context: Context, start: Start) -> Mission:
         name=task["name"] or task["task_id"], description=task["description"], tips=task["tips"],
         upstream=[_told(row, "task_id", "name", "state", "result", "error") for row in upstream],
         earlier=[_told(row, "number", "outcome", "error") for row in tried[-EARLIER:]],
-        result_schema=task["result_schema"], unasked=task["unasked"],
+        result_schema=task["result_schema"],
     )  # fmt: skip
 
 

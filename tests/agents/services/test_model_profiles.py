@@ -91,7 +91,7 @@ def test_a_purpose_has_one_profile(verified):
     first = model_profile_create("first", **FAST, purposes=list(PURPOSES))
     second = model_profile_create("second", **FAST, purposes=["editing"])
     first.refresh_from_db()
-    assert first.purposes == ["creation", "device_agent"]
+    assert first.purposes == ["creation", "device_agent", "judging"]
     model_profile_change(first.pk, by="system", purposes=["editing"])
     second.refresh_from_db()
     assert second.purposes == []
@@ -141,7 +141,7 @@ def test_three_variables_make_a_profile_for_all_that_has_none(settings, monkeypa
     monkeypatch.setenv("LLM_API_KEY", "a-key-of-the-environment-1")
     model_profile_create("fast", **FAST, purposes=["editing"])
     own = choose_profiles(read_profiles(), "creation")[0]
-    assert (own.name, own.model, own.purposes) == ("environment", "local-model", ("creation", "device_agent"))
+    assert (own.name, own.model, own.purposes) == ("environment", "local-model", ("creation", "device_agent", "judging"))
     assert own.read_key() == "a-key-of-the-environment-1"
     assert "a-key-of" not in repr(own)
     assert choose_profiles(read_profiles(), "editing")[0].name == "fast"

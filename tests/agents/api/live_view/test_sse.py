@@ -173,8 +173,8 @@ async def test_nothing_is_left_running_when_the_client_goes(session, token):
 @pytest.mark.parametrize(
     ("query", "after", "said"),
     [
-        ("sinse=1", None, "sinse: unknown parameter; did you mean since? Known are since"),
-        ("limit=5", 1, "limit: unknown parameter; known are since"),
+        ("sinse=1", None, "sinse: unknown parameter; did you mean since? Known are deltas, since"),
+        ("limit=5", 1, "limit: unknown parameter; known are deltas, since"),
         ("since=1&since=2", None, "since: is given 2 times, and has one value"),
     ],
 )

@@ -19,14 +19,15 @@ from django.test import Client
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from agents import ids
 from agents.access import followers
 from agents.api.live_view import frames as pieces
 from agents.api.live_view import websocket
 from agents.api.live_view.frames import snapshot_messages, split_frames
-from agents.api.live_view.websocket import SendWindow, ViewClosed, acknowledged_by, requested_since
-from agents.models import Token
+from agents.api.live_view.websocket import SendWindow, ViewClosed, acknowledged_by, requested_view
+from agents.models import ModelDelta, Token
 from agents.services import sessions
-from agents.streams import fold
+from agents.streams import fold, nudges
 from project.asgi import application
 from tests.agents.conftest import NOW, NUMBERS, add_rows, make_token, record
 
@@ -85,11 +86,11 @@ def test_a_message_that_is_no_acknowledgement_is_refused(text):
 
 
 def test_since_is_a_seq_or_absent():
-    assert requested_since({"query_string": b""}) is None
-    assert requested_since({"query_string": b"since=17"}) == 17
+    assert requested_view({"query_string": b""}) == (None, False)
+    assert requested_view({"query_string": b"since=17&deltas=1"}) == (17, True)
     for text in (b"since=", b"since=-1", b"since=x", b"since=" + b"9" * 40, "since=\u0663".encode()):
         with pytest.raises(ViewClosed):
-            requested_since({"query_string": text})
+            requested_view({"query_string": text})
 
 
 def test_a_small_snapshot_is_one_message():
@@ -225,6 +226,59 @@ async def test_a_snapshot_comes_first_and_then_every_event(session, token):
         await write(session, 2, note="x")
         events = await client.events(6)
         assert events == await sync_to_async(fold.events_since)(session.pk, 4)
+
+
+@sync_to_async
+def say(call, offset, text):
+    ModelDelta.objects.create(call_id=call, offset=offset, kind="text", text=text)
+    nudges.announce_deltas(connection.cursor(), [call])
+    nudges.send_deltas([call])
+
+
+@asynccontextmanager
+async def live_with_deltas(session, token):
+    client = Live(application, f"/ws/sessions/{session.pk}/?deltas=1", headers=[(b"authorization", f"Bearer {token}".encode())])
+    await client.connect(timeout=DEADLINE_S)
+    try:
+        yield client
+    finally:
+        await client.disconnect(timeout=DEADLINE_S)
+
+
+async def test_who_wants_deltas_gets_what_a_model_says_beside_the_events(session, token):
+    call = ids.row_id(session.pk, 9)
+    async with live_with_deltas(session, token) as client:
+        assert (await client.message())["type"] == "snapshot"
+        await write(session)  # the view follows, once this has come
+        assert (await client.message())["type"] == "events"
+        await say(call, 0, "Fetch, ")
+        assert await client.message() == {
+            "type": "deltas", "deltas": [{"call": call, "offset": 0, "kind": "text", "text": "Fetch, "}],
+        }  # fmt: skip
+        await say(call, 7, "then train.")
+        assert (await client.message())["deltas"][0]["text"] == "then train."
+        await write(session, note="x")
+        assert (await client.message())["events"][0]["data"] == {"note": "x"}
+
+
+async def test_who_acknowledges_nothing_gets_no_more_deltas_after_a_while(session, token, monkeypatch):
+    monkeypatch.setattr(websocket, "UNHEARD_BYTES", 350)
+    call = ids.row_id(session.pk, 9)
+    async with live_with_deltas(session, token) as client:
+        await client.message()
+        await write(session)
+        await client.message()
+        await say(call, 0, "x" * 100)
+        assert (await client.message())["type"] == "deltas"
+        await say(call, 100, "x" * 200)
+        await write(session)
+        message = await client.message()
+        assert message["type"] == "events"
+        await client.acknowledge(message["events"][-1]["seq"])
+        await write(session)
+        await client.message()  # so the acknowledgement has been read
+        await say(call, 300, "more")
+        assert (await client.message())["deltas"][0]["text"] == "more"
 
 
 async def test_folding_what_comes_gives_the_rows(session, token):
@@ -415,7 +469,7 @@ async def test_a_session_of_somebody_else_is_closed_with_4404(session, viewer):
     [
         ("yesterday", "since must be the seq of an event"),
         ("1&since=2", "since: is given 2 times, and has one value"),
-        ("1&sinse=2", "sinse: unknown parameter; did you mean since? Known are since"),
+        ("1&sinse=2", "sinse: unknown parameter; did you mean since? Known are deltas, since"),
     ],
 )
 async def test_a_place_that_is_none_is_closed_with_4400(session, token, since, said):
