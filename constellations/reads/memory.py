@@ -7,7 +7,6 @@ from typing import Any
 
 from agents.machines import DEVICE_AGENT
 from agents.models import Agent, InboxItem
-from agents.streams.fold import consistent_read
 from constellations.models import Constellation, Task
 from constellations.prompts.quoting import shorten, text_of
 
@@ -33,9 +32,9 @@ def read_memory(session_id: int, before: int) -> list[dict[str, Any]]:
     Each is {"request", "outcome", "summary", "tasks": [{"task_id", "name", "state", "result"?}], "blackboards"?: {agent's
     name: text}}; a plan's request is its name.
     """
-    with consistent_read():
-        found = InboxItem.objects.filter(session_id=session_id, kind="interaction", id__lt=before).order_by("-id")
-        return [_remember(item) for item in reversed(found[:INTERACTIONS])]
+    # They have ended, and change seldom; so this needs no moment of its own, and can be read within one.
+    found = InboxItem.objects.filter(session_id=session_id, kind="interaction", id__lt=before).order_by("-id")
+    return [_remember(item) for item in reversed(found[:INTERACTIONS])]
 
 
 def _remember(item: InboxItem) -> dict[str, Any]:
