@@ -1,4 +1,5 @@
-"""The plan that an interaction asks for: read once, by the service that takes the request, for the runner that begins it.
+"""What an interaction asks for: a plan, read once by the service that takes the request, for the runner that begins it; or
+words, which a model makes a plan of.
 
 What was read is written down beside the request, under a seal. Where there is none, or it does not fit, the payload is read
 again: a release before has taken the request, or somebody has changed a row.
@@ -7,23 +8,26 @@ again: a release before has taken the request, or somebody has changed a row.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
+from django.conf import settings
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from agents.errors import PayloadRejected
-from agents.llm.profiles import read_profiles
-from agents.models import Device
+from agents.llm.choices import PURPOSES, REVIEW
+from agents.llm.profiles import NoModelProfile, Profile, choose_profiles, read_profiles
+from agents.models import Device, Session
 from agents.streams.fold import canonical_bytes
 from agents.streams.garbage import nothing_collected
 from agents.streams.statements import json_text
 from agents.streams.tables import Fields
 from constellations import plan as room
-from constellations.limits import IMPORTED_WORDS
+from constellations.errors import PlanRejected
+from constellations.limits import IMPORTED_WORDS, MODELS
 from constellations.models import NormalForm
 from constellations.plan.condensed import condense_plan, expand_plan
 from constellations.plan.keys.calls import COMMAND
@@ -72,9 +76,16 @@ class CheckedPlan:
         NormalForm.objects.create(interaction_id=interaction, form=self.form, seal=_seal(interaction, self.digest))
 
 
-def check_plan(payload: Fields) -> CheckedPlan:
-    """Read a payload; raises what `read_plan` does. All that takes time with its size is done here, before any lock."""
-    plan = read_plan(payload)
+def check_plan(payload: Fields) -> CheckedPlan | CheckedWords:
+    """Read a payload; raises what `read_plan` does, and NoModelProfile where it names one that is not there.
+
+    All that takes time with its size is done here, before any lock.
+    """
+    try:
+        plan = read_plan(payload)
+    except PlanRejected as refused:
+        _refuse_words(payload, refused)
+        return CheckedWords(payload)
     form = json_text(condense_plan(plan))
     return CheckedPlan(payload, plan, form, _digest_reading(payload, form))
 
@@ -103,6 +114,83 @@ def kept_plan(interaction: int, payload: Fields) -> Plan | None:
 def requested_plan(interaction: int, payload: Fields) -> Plan:
     """What an interaction is begun with; raises what `read_plan` does, where the plan has to be read again."""
     return kept_plan(interaction, payload) or read_plan(payload)
+
+
+# Words
+
+
+@dataclass(frozen=True)
+class Words:
+    """A request that a model makes a plan of.
+
+    `profiles` are the model profiles that are asked, in their order; `model_profiles` names those that the constellation keeps,
+    by purpose. `start` is the plan's, as request, session or installation want it. `memory` is what the session did before
+    (`Scene.memory`).
+    """
+
+    request: str
+    profiles: tuple[Profile, ...]
+    model_profiles: Mapping[str, str]
+    start: str = ""
+    memory: Sequence[Fields] = ()
+
+
+@dataclass(frozen=True)
+class CheckedWords:
+    """A payload in words, which a model can be asked about."""
+
+    payload: Fields
+
+    def runs_commands(self) -> bool:
+        """A model may plan some."""
+        return True
+
+    def keep(self, interaction: int) -> None:
+        """Nothing is written down: nothing is planned yet."""
+
+
+def read_words(session: int, payload: Fields, refused: PlanRejected) -> Words:
+    """A payload that the plain text's reader has `refused`, for a model; raises that refusal where it is none for one.
+
+    Raises NoModelProfile where the profile that payload or session names is not there.
+    """
+    _refuse_words(payload, refused)
+    known, chosen = read_profiles(), Session.objects.values("model_profiles", "start").get(pk=session)
+    wanted = {**chosen["model_profiles"], **payload.get(MODELS, {})}
+    profiles = choose_profiles(known, "creation", wanted.get("creation", ""))
+    kept = {purpose: name for purpose, name in wanted.items() if purpose in PURPOSES and name in known}
+    kept = {"editing": _editing_profile(known, kept, profiles), **kept}
+    return Words(payload["request"], profiles, kept, start_of_model_plan(chosen["start"], payload))
+
+
+def start_of_model_plan(session: str, payload: Fields) -> str:
+    """`start` of a plan that a model makes: the request, its session and the installation each may ask for a review."""
+    return REVIEW if REVIEW in (payload.get("start"), session, settings.START) else ""
+
+
+def _editing_profile(known: Mapping[str, Profile], wanted: Mapping[str, str], creation: Sequence[Profile]) -> str:
+    """What edits a constellation that a model has made: where nothing else is said, that model."""
+    try:
+        return choose_profiles(known, "editing", wanted.get("editing", ""))[0].name
+    except NoModelProfile:
+        return creation[0].name
+
+
+def _refuse_words(payload: Fields, refused: PlanRejected) -> None:
+    """Raise `refused` where the payload is no request in words, or no model is there for any; NoModelProfile for a strange one.
+
+    Which profile the session names is not known when a request comes; that is looked at when it begins.
+    """
+    request, named = payload.get("request"), payload.get(MODELS, {}).get("creation", "")
+    known = read_profiles()
+    if isinstance(payload.get("plan"), str) or not isinstance(request, str) or not known:
+        raise refused
+    text.refuse_unfit(request)
+    if named:
+        choose_profiles(known, "creation", named)
+
+
+# The form that is kept
 
 
 def _digest_reading(payload: Fields, form: str) -> bytes:

@@ -13,9 +13,10 @@ from constellations.errors import ConstellationEnded
 from constellations.models import Attempt, Constellation, Task
 from constellations.plan.plan import Plan
 from constellations.reads.why import explain_task
-from constellations.runs.choosing import chosen_models, start_of_model_plan, waits_for_review
+from constellations.runs.choosing import chosen_models, waits_for_review
 from constellations.services import lifecycle
 from constellations.services.edits import edit_apply
+from constellations.services.plans import start_of_model_plan
 from tests.agents.conftest import Rest
 from tests.constellations.runs.test_run import noop, query, states
 
@@ -107,20 +108,19 @@ def test_a_request_may_ask_for_the_review_of_a_plan_that_does_not(engine, device
 
 
 def test_session_and_installation_ask_for_the_review_of_what_a_model_plans_only(settings):
-    by_nobody, by_session = {"start": ""}, {"start": REVIEW}
-    assert start_of_model_plan(by_nobody, {}) == ""
-    assert start_of_model_plan(by_session, {}) == REVIEW
-    assert start_of_model_plan(by_nobody, {"start": REVIEW}) == REVIEW
+    assert start_of_model_plan("", {}) == ""
+    assert start_of_model_plan(REVIEW, {}) == REVIEW
+    assert start_of_model_plan("", {"start": REVIEW}) == REVIEW
     settings.START = REVIEW
-    assert start_of_model_plan(by_nobody, {}) == REVIEW
+    assert start_of_model_plan("", {}) == REVIEW
     assert waits_for_review(Plan(), {}) is False
 
 
 def test_the_models_of_a_plan_and_a_request_stand_in_the_constellation(engine, device):
     for name in ("wise", "quick"):
         model_profile_create(name, provider="anthropic", model="m", by="system")
-    found = engine.carry_out({"models": {"editing": "wise", "device_agent": "wise"}, "tasks": [noop("a")]})
-    assert found.model_profiles == {"editing": "wise", "device_agent": "wise"}
+    found = engine.carry_out({"models": {"creation": "quick", "device_agent": "wise"}, "tasks": [noop("a")]})
+    assert found.model_profiles == {"creation": "quick", "device_agent": "wise"}
     plan = Plan(models={"editing": "wise"})
     assert chosen_models(plan, {"models": {"editing": "quick"}}) == {"editing": "quick"}
     assert InboxItem.objects.get().outcome == "completed"
