@@ -266,6 +266,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ApprovalKindEnum": "agents.models.loops.Approval.KINDS",
         "ApprovalStateEnum": "agents.models.loops.Approval.STATES",
+        "ModelCallOutcomeEnum": "agents.models.model_calls.OUTCOMES",
         "PolicyDecisionEnum": "agents.decisions.DECISIONS",
     },
 }

@@ -27,6 +27,7 @@ from agents.api.parsers import StrictJson
 from agents.api.queries import ByAccept, KnownQuery
 from agents.api.schema import ProblemSchema
 from agents.api.serializers import sessions as session_serializers
+from agents.api.serializers.budgets import BudgetRow, ModelCallRow, OwnBudgetBody
 from agents.api.serializers.devices import DeviceBody, DeviceChange, DeviceRow
 from agents.api.serializers.machines import History, MachineList, MachineTable
 from agents.api.serializers.tokens import FreshToken, TokenBody, TokenRow
@@ -37,7 +38,9 @@ from agents.ids import CAPACITY
 from agents.machines import ACTOR, MACHINES, Machine
 from agents.models import Actor, Device, InboxItem, Session, Stream, Token
 from agents.reads import history
+from agents.reads.costs import calls_of, cost_of_place, with_used
 from agents.services import sessions
+from agents.services.budgets import session_budget_clear, session_budget_set
 from agents.services.devices import DeviceExists, device_change, device_create
 from agents.services.tokens import token_create, token_revoke
 from agents.streams import fold
@@ -166,6 +169,7 @@ class SessionViews(mixins.ListModelMixin, Api):
         row["actors"] = session_serializers.ActorRow(actors, many=True, context={"renewed_at": session.renewed_at}).data
         snapshot = getattr(session, "snapshot", None)
         row["head"] = session_head(session.pk) if snapshot is None else snapshot["seq"]
+        row["cost"] = cost_of_place("session", session.pk)
         return row if snapshot is None else {**row, "snapshot": snapshot}
 
     @extend_schema(methods=["GET"], responses=session_serializers.InteractionRow(many=True))
@@ -230,6 +234,27 @@ class SessionViews(mixins.ListModelMixin, Api):
         ends = orjson.dumps({"next": found[-1].seq if found else since, "head": session_head(session)})
         body = b'{"events":[' + b",".join(event.json for event in found) + b"]," + ends[1:]
         return HttpResponse(body, content_type="application/json")
+
+    @extend_schema(responses=ModelCallRow(many=True), filters=False)
+    @action(detail=True, methods=["get"], serializer_class=ModelCallRow)
+    def model_calls(self, request: Request, pk: str) -> Response:
+        """What its agents have asked language models, newest first, all columns; the system prompt is in one call's detail."""
+        return self.get_paginated_response(ModelCallRow(self.paginate_queryset(calls_of(self.only_id())), many=True).data)
+
+    @extend_schema(request=OwnBudgetBody, responses=BudgetRow)
+    @action(detail=True, methods=["put"], pagination_class=None)
+    def budget(self, request: Request, pk: str) -> Response:
+        """Set the owner's own budget for it, in the place of an earlier one. Others that apply to it stay."""
+        session, by = self.only_id(), actor_name(request)
+        made = session_budget_set(session, **self.body(OwnBudgetBody), by=by, request_id=request_id(request))
+        return Response(BudgetRow(with_used([made])[0]).data)
+
+    @extend_schema(responses={204: None})
+    @budget.mapping.delete
+    def clear_budget(self, request: Request, pk: str) -> Response:
+        """Take the owner's own budget away."""
+        session_budget_clear(self.only_id(), by=actor_name(request), request_id=request_id(request))
+        return Response(status=204)
 
 
 class DeviceViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):

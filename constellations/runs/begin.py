@@ -63,18 +63,20 @@ def fail_creation(context: Context, turn: Turn, error: AgentsError) -> None:
     turn.transition(CONSTELLATION_AGENT, "agent", context.agent, "creation_failed", reason=str(error)[:2000])
 
 
-def begin_plan(context: Context, turn: Turn, plan: Plan, model_profiles: Mapping[str, str] | None = None) -> None:
+def begin_plan(
+    context: Context, turn: Turn, plan: Plan, model_profiles: Mapping[str, str] | None = None, *, waits: bool = False
+) -> None:  # fmt: skip
     """Its reader has refused all that the editor would refuse in an empty constellation; nothing is to be read again.
 
-    `model_profiles` are those of the constellation by purpose: with `editing` a model edits it.
+    `model_profiles` are those of the constellation by purpose: with `editing` a model edits it. `waits`: a person starts it.
     """
     gated = frozenset(context.constellation.get("gates", ()))  # of the one that this replaces, after a restart
     tasks = [with_gates(row, gated) for row in plan.tasks]
     payload = context.interaction["payload"]
-    models = chosen_models(plan, payload) if model_profiles is None else dict(model_profiles)
-    context.live = _create(context, turn, name=plan.name, rules=plan.rules, model_profiles=models)
+    named = {**chosen_models(plan, payload), **(model_profiles or {})}
+    context.live = _create(context, turn, name=plan.name, rules=plan.rules, model_profiles=named)
     context.live.build(turn, Changes(added_tasks=tasks, added_dependencies=plan.dependencies))
-    _start(context, turn, waits=bool(plan.tasks) and waits_for_review(plan, payload))
+    _start(context, turn, waits=bool(plan.tasks) and (waits or waits_for_review(plan, payload)))
     turn.transition(CONSTELLATION_AGENT, "agent", context.agent, "created")
 
 

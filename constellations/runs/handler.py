@@ -69,21 +69,22 @@ def _requested(item: InboxRow) -> Plan | plans.Words:
     try:
         return plans.requested_plan(item["id"], item["payload"])
     except PlanRejected as refused:
-        return _words_of(item, refused)
+        return _with_memory(item, refused)
+
+
+def _with_memory(item: InboxRow, refused: PlanRejected) -> plans.Words:
+    """The words, and what the session did before them."""
+    words = plans.read_words(item["session_id"], item["payload"], refused)
+    return replace(words, memory=read_memory(item["session_id"], item["id"]))
 
 
 def _read_words(item: InboxRow) -> plans.Words | AgentsError:
     """The words of an interaction whose creation is under way, or why nobody can be asked about them any more."""
     try:
         refused = PlanRejected([{"line": None, "key": "", "message": HINT}], "request")
-        return _words_of(item, refused)
+        return _with_memory(item, refused)
     except AgentsError as error:
         return error
-
-
-def _words_of(item: InboxRow, refused: PlanRejected) -> plans.Words:
-    words = plans.read_words(item["session_id"], item["payload"], refused)
-    return replace(words, memory=read_memory(item["session_id"], item["id"]))
 
 
 register_handler(ConstellationHandler())

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from agents.engine.drives.work import OwnedSession
 
 RESTARTED = "restarted"
-HELD = {"PAUSED": "resume", "READY": "start"}
-"""States of a constellation in which nothing starts: paused, and before its review; what leads on from each."""
 PLANNER = "(planner)"
 """Whose the partial answer is that is no task's."""
+HELD = {"PAUSED": "resume", "READY": "start"}
+"""States of a constellation in which nothing starts: paused, and before its review; what leads on from each."""
 ACCEPTED = 50
 """Loop identities that a task remembers as accepted."""
 PARTS = 20
@@ -204,7 +204,8 @@ class ConstellationWork:
             return False
         if plan is not None:
             with nothing_collected():
-                begin_plan(self.context, turn, plan, self.creating.words.model_profiles)
+                words = self.creating.words
+                begin_plan(self.context, turn, plan, words.model_profiles, waits=words.waits)
                 self._has_begun()
         return plan is not None
 

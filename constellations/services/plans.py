@@ -124,15 +124,14 @@ class Words:
     """A request that a model makes a plan of.
 
     `profiles` are the model profiles that are asked, in their order; `model_profiles` names those that the constellation keeps,
-    by purpose. `start` is the plan's, as request, session or installation want it. `memory` is what the session did before
-    (`Scene.memory`).
+    by purpose. `memory` is what the session did before (`Scene.memory`). `waits`: a person starts what is planned.
     """
 
     request: str
     profiles: tuple[Profile, ...]
     model_profiles: Mapping[str, str]
-    start: str = ""
     memory: Sequence[Fields] = ()
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -155,17 +154,13 @@ def read_words(session: int, payload: Fields, refused: PlanRejected) -> Words:
     Raises NoModelProfile where the profile that payload or session names is not there.
     """
     _refuse_words(payload, refused)
-    known, chosen = read_profiles(), Session.objects.values("model_profiles", "start").get(pk=session)
-    wanted = {**chosen["model_profiles"], **payload.get(MODELS, {})}
+    known, (wanted, start) = read_profiles(), Session.objects.values_list("model_profiles", "start").get(pk=session)
+    wanted = {**wanted, **payload.get(MODELS, {})}
     profiles = choose_profiles(known, "creation", wanted.get("creation", ""))
     kept = {purpose: name for purpose, name in wanted.items() if purpose in PURPOSES and name in known}
-    kept = {"editing": _editing_profile(known, kept, profiles), **kept}
-    return Words(payload["request"], profiles, kept, start_of_model_plan(chosen["start"], payload))
-
-
-def start_of_model_plan(session: str, payload: Fields) -> str:
-    """`start` of a plan that a model makes: the request, its session and the installation each may ask for a review."""
-    return REVIEW if REVIEW in (payload.get("start"), session, settings.START) else ""
+    named = {"editing": _editing_profile(known, kept, profiles), **kept}
+    waits = REVIEW in (payload.get("start"), start, settings.START)
+    return Words(payload["request"], profiles, named, waits=waits)
 
 
 def _editing_profile(known: Mapping[str, Profile], wanted: Mapping[str, str], creation: Sequence[Profile]) -> str:
@@ -183,7 +178,11 @@ def _refuse_words(payload: Fields, refused: PlanRejected) -> None:
     """
     request, named = payload.get("request"), payload.get(MODELS, {}).get("creation", "")
     known = read_profiles()
-    if isinstance(payload.get("plan"), str) or not isinstance(request, str) or not known:
+    if isinstance(payload.get("plan"), str) or not isinstance(request, str):
+        raise refused
+    if not known and not any(text.HINT in problem["message"] for problem in refused.problems):
+        raise PlanRejected([*refused.problems, {"line": None, "key": "", "message": text.HINT}], "request") from refused
+    if not known:
         raise refused
     text.refuse_unfit(request)
     if named:

@@ -51,6 +51,9 @@ REST = lines(
     POST   /api/sessions/{pk}/interactions              operator  operate  own
     GET    /api/sessions/{pk}/transitions               login     read     own
     POST   /api/sessions/{pk}/import                    operator  operate  own
+    GET    /api/sessions/{pk}/model_calls               login     read     own
+    PUT    /api/sessions/{pk}/budget                    operator  operate  own
+    DELETE /api/sessions/{pk}/budget                    operator  operate  own
 
     GET    /api/agents                                  login     read     list
     GET    /api/agents/{pk}                             login     read     own
@@ -74,6 +77,14 @@ REST = lines(
     GET    /api/model_profiles/{pk}                     viewer    read     shared
     PATCH  /api/model_profiles/{pk}                     admin     admin    shared
     DELETE /api/model_profiles/{pk}                     admin     admin    shared
+
+    GET    /api/budgets                                 viewer    read     shared
+    POST   /api/budgets                                 admin     admin    shared
+    GET    /api/budgets/{pk}                            viewer    read     shared
+    PATCH  /api/budgets/{pk}                            admin     admin    shared
+    DELETE /api/budgets/{pk}                            admin     admin    shared
+
+    GET    /api/model_calls/{pk}                        login     read     own
 
     GET    /api/devices                                 viewer    read     shared
     POST   /api/devices                                 devices|admin  devices|admin  shared
@@ -131,6 +142,9 @@ BODIES: dict[str, Any] = {
     "PATCH /api/policies/{pk}": {"decision": "allow"},
     "POST /api/model_profiles": {"name": "a-new-one", "provider": "anthropic", "model": "m"},
     "PATCH /api/model_profiles/{pk}": {"model": "another"},
+    "POST /api/budgets": {"scope": "user", "tokens": 1000},
+    "PATCH /api/budgets/{pk}": {"tokens": 2000},
+    "PUT /api/sessions/{pk}/budget": {"tokens": 1000},
     "POST /api/devices": {"name": "a-new-one"},
     "PATCH /api/devices/{pk}": {"capabilities": ["more"]},
     "POST /api/tokens": {"name": "a child", "scopes": ["admin"], "days": 1},
@@ -293,6 +307,9 @@ ADMIN = {
     agents.modelcall           login   -         -         -         own
     agents.modeldelta          login   -         -         -         admins
     agents.modelprofile        login   admin     admin     admin     shared
+    agents.budget              login   admin     admin     admin     admins
+    agents.spending            login   -         -         -         admins
+    agents.reservation         login   -         -         -         admins
     agents.output              login   -         -         -         admins
     agents.prompt              login   -         -         -         admins
     agents.runner              login   -         -         -         admins

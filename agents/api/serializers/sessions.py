@@ -9,6 +9,7 @@ from typing import Any
 from rest_framework import serializers
 
 from agents.api.pagination import LARGEST
+from agents.api.serializers.costs import Cost
 from agents.api.serializers.fields import ClientId, Parent, RequestBody, StrictText, WholeNumber
 from agents.llm.choices import NAME_LENGTH, STARTS
 from agents.machines import ACTOR
@@ -232,10 +233,11 @@ class SessionRow(serializers.ModelSerializer):
 class SessionDetail(SessionRow):
     actors = ActorRow(many=True, help_text="The latest, newest first.")
     head = serializers.IntegerField(help_text="Last seq of its stream.")
+    cost = Cost(help_text="Of calls of models, with those of all that was started from it.")
     snapshot = SnapshotRow(required=False, help_text="With ?snapshot=1: its rows at one moment.")
 
     class Meta(SessionRow.Meta):
-        fields = (*SessionRow.Meta.fields, "actors", "head", "snapshot")
+        fields = (*SessionRow.Meta.fields, "actors", "head", "cost", "snapshot")
 
 
 class SessionMade(SessionDetail):

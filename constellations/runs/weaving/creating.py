@@ -83,7 +83,6 @@ class Creating:
         plan = answer.plan or {}
         devices = {row["name"]: row for row in context.devices.values()}
         made = read_plan_of_model(plan, devices)
-        made.start = self.words.start
         return made, {
             "actions": [{"tool": BUILD, "parameters": plan}],
             "result": {"tasks": len(made.tasks), "dependencies": len(made.dependencies), "said": answer.result},

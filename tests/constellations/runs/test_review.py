@@ -9,14 +9,14 @@ from agents.llm.choices import REVIEW
 from agents.models import InboxItem, Session, Transition
 from agents.services import sessions
 from agents.services.model_profiles import model_profile_create
-from constellations.errors import ConstellationEnded
+from constellations.errors import ConstellationEnded, PlanRejected
 from constellations.models import Attempt, Constellation, Task
 from constellations.plan.plan import Plan
 from constellations.reads.why import explain_task
 from constellations.runs.choosing import chosen_models, waits_for_review
 from constellations.services import lifecycle
 from constellations.services.edits import edit_apply
-from constellations.services.plans import start_of_model_plan
+from constellations.services.plans import read_words
 from tests.agents.conftest import Rest
 from tests.constellations.runs.test_run import noop, query, states
 
@@ -107,12 +107,17 @@ def test_a_request_may_ask_for_the_review_of_a_plan_that_does_not(engine, device
     assert Constellation.objects.get().state == "READY"
 
 
-def test_session_and_installation_ask_for_the_review_of_what_a_model_plans_only(settings):
-    assert start_of_model_plan("", {}) == ""
-    assert start_of_model_plan(REVIEW, {}) == REVIEW
-    assert start_of_model_plan("", {"start": REVIEW}) == REVIEW
+@pytest.mark.django_db
+def test_session_and_installation_ask_for_the_review_of_what_a_model_plans_only(operator, settings):
+    model_profile_create("wise", provider="anthropic", model="m", purposes=["creation"], by="system")
+    plain = sessions.session_create(operator, by="system").pk
+    careful = sessions.session_create(operator, by="system", start=REVIEW).pk
+    refused = PlanRejected([], "request")
+    assert read_words(plain, {"request": "Make tea."}, refused).waits is False
+    assert read_words(careful, {"request": "Make tea."}, refused).waits is True
+    assert read_words(plain, {"request": "Make tea.", "start": REVIEW}, refused).waits is True
     settings.START = REVIEW
-    assert start_of_model_plan("", {}) == REVIEW
+    assert read_words(plain, {"request": "Make tea."}, refused).waits is True
     assert waits_for_review(Plan(), {}) is False
 
 
