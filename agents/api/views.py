@@ -137,11 +137,12 @@ class SessionViews(mixins.ListModelMixin, Api):
     @extend_schema(request=session_serializers.SessionBody, responses={201: session_serializers.SessionMade})
     def create(self, request: Request) -> Response:
         body = self.body(session_serializers.SessionBody)
-        payload, interaction = session_serializers.interaction_payload(body), None
+        payload, interaction = session_serializers.asked_in(body), None
         checked = sessions.check_payload(payload) if payload else None
         with write_transaction():
+            chosen = {key: body[key] for key in session_serializers.CHOSEN if key in body}
             made = sessions.session_create(
-                request.user, body["title"], by=actor_name(request), parent=body.get("parent")
+                request.user, body["title"], by=actor_name(request), parent=body.get("parent"), **chosen
             )  # fmt: skip
             if payload:
                 interaction = self._submit(made.pk, "interaction", body.get("client_id", ""), payload, checked)[0].pk
@@ -154,6 +155,13 @@ class SessionViews(mixins.ListModelMixin, Api):
         if wanted:
             session.snapshot = fold.stream_snapshot(session.pk)
         return Response(self._detail(session))
+
+    @extend_schema(request=session_serializers.SessionChange, responses=session_serializers.SessionDetail)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Its title, and which models work in it from now on."""
+        session, body = self.only_id(), self.body(session_serializers.SessionChange)
+        sessions.session_change(session, **body, by=actor_name(request), request_id=request_id(request))
+        return Response(self._detail(self.get_queryset().get(pk=session)))
 
     def _detail(self, session: Any) -> dict[str, Any]:
         actors = list(session.actors.order_by("-epoch")[:ACTORS])

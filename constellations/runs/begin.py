@@ -14,6 +14,7 @@ from constellations.live.live import LiveGraph
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.plan.operations import deed_of
 from constellations.plan.plan import Plan
+from constellations.runs.choosing import chosen_models, waits_for_review
 from constellations.runs.context import Context
 from constellations.services.adopt import FollowUp, ForkedGraph, ReopenedGraph, fill_fork
 from constellations.services.gates.openings import with_gates
@@ -62,16 +63,20 @@ def fail_creation(context: Context, turn: Turn, error: AgentsError) -> None:
     turn.transition(CONSTELLATION_AGENT, "agent", context.agent, "creation_failed", reason=str(error)[:2000])
 
 
-def begin_plan(context: Context, turn: Turn, plan: Plan, model_profiles: Mapping[str, str] | None = None) -> None:
+def begin_plan(
+    context: Context, turn: Turn, plan: Plan, model_profiles: Mapping[str, str] | None = None, *, waits: bool = False
+) -> None:  # fmt: skip
     """Its reader has refused all that the editor would refuse in an empty constellation; nothing is to be read again.
 
-    `model_profiles` are those of the constellation by purpose: with `editing` a model edits it.
+    `model_profiles` are those of the constellation by purpose: with `editing` a model edits it. `waits`: a person starts it.
     """
     gated = frozenset(context.constellation.get("gates", ()))  # of the one that this replaces, after a restart
     tasks = [with_gates(row, gated) for row in plan.tasks]
-    context.live = _create(context, turn, name=plan.name, rules=plan.rules, model_profiles=dict(model_profiles or {}))
+    payload = context.interaction["payload"]
+    named = {**chosen_models(plan, payload), **(model_profiles or {})}
+    context.live = _create(context, turn, name=plan.name, rules=plan.rules, model_profiles=named)
     context.live.build(turn, Changes(added_tasks=tasks, added_dependencies=plan.dependencies))
-    _start(context, turn)
+    _start(context, turn, waits=waits or waits_for_review(plan, payload))
     turn.transition(CONSTELLATION_AGENT, "agent", context.agent, "created")
 
 
@@ -116,9 +121,11 @@ def _create(context: Context, turn: Turn, **fields: Any) -> LiveGraph:
     return LiveGraph(context.constellation, context.on_ready)
 
 
-def _start(context: Context, turn: Turn) -> None:
-    for event in ("validated", "start"):
-        turn.transition(CONSTELLATION, "constellation", context.constellation, event)
+def _start(context: Context, turn: Turn, *, waits: bool = False) -> None:
+    """Let it run; one that `waits` is READY until a person starts it."""
+    turn.transition(CONSTELLATION, "constellation", context.constellation, "validated")
+    if not waits:
+        turn.transition(CONSTELLATION, "constellation", context.constellation, "start")
 
 
 def _follow(context: Context, turn: Turn, live: LiveGraph, follow_up: FollowUp) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import datetime
 
 from agents.engine.drives.work import OwnedSession, register_handler
@@ -14,6 +15,7 @@ from constellations.errors import LimitReached, PlanRejected
 from constellations.limits import PLANNING_S
 from constellations.plan.plain_text.text import HINT
 from constellations.plan.plan import Plan
+from constellations.reads.memory import read_memory
 from constellations.reads.subjects import subjects_of
 from constellations.runs.run import ConstellationWork
 from constellations.services import adopt, plans
@@ -55,7 +57,7 @@ class ConstellationHandler:
 
     def load(self, drive: OwnedSession, interaction: InboxRow) -> ConstellationWork:
         work = ConstellationWork(drive, interaction)
-        work.load(lambda: _read_words(interaction), lambda: ())
+        work.load(lambda: _read_words(interaction), lambda: read_memory(interaction["session_id"], interaction["id"]))
         return work
 
     def subjects(self, agent: Agent) -> list[tuple[datetime, int]]:
@@ -67,14 +69,20 @@ def _requested(item: InboxRow) -> Plan | plans.Words:
     try:
         return plans.requested_plan(item["id"], item["payload"])
     except PlanRejected as refused:
-        return plans.read_words(item["session_id"], item["payload"], refused)
+        return _with_memory(item, refused)
+
+
+def _with_memory(item: InboxRow, refused: PlanRejected) -> plans.Words:
+    """The words, and what the session did before them."""
+    words = plans.read_words(item["session_id"], item["payload"], refused)
+    return replace(words, memory=read_memory(item["session_id"], item["id"]))
 
 
 def _read_words(item: InboxRow) -> plans.Words | AgentsError:
     """The words of an interaction whose creation is under way, or why nobody can be asked about them any more."""
     try:
         refused = PlanRejected([{"line": None, "key": "", "message": HINT}], "request")
-        return plans.read_words(item["session_id"], item["payload"], refused)
+        return _with_memory(item, refused)
     except AgentsError as error:
         return error
 

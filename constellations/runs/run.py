@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 RESTARTED = "restarted"
 PLANNER = "(planner)"
 """Whose the partial answer is that is no task's."""
+HELD = {"PAUSED": "resume", "READY": "start"}
+"""States of a constellation in which nothing starts: paused, and before its review; what leads on from each."""
 ACCEPTED = 50
 """Loop identities that a task remembers as accepted."""
 PARTS = 20
@@ -153,7 +155,7 @@ class ConstellationWork:
         if live is None:
             return self._create(turn, now)
         turn.by = f"agent:{context.agent['id']}"
-        paused = context.constellation["state"] == "PAUSED"
+        paused = context.constellation["state"] in HELD
         live.settle_dirty(turn)
         for node in self.lost.decide(turn):
             self.dispatch.ready(node)
@@ -202,7 +204,8 @@ class ConstellationWork:
             return False
         if plan is not None:
             with nothing_collected():
-                begin_plan(self.context, turn, plan, self.creating.words.model_profiles)
+                words = self.creating.words
+                begin_plan(self.context, turn, plan, words.model_profiles, waits=words.waits)
                 self._has_begun()
         return plan is not None
 
@@ -298,8 +301,8 @@ class ConstellationWork:
     def _close_early(self, turn: Turn, now: float, reason: str, *, given_up: bool) -> None:
         """The run ends whatever is open in it."""
         constellation = self.context.constellation
-        if constellation["state"] == "PAUSED":  # nothing in it will start any more
-            turn.transition(CONSTELLATION, "constellation", constellation, "resume", reason=reason)
+        if (onward := HELD.get(constellation["state"])) is not None:  # nothing in it will start any more
+            turn.transition(CONSTELLATION, "constellation", constellation, onward, reason=reason)
         self._cancel_open(turn, reason)
         self._finish(turn, *close(self.context, turn, now, reason, given_up=given_up))
 

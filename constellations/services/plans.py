@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from django.conf import settings
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from agents.errors import PayloadRejected
-from agents.llm.profiles import PURPOSES, NoModelProfile, Profile, choose_profiles, read_profiles
+from agents.llm.choices import PURPOSES, REVIEW
+from agents.llm.profiles import NoModelProfile, Profile, choose_profiles, read_profiles
 from agents.models import Device, Session
 from agents.streams.fold import canonical_bytes
 from agents.streams.garbage import nothing_collected
@@ -50,7 +52,7 @@ def read_plan(payload: Fields) -> Plan:
     plan, request = payload.get("plan"), payload.get("request")
     if isinstance(plan, str):
         with nothing_collected():
-            return parse_plan(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload)
+            return parse_plan(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload, profiles=read_profiles)
     if isinstance(request, str):
         return text.parse_text(request, dict(Device.objects.values_list("name", "recipes")))
     raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])
@@ -122,13 +124,14 @@ class Words:
     """A request that a model makes a plan of.
 
     `profiles` are the model profiles that are asked, in their order; `model_profiles` names those that the constellation keeps,
-    by purpose. `memory` is what the session did before (`Scene.memory`).
+    by purpose. `memory` is what the session did before (`Scene.memory`). `waits`: a person starts what is planned.
     """
 
     request: str
     profiles: tuple[Profile, ...]
     model_profiles: Mapping[str, str]
     memory: Sequence[Fields] = ()
+    waits: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,11 +154,13 @@ def read_words(session: int, payload: Fields, refused: PlanRejected) -> Words:
     Raises NoModelProfile where the profile that payload or session names is not there.
     """
     _refuse_words(payload, refused)
-    known, wanted = read_profiles(), Session.objects.values_list("model_profiles", flat=True).get(pk=session)
+    known, (wanted, start) = read_profiles(), Session.objects.values_list("model_profiles", "start").get(pk=session)
     wanted = {**wanted, **payload.get(MODELS, {})}
     profiles = choose_profiles(known, "creation", wanted.get("creation", ""))
     kept = {purpose: name for purpose, name in wanted.items() if purpose in PURPOSES and name in known}
-    return Words(payload["request"], profiles, {"editing": _editing_profile(known, kept, profiles), **kept})
+    named = {"editing": _editing_profile(known, kept, profiles), **kept}
+    waits = REVIEW in (payload.get("start"), start, settings.START)
+    return Words(payload["request"], profiles, named, waits=waits)
 
 
 def _editing_profile(known: Mapping[str, Profile], wanted: Mapping[str, str], creation: Sequence[Profile]) -> str:
@@ -173,7 +178,11 @@ def _refuse_words(payload: Fields, refused: PlanRejected) -> None:
     """
     request, named = payload.get("request"), payload.get(MODELS, {}).get("creation", "")
     known = read_profiles()
-    if isinstance(payload.get("plan"), str) or not isinstance(request, str) or not known:
+    if isinstance(payload.get("plan"), str) or not isinstance(request, str):
+        raise refused
+    if not known and not any(text.HINT in problem["message"] for problem in refused.problems):
+        raise PlanRejected([*refused.problems, {"line": None, "key": "", "message": text.HINT}], "request") from refused
+    if not known:
         raise refused
     text.refuse_unfit(request)
     if named:

@@ -44,6 +44,7 @@ REST = lines(
     GET    /api/sessions                                login     read     list
     POST   /api/sessions                                operator  operate  -
     GET    /api/sessions/{pk}                           login     read     own
+    PATCH  /api/sessions/{pk}                           operator  operate  own
     POST   /api/sessions/{pk}/commands                  operator  operate  own
     GET    /api/sessions/{pk}/events                    login     read     own
     GET    /api/sessions/{pk}/interactions              login     read     own
@@ -107,6 +108,7 @@ REST = lines(
     POST   /api/constellations/{pk}/preview             operator  edit     own
     POST   /api/constellations/{pk}/reopen              operator  operate  own
     POST   /api/constellations/{pk}/retry               operator  operate  own
+    POST   /api/constellations/{pk}/start               operator  operate  own
     GET    /api/constellations/{pk}/statistics          login     read     own
     GET    /api/constellations/{pk}/transitions         login     read     own
     POST   /api/import/check                            viewer    read     -
@@ -130,6 +132,7 @@ ANSWER = (
 )
 BODIES: dict[str, Any] = {
     "POST /api/sessions": {"title": "one more", "plan": PLAN},
+    "PATCH /api/sessions/{pk}": {"title": "another"},
     "POST /api/sessions/{pk}/commands": {"kind": "ping"},
     "POST /api/sessions/{pk}/interactions": {"plan": PLAN},
     "POST /api/sessions/{pk}/import": {"document": PLAN},
@@ -152,6 +155,7 @@ BODIES: dict[str, Any] = {
     "POST /api/constellations/{pk}/preview": {"operations": ADDED},
     "POST /api/constellations/{pk}/reopen": {"retry": ["only"]},
     "POST /api/constellations/{pk}/retry": {"tasks": ["failed"]},
+    "POST /api/constellations/{pk}/start": {},
     "POST /api/import/check": {"document": PLAN},
     "POST /api/tasks/{pk}/cancel": {"reason": "enough"},
     "POST /api/tasks/{pk}/skip": {"reason": "enough"},

@@ -236,7 +236,7 @@ class ModelCalls:
     def _refuse(self, turn: Turn, row: ModelCallRow, error: AgentsError, make_scene: Callable[[], Scene]) -> None:
         """The answer cannot be used: the model is told why, unless that has been so too often."""
         outcome = "failed" if row["outcome"] == "failed" else "rejected"
-        self._record(turn, outcome=outcome, error=str(error)[:ERROR], error_kind=error.code)
+        self._record(turn, outcome=outcome, error=str(error)[:ERROR], error_kind=row["error_kind"] or error.code)
         refused = sum(each["outcome"] in ("rejected", "failed") for each in self.rows)
         if refused > ASKED_AGAIN:
             raise GivenUp(f"no answer of the model could be used, {refused} times: {error}", error.problems)
