@@ -333,6 +333,12 @@ def check_device(shown: dict, rest: Rest) -> None:
     assert answer.status_code == 201, answer.content
 
 
+def check_unasked(shown: dict, rest: Rest) -> None:
+    """A device takes it."""
+    answer = rest.post("/api/devices/", {"name": "shown", "unasked": shown})
+    assert (answer.status_code, answer.json()["unasked"]) == (201, shown)
+
+
 def check_answer(shown: dict, rest: Rest) -> None:
     """An answer to an edit has no keys but those that the description has."""
     made = resolved({"$ref": "#/components/schemas/EditMade"})["properties"]
@@ -344,7 +350,8 @@ def check_answer(shown: dict, rest: Rest) -> None:
 
 
 CHECKS_OF_JSON = {
-    "constellation_id": check_document, "mcpServers": check_client, "limits": check_device, "between": check_answer,
+    "commands": check_unasked, "constellation_id": check_document, "mcpServers": check_client, "limits": check_device,
+    "between": check_answer,
 }  # fmt: skip
 """By a key that only such a value has."""
 

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from agents.access import ancestry
+from agents.access.approvers import NotApprover, why_no_approver
 from agents.engine.drives.work import Checked, registered_handler
 from agents.engine.requests import waits_for_an_actor
 from agents.engine.summon import wake_a_runner
@@ -96,13 +97,15 @@ def request_submit(
     A cancel or a stop tells the sessions that were started from this one to end too, in the same transaction. `checked` is what
     `check_payload` has said of the payload, where the caller has asked it outside a transaction of its own. Raises
     NoSuchSession, NotYourSession, InboxFull, ActorEnded, Conflict where the client_id is that of another request, and for
-    interactions PayloadRejected, TooManyOpen, ParentEnded and NotConfined.
+    interactions PayloadRejected, TooManyOpen, ParentEnded, NotApprover and NotConfined.
     """
     ancestry.refuse_outside(session_id, by)
     if kind == "interaction" and checked is None:
         checked = check_payload(payload)
     if checked is not None and only_admins_may() and checked.runs_commands():
         confining.refuse_unconfined(session_id, by)
+    if checked is not None and (let := checked.lets_unasked()) and (why := why_no_approver(by)):
+        raise NotApprover(f"{let}, and who sends it may only narrow that: {why}")
     client_id = client_id or secrets.token_hex(8)
     room = ancestry.room_for_request(session_id, by) if kind == "interaction" else nullcontext(lambda: None)
     with room as check_room, door(session_id, by, request_id) as opened:

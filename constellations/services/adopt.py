@@ -94,6 +94,10 @@ class CheckedFollowUp:
         """The graph may hold commands; nobody looks."""
         return True
 
+    def lets_unasked(self) -> str:
+        """Its tasks are those of a graph that is there."""
+        return ""
+
     def keep(self, interaction: int) -> None:
         """Nothing is written down: when its turn comes, the graph may be another one."""
 

@@ -18,6 +18,7 @@ from django.conf import settings
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from agents.errors import PayloadRejected
+from agents.gates.unasked import Unasked
 from agents.llm.choices import PURPOSES, REVIEW
 from agents.llm.profiles import NoModelProfile, Profile, choose_profiles, read_profiles
 from agents.models import Device, Session
@@ -71,6 +72,10 @@ class CheckedPlan:
         """What a rule may add counts, too."""
         return any(COMMAND in _tools_of(part) for part in (self.plan.tasks, self.plan.rules))
 
+    def lets_unasked(self) -> str:
+        """What one of its tasks would let, in words. A rule is not looked at: a planner may let nothing more."""
+        return next((f"{task_id}: unasked {widening}" for task_id, widening in unasked_widenings(self.plan)), "")
+
     def keep(self, interaction: int) -> None:
         """Write the plan down for whoever begins the interaction, in the transaction that makes it."""
         NormalForm.objects.create(interaction_id=interaction, form=self.form, seal=_seal(interaction, self.digest))
@@ -88,6 +93,13 @@ def check_plan(payload: Fields) -> CheckedPlan | CheckedWords:
         return CheckedWords(payload)
     form = json_text(condense_plan(plan))
     return CheckedPlan(payload, plan, form, _digest_reading(payload, form))
+
+
+def unasked_widenings(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The tasks of a plan that would let models do something without asking, and what, in words."""
+    for task in plan.tasks:
+        if task["unasked"] and (widening := Unasked.of(task["unasked"]).widening_of(Unasked())):
+            yield task["task_id"], widening
 
 
 def _tools_of(written: Any) -> Iterator[str]:
@@ -143,6 +155,10 @@ class CheckedWords:
     def runs_commands(self) -> bool:
         """A model may plan some."""
         return True
+
+    def lets_unasked(self) -> str:
+        """Nothing: a model's plan may only narrow it."""
+        return ""
 
     def keep(self, interaction: int) -> None:
         """Nothing is written down: nothing is planned yet."""

@@ -15,7 +15,7 @@ from django.db import connections
 
 from agents.engine.runner import Runner
 from agents.errors import AgentsError
-from agents.llm.profiles import PURPOSES
+from agents.llm.choices import PURPOSES
 from agents.models import Approval, Device, InboxItem, ModelProfile, Policy
 from agents.services.approvals import approval_decide
 from agents.services.devices import device_create

@@ -55,7 +55,7 @@ PLAN: list[dict] = [
     command("behind", "echo", "BEHIND", after=["hold"]),
     command("further", "echo", "FURTHER", after=["behind"]),
     command("there", "echo", "PROD", device="prod"),
-    command("free", "echo", "free"),
+    command("free", "echo", "free", unasked={"ask": ["*"]}),
     {"task_id": "first", "steps": [{"tool": "noop", "confirm": True}, step("echo", "AFTER")]},
     command("last", "echo", "LAST", after=["first"]),
     {"task_id": "gatekeeper", "steps": [{"tool": "noop", "confirm": True}]},

@@ -51,6 +51,9 @@ WAYS: dict[str, list[dict]] = {
         update("forbidden", policies=[{"pattern": "y", "decision": "ask"}, {"pattern": "^rm", "decision": "deny"}])
     ],
     "what is forbidden elsewhere": [add("same", "rm", "y")],
+    "a model may run what it likes": [update("danger", unasked={"commands": [["rm", "x"]]})],
+    "a model's new task may": [add("same", "ls", unasked={"tools": ["write_file"]})],
+    "what a model asked about": [update("free", unasked={})],
     "repeated unasked when lost": [update("asks", on_lost="retry")],
     "cut off its gate": [op("remove_dependency", **{"from": "hold", "to": "behind"})],
     "cut off further down": [op("remove_dependency", **{"from": "behind", "to": "further"})],

@@ -37,6 +37,9 @@ class DeviceChange(RequestBody):
         "or {secret: NAME}. network: false takes it from its commands.",
     )  # fmt: skip
     max_concurrent = WholeNumber(min_value=1, max_value=MOST_SLOTS, required=False)
+    unasked = serializers.DictField(
+        required=False, help_text="Calls that models make here without asking, and which are asked about: commands, tools, ask."
+    )
 
     def validate_recipes(self, recipes: dict[str, Any]) -> dict[str, Any]:
         wrong: dict[str, list[str]] = {}
@@ -71,13 +74,14 @@ class DeviceRow(serializers.ModelSerializer):
     labels = serializers.ListField(child=serializers.CharField())
     recipes = serializers.DictField()
     limits = serializers.SerializerMethodField(help_text="Values of env are shown to admins only, secrets by their names.")
+    unasked = serializers.DictField()
     confinement = serializers.SerializerMethodField(help_text="What its commands are behind (docs/confinement.md).")
 
     class Meta:
         model = Device
         fields = (
             "id", "name", "kind", "platform", "type", "capabilities", "labels", "recipes", "limits", "max_concurrent",
-            "used", "state", "confinement", "created_at",
+            "unasked", "used", "state", "confinement", "created_at",
         )  # fmt: skip
 
     @extend_schema_field(serializers.DictField())

@@ -22,7 +22,7 @@ ENTRIES = 100
 TEXT_LENGTH = 80
 """Characters of a capability, a type, a platform."""
 MOST_SLOTS = 1_000
-CHANGEABLE = ("platform", "type", "capabilities", "labels", "recipes", "limits", "max_concurrent", "state")
+CHANGEABLE = ("platform", "type", "capabilities", "labels", "recipes", "limits", "max_concurrent", "state", "unasked")
 
 Found = Iterator[tuple[str, str]]
 

@@ -147,6 +147,10 @@ class Checked(Protocol):
         """Whether it would run commands, as far as can be known."""
         ...
 
+    def lets_unasked(self) -> str:
+        """What it would let models do without asking, in words; empty where it does so with nothing."""
+        ...
+
     def keep(self, interaction: int) -> None:
         """Write down what was read, in the transaction that makes the interaction: `prepare` need not read it again."""
 

@@ -70,6 +70,7 @@ _DEVICES = Kind(device_names, json_schema.TEXTS, Shape.NAMES)
 _PHASES = kinds.parts(list_reader(lambda phase: phase, MAX_PHASES), json_schema.ref("phase"))
 _POLICIES = kinds.parts(guards.policies, json_schema.ref("policy"))
 _PROGRESS = Kind(guards.read_progress, guards.PROGRESS_SCHEMA, Shape.OBJECT)
+_UNASKED = Kind(guards.read_unasked, guards.UNASKED_SCHEMA, Shape.OBJECT)
 _REPLACED = Kind(or_empty(identifier_reader(MAX_ID)), json_schema.IDENT, Shape.WORD, MAX_ID)
 _IDS = Kind(one_or_list_reader(identifier_reader(MAX_ID)), json_schema.many(json_schema.IDENT), Shape.NAMES)
 
@@ -125,7 +126,7 @@ TASK = (
     Field("on_lost", kinds.choice(ON_LOST, 8), "retry", hint="When nobody knows how an attempt ended."),
     Field("model", kinds.word(MAX_WORD), about="Model profile, for a task in words.", hint="Empty: the installation's."),
     Field("result_schema", kinds.OBJECT, {}, hint="JSON Schema of the result of a task in words."),
-    Field("unasked", kinds.OBJECT, {}, hint="Calls that a model may choose without asking, or may not."),
+    Field("unasked", _UNASKED, {}, hint="Calls that a model may choose without asking, or may not."),
     Field("after", _IDS, [], column=None, about="Tasks that have to be completed before it.", is_new=True),
     Field(
         "replaces", _REPLACED, about="A task that failed or was cancelled: what waited for it waits for this one.",

@@ -7,6 +7,7 @@ from typing import Any
 
 from agents import patterns
 from agents.decisions import DECISIONS
+from agents.gates import unasked
 from agents.progress.settings import TOOL_KIND, Settings
 from constellations.plan.keys import json_schema, kinds
 from constellations.plan.keys.calls import MAX_WORD
@@ -47,6 +48,14 @@ def read_policy(value: Any) -> Row:
     if not row["decision"]:
         raise Misfit(f"a policy needs a decision: one of {', '.join(DECISIONS)}")
     return row
+
+
+def read_unasked(value: Any) -> Row:
+    """Which calls of a model are made without asking, and which are asked about (agents.gates.unasked)."""
+    try:
+        return unasked.read_unasked(value)
+    except unasked.UnaskedRejected as error:
+        raise Misfit(str(error), *error.path) from error
 
 
 def read_progress(value: Any) -> Row:
@@ -91,6 +100,13 @@ def _schema_of_setting(name: str, default: Any) -> Schema:
     return json_schema.whole(0) if isinstance(default, int) else json_schema.TEXTS
 
 
+UNASKED_SCHEMA: Schema = json_schema.a_part(
+    {
+        "commands": json_schema.many(json_schema.TEXTS),
+        "tools": json_schema.TEXTS,
+        "ask": json_schema.many({"type": ["array", "string"], "items": json_schema.TEXT}),
+    }
+)
 PROGRESS_SCHEMA = json_schema.a_part(
     {field.name: _schema_of_setting(field.name, field.default) for field in fields_of(Settings)}
 )

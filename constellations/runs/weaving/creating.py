@@ -17,7 +17,7 @@ from constellations.prompts.answers import Answer
 from constellations.runs.context import Context
 from constellations.runs.weaving.model_calls import CREATION, GivenUp, ModelCalls
 from constellations.runs.weaving.scenes import creation_scene
-from constellations.services.plans import Words
+from constellations.services.plans import Words, unasked_widenings
 
 KEYS = ("name", "tasks", "dependencies")
 """What a model's plan has: which rules and models a run has, and what it may do, is not for it to say."""
@@ -97,6 +97,8 @@ def read_plan_of_model(plan: Mapping[str, Any], devices: Devices) -> Plan:
     ]
     read, findings = read_value(dict(plan))
     findings += unknown_devices(read.tasks, devices) if not findings else []
+    if not findings:
+        strange += [_problem(f"{task}.unasked", f"{let}: that is for a person to say") for task, let in unasked_widenings(read)]
     problems = strange + [_problem(key_text(path), message) for path, message in findings[:MAX_PROBLEMS]]
     if problems:
         raise PlanRejected(problems)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import cast
 
-from django.contrib.auth.models import User
 from django.utils import timezone
 
 from agents import ids
 from agents.access import ancestry, lineage
+from agents.access.approvers import why_no_approver
 from agents.access.permissions import why_refused
 from agents.engine import environment
 from agents.gates.policies import Rule
@@ -27,12 +27,8 @@ from constellations.services.gates import openings
 
 REMEMBERED = 20_000
 """Actions whose gates were made or taken away by edits: one constellation remembers so many."""
-SYSTEM = "system"
-"""Whoever works at the installation's own command line."""
 TASKS = 50
 """Whose gates a token takes away in one edit; of more a person decides, because their authors are looked for one by one."""
-DIGITS = 18
-"""Of a user's id, at most."""
 
 
 def known_rules() -> list[Rule]:
@@ -84,12 +80,7 @@ def may_open(author: str, live: LiveGraph, task_ids: Iterable[str]) -> bool:
     tasks, and neither has another one of its user. The planner never may.
     """
     kind, _, key = author.partition(":")
-    if kind == "user" and key.isascii() and key.isdecimal() and len(key) <= DIGITS:
-        user = User.objects.filter(pk=int(key), is_active=True).first()
-        return user is not None and not why_refused(user, None, "approve")
-    if kind == "token":
-        return _is_free(key, live, task_ids)
-    return author == SYSTEM
+    return _is_free(key, live, task_ids) if kind == "token" else not why_no_approver(author)
 
 
 def _is_free(key: str, live: LiveGraph, task_ids: Iterable[str]) -> bool:

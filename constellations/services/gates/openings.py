@@ -10,6 +10,7 @@ from typing import Any
 
 from agents.crews.script import call_of
 from agents.decisions import DECISIONS
+from agents.gates.unasked import Unasked
 from constellations.plan.fitting import DEVICE_FIELDS
 from constellations.plan.keys.calls import STEPS
 from constellations.plan.script import calls_of
@@ -59,6 +60,8 @@ def find_gate_changes(
         were = {} if old is None else levels_of(old, watched)
         if old is not None and new is not None:
             _compare(found, key, old, new, were, levels)
+        if new is not None and (widening := _unasked_of(new).widening_of(_unasked_of(old or {}))):
+            found.add(key, f"{widening} in {key}")
         lost = {each for each, level in were.items() if level >= ASKED > levels.get(each, 0)}
         own = levels if new is None or not watched.rules else levels_of(new, NOTHING)
         made = {each for each, level in own.items() if level >= ASKED > were.get(each, 0)}
@@ -90,6 +93,10 @@ def _compare(found: Findings, key: str, old: Row, new: Row, were: Levels, levels
         found.add(key, f"weakens the policies of {key}")
     if old["on_lost"] == "ask" and new["on_lost"] == "retry":
         found.add(key, f"lets {key} be repeated unasked when it is lost")
+
+
+def _unasked_of(row: Row) -> Unasked:
+    return Unasked.of(row.get("unasked", {}))
 
 
 def is_tightened(old: Sequence[Row], new: Sequence[Row]) -> bool:

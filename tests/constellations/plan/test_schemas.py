@@ -28,6 +28,7 @@ BY_KEY = {
     "save": st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,9}", fullmatch=True).filter(
         lambda text: not keyword.iskeyword(text) and text not in ("result", "results")
     ),
+    "commands": st.sampled_from(["make", "test"]),
 }  # fmt: skip
 """Text whose form no JSON Schema says: the description does."""
 PARTS = {"task": tasks.ADD_READERS, "dependency": tasks.DEPENDENCY_READERS}
