@@ -1,4 +1,4 @@
-"""kill -9 of runners while models are asked: the books add up, no place is held by the dead, and what was asked is asked again."""
+"""kill -9 of runners while models are asked: the books add up, and no place is held by the dead."""
 
 import pytest
 from django.db.models import Sum
