@@ -15,7 +15,7 @@ def note_resources(member: Member, turn: Turn, now: float) -> bool:
     """Stop working while the device is short of memory, disk or processor; go on where it stopped."""
     low = member.assignment.device.get("low", "")
     # A call under way goes on; the agent stops before the next one.
-    if low and member.state in WORKING and member.row is None:
+    if low and member.state in WORKING and member.row is None and member.asked is None:
         member.move(turn, "resources_low", left=member.state, reason=low)
     elif not low and member.state == "ResourcePaused":
         member.move(turn, "resources_ok", left="")

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from agents.crews.evidence import TRIES_USED_UP
 from agents.crews.members.member import Member
+from agents.crews.minds.wording import outcome_text
 from agents.crews.permit import is_free
 from agents.crews.script import Position
 from agents.crews.ways import FAULTS
@@ -30,6 +31,8 @@ def remember_end(member: Member, turn: Turn, now: float) -> bool:
     except AgentsError as error:
         wrong = str(error)
     position = replace(member.position, met=not wrong, error=wrong[:2000], tries=member.position.tries + 1, waits="")
+    if member.script.chooses:
+        position = member.script.keep_result(position, outcome_text(outcome, wrong), failed=bool(wrong))
     faulty = bool(wrong) and outcome.error_kind in FAULTS
     if faulty:
         position = replace(position, fault=outcome.error_kind, faults=position.faults + 1)
@@ -60,7 +63,7 @@ def check_progress(member: Member, turn: Turn, now: float) -> bool:
     course, position = member.script.choose_course(before)
     position = replace(position, waits="")
     # Going on although a step failed is the plan's wish, but the phase has not gone well; a detour is no step of its own.
-    if before.met is False and before.detour < 0 and course in ("next", "phase_done", "done"):
+    if before.met is False and before.detour < 0 and course in ("next", "phase_done", "done") and not member.script.chooses:
         member.block_phase(turn, before.error)
     if course == "again":
         return _try_again(member, turn, before, position)

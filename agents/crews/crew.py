@@ -12,11 +12,14 @@ import logging
 from agents.crews.check import remember_end
 from agents.crews.members.assignment import Assignment, Blackboard
 from agents.crews.members.member import Member
-from agents.crews.script import Script
+from agents.crews.minds.mind import Mind
+from agents.crews.script import Script, Step
 from agents.crews.states import STATES
+from agents.crews.think import take_answer
 from agents.crews.ways import ENDINGS
 from agents.gates import approvals
 from agents.gates.gate import Gate
+from agents.minds.calls import ended_fields
 from agents.streams.row_types import AgentRow, ApprovalRow, LoopRow
 from agents.streams.tables import Fields
 from agents.streams.turn import Turn
@@ -41,13 +44,21 @@ class Crew:
             assignment.device, assignment.rules, assignment.own, asks=assignment.is_gated, is_one_call=assignment.plain,
             unasked=assignment.unasked,
         )  # fmt: skip
-        script = Script(assignment.script, assignment.holds, plain=assignment.plain)
-        self.members = [Member(assignment, self.gate, self.blackboard, host, script)]
+        self.members = [Member(assignment, self.gate, self.blackboard, host, self._make_script(None, 0))]
         self.host.loop = loop
         self.calls: list[Call] = []
         self.end: Outcome | None = None
         self.printed = 0
         self.more = False
+
+    def _make_script(self, step: Step | None, depth: int) -> Script:
+        """The mind or the script of the host, or of an agent that does what `step` delegates."""
+        given = self.assignment
+        if given.mission is not None:
+            return Mind(given.mission, given.holds, "" if step is None else step["instruction"], depth)
+        if step is None:
+            return Script(given.script, given.holds, plain=given.plain)
+        return Script([{"description": "", "expected_duration": None, "steps": step["steps"]}], given.holds)
 
     @property
     def host(self) -> Member:
@@ -105,14 +116,14 @@ class Crew:
         """An agent has ended: its host goes on, or the attempt is over. Its state and its last call say how it did its work."""
         last = member.last_outcome or Outcome("")
         if member.agent["state"] == "FINISH":
-            # A host's result is all that its crew has saved; a plain task's, and a child's, is what its last call gave.
-            found = self.blackboard.values if member is self.host and not member.script.plain else {}
-            outcome = Outcome("completed", result=dict(found) if found else last.result, exit_code=last.exit_code)
+            outcome = self._good_end(member, last)
         elif last.reason or (member.script.plain and last.outcome not in ("", "completed")):
             outcome = last
         else:
             error = member.agent["reason"]
             outcome = Outcome("failed", error=error, exit_code=last.exit_code, error_kind=last.error_kind)
+            if member.script.chooses:  # what its last call gave is not why it ended
+                outcome = Outcome("failed", error=error)
         self._close(turn, member, outcome.outcome == "completed", member.agent["reason"])
         if member is self.host:
             self.end = outcome
@@ -121,6 +132,15 @@ class Crew:
             host = self.at_work
             host.child, host.child_outcome = None, outcome
             turn.record("agent_returned", agent_id=member.agent["id"], host_id=host.agent["id"], outcome=outcome.outcome)
+
+    def _good_end(self, member: Member, last: Outcome) -> Outcome:
+        """A mind says its result. A host's is all that its crew has saved; a plain task's, and a child's, what its last call
+        gave.
+        """
+        if member.script.chooses:
+            return Outcome("completed", result=None if member.step is None else member.step["result"])
+        found = self.blackboard.values if member is self.host and not member.script.plain else {}
+        return Outcome("completed", result=dict(found) if found else last.result, exit_code=last.exit_code)
 
     def _close(self, turn: Turn, member: Member, ended_well: bool, reason: str) -> None:
         """What an agent leaves open ends with it."""
@@ -138,6 +158,12 @@ class Crew:
             if member.row is not None:
                 key, outcome = str(member.row["id"]), Outcome("cancelled", error=reason, error_kind="interrupted")
                 turn.record("call_cancelled", set={"evidence": {key: member.end_row(turn, outcome, reason)}})
+            if member.asked is not None:
+                fields = ended_fields(member.asked, Outcome("cancelled", error=reason), turn.at)
+                turn.record(
+                    "model_cancelled", agent_id=member.agent["id"], set={"model_call": {str(member.asked["id"]): fields}}
+                )
+                member.asked = member.answer = None
             if not member.ended:
                 member.become(turn, "cancel", reason=why)
             self._close(turn, member, False, why)
@@ -151,6 +177,8 @@ class Crew:
     def record_end(self, turn: Turn) -> None:
         """While the actor pauses or the runner ends: the end of the call under way, and nothing that follows from it."""
         member = self.at_work
+        if member.answer is not None:
+            take_answer(member, turn)
         if member.outcome is None:
             return
         if member.state == "ExecutingTool" and member.agent["state"] == "CONTINUE":
@@ -164,13 +192,18 @@ class Crew:
     @property
     def body(self) -> int | None:
         """The key of the call under way."""
-        row = self.at_work.row
-        return None if row is None or self.at_work.outcome is not None else row["id"]
+        member = self.at_work
+        if member.asked is not None:
+            return None if member.answer is not None else member.asked["id"]
+        return None if member.row is None or member.outcome is not None else member.row["id"]
 
     def take(self, outcome: Outcome) -> None:
         """The call under way has ended."""
         outcome.error_kind = outcome.error_kind or KINDS.get(outcome.outcome, "")
-        self.at_work.outcome = outcome
+        if self.at_work.asked is not None:
+            self.at_work.answer = outcome
+        else:
+            self.at_work.outcome = outcome
         self.printed = max(self.printed, outcome.printed)
 
     @property
@@ -196,8 +229,7 @@ class Crew:
         """The agent that the one at work has delegated to; it is the one at work from now on."""
         host = self.at_work
         assert host.step is not None
-        phases = [{"description": "", "expected_duration": None, "steps": host.step["steps"]}]
-        script = Script(phases, self.assignment.holds)
+        script = self._make_script(host.step, host.depth + 1)
         host.child = agent
         self.members.append(Member(self.assignment, self.gate, self.blackboard, agent, script, host.depth + 1))
 

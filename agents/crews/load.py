@@ -8,9 +8,10 @@ from typing import Any
 from agents import ids
 from agents.crews.crew import Crew
 from agents.crews.members.member import Member
-from agents.crews.script import Position
+from agents.crews.minds.mind import Mind
+from agents.crews.script import CONFIRMED, Position
 from agents.crews.ways import ENDINGS
-from agents.streams.row_types import AgentRow, ApprovalRow, EvidenceRow, LoopRow
+from agents.streams.row_types import AgentRow, ApprovalRow, EvidenceRow, LoopRow, PhaseRow
 from agents.tools.calls import Outcome
 
 Read = Callable[..., list[Any]]
@@ -42,16 +43,34 @@ def _load_member(member: Member, read: Read) -> None:
     member.loop = loops[0]
     member.position = Position.of(member.loop["position"])
     rows: list[EvidenceRow] = read("evidence", "loop_id = %s", member.loop["id"])
+    phases: list[PhaseRow] = read("phase", "agent_id = %s", member.agent["id"])
+    asked = _load_mind(member, read, rows, phases)
     open_row = member.memory.read(rows)
     member.row = None if open_row is None else open_row.copy()
-    member.phases.load(read("phase", "agent_id = %s", member.agent["id"]))
+    member.phases.load(phases)
     calls = [row for row in rows if row["ended_at"] is not None and row["kind"] in CALLS]
     member.last_outcome = _read_outcome(member, calls[-1]) if calls else None
-    _load_approvals(member, read, calls[-1]["ended_at"] or "" if calls else "")
+    _load_approvals(member, read, max(asked, calls[-1]["ended_at"] or "" if calls else ""))
+
+
+def _load_mind(member: Member, read: Read, rows: list[EvidenceRow], phases: list[PhaseRow]) -> str:
+    """What the agent and its model have said to each other; when the last of it was said."""
+    mind = member.script
+    if not isinstance(mind, Mind):
+        return ""
+    mind.restore(member.position, read("model_call", "agent_id = %s", member.agent["id"]), phases)
+    for row in sorted(rows, key=lambda row: row["number"]):
+        if row["ended_at"] is not None:
+            mind.hear(row)
+    last = mind.rows[-1] if mind.rows else None
+    if last is None:
+        return ""
+    member.asked = last if not last["outcome"] else None
+    return last["ended_at"] or last["started_at"]
 
 
 def _load_approvals(member: Member, read: Read, since: str) -> None:
-    """`since`: when the last call ended. What was given before it, and used, was given for something else."""
+    """`since`: when the last call ended, of a tool or of the model. What was used before it was given for something else."""
     approvals: list[ApprovalRow] = read(
         "approval", "session_id = %s AND agent_id = %s", member.assignment.stream, member.agent["id"]
     )
@@ -61,7 +80,10 @@ def _load_approvals(member: Member, read: Read, since: str) -> None:
             member.pass_gate(approval)
     state, last = member.loop["left"] or member.state, approvals[-1] if approvals else None
     if last is not None and (
-        last["used_at"] is None or state == "AwaitingPermission" or (state == "ErrorRecovery" and last["asked_at"] >= since)
+        last["used_at"] is None
+        or state == "AwaitingPermission"
+        or member.position.waits == CONFIRMED
+        or (state == "ErrorRecovery" and last["asked_at"] >= since)
     ):
         member.approval = last
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from agents.crews.evidence import call_row, ended_fields
 from agents.crews.members.member import Member
-from agents.crews.script import JUDGED, Step
+from agents.crews.script import CONFIRMED, JUDGED, Step
 from agents.gates import approvals
 from agents.gates.chosen import why_different
-from agents.gates.policies import Act
+from agents.gates.policies import Act, Judgement
 from agents.streams.turn import Turn
 from agents.tools.calls import Outcome
 
@@ -24,11 +24,17 @@ def permit_call(member: Member, turn: Turn, now: float) -> bool:
 
 
 def _follow_policies(member: Member, turn: Turn, step: Step) -> None:
+    if member.position.waits == CONFIRMED:
+        _follow_decision(member, turn, "tool_allowed", "tool_denied")
+        return
     act = member.next_act
-    judgement = member.gate.judge(act)
+    judgement = judge_call(member, act)
     if judgement.decision == "deny":
         _refuse(member, turn, "tool_denied", act, f"denied by policy: {judgement.note or act.tool}")
-    elif (judgement.decision == "ask" and not member.gate.covers(act, judgement.critical)) or step.get("confirm"):
+    elif step.get("gate"):
+        member.ask(turn, "task", f"{member.assignment.title}: {step['gate']}", approvals.APPROVAL_S, action=act.action)
+        member.become(turn, "ask", reason="waits for a person")
+    elif (judgement.decision == "ask" and not _is_covered(member, act, judgement)) or step.get("confirm"):
         title = f"{member.assignment.title}: {judgement.note or 'may it call ' + act.tool + '?'}"
         member.move(turn, "tool_asks", reason=judgement.note)
         member.ask(turn, "tool", title, approvals.APPROVAL_S, action=act.action)
@@ -39,22 +45,32 @@ def _follow_policies(member: Member, turn: Turn, step: Step) -> None:
         member.perform(turn, "tool_allowed", act)
 
 
-def _follow_decision(member: Member, turn: Turn) -> None:
-    """A person has decided about a call."""
+def judge_call(member: Member, act: Act) -> Judgement:
+    """What the policies say of a call, and where a model chose it, what it may choose without asking."""
+    return member.gate.judge_chosen(act) if member.script.chooses else member.gate.judge(act)
+
+
+def _is_covered(member: Member, act: Act, judgement: Judgement) -> bool:
+    """Whether who let the task begin has answered this, too. They have seen a model's task, and none of its calls."""
+    return not member.script.chooses and member.gate.covers(act, judgement.critical)
+
+
+def _follow_decision(member: Member, turn: Turn, approved: str = "approved", denied: str = "denied") -> None:
+    """A person has decided about a call; the events are those of the loop's state."""
     approval, member.approval = member.approval, None
     assert approval is not None
     action = approval["action"]
     act = member.act_of(action["tool"], action["arguments"])
     if approval["state"] != "approved":
         why = f"refused by {approval['decided_by']}" + (f": {approval['reason']}" if approval["reason"] else "")
-        _refuse(member, turn, "denied", act, why)
+        _refuse(member, turn, denied, act, why)
     # Policies and paths may have changed since the person was asked, and an approver cannot allow what a policy denies.
     elif not approvals.is_intact(approval) or member.gate.judge(act).decision == "deny":
-        _refuse(member, turn, "denied", act, "what was approved is not what may be done")
+        _refuse(member, turn, denied, act, "what was approved is not what may be done")
     elif changed := why_different(action, act, is_edited=approval["edited"]):
-        _refuse(member, turn, "denied", act, f"what was approved is not what would be done: {changed}")
+        _refuse(member, turn, denied, act, f"what was approved is not what would be done: {changed}")
     else:
-        member.perform(turn, "approved", act)
+        member.perform(turn, approved, act)
 
 
 def _refuse(member: Member, turn: Turn, event: str, act: Act, why: str) -> None:
@@ -64,7 +80,8 @@ def _refuse(member: Member, turn: Turn, event: str, act: Act, why: str) -> None:
     row = member.note(turn, **{**begun, **ended}, ordered=member.script.is_ordered(member.position))
     if member.script.plain:  # the same call again would be refused again
         member.last_outcome = Outcome("failed", error=why, error_kind="denied", reason="denied")
-    position = replace(member.position, met=False, error=why, tries=member.position.tries + 1)
+    position = replace(member.position, met=False, error=why, tries=member.position.tries + 1, waits="")
+    position = member.script.keep_result(position, why, failed=True)
     member.move(turn, event, position, reason=why, add={"evidence": [row]})
 
 
@@ -76,4 +93,4 @@ def wait_for_call(member: Member, turn: Turn, now: float) -> bool:
 def is_free(member: Member, act: Act) -> bool:
     """Whether a call needs nobody's leave."""
     step = member.step
-    return member.gate.judge(act).decision == "allow" and step is not None and not step.get("confirm")
+    return judge_call(member, act).decision == "allow" and step is not None and not step.get("confirm")

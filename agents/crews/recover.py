@@ -8,7 +8,7 @@ from dataclasses import replace
 from agents.crews.check import STUCK
 from agents.crews.members.member import Member
 from agents.crews.permit import is_free
-from agents.crews.ways import FIRST_S, LONGEST_S, STRETCH, way_out
+from agents.crews.ways import FIRST_S, LONGEST_S, STRETCH, model_way, way_out
 from agents.faults import pause_seconds
 from agents.gates import approvals
 from agents.streams.turn import Turn
@@ -29,7 +29,8 @@ def recover_agent(member: Member, turn: Turn, now: float) -> bool:
         _steer(member, turn)
         return True
     step = member.step
-    assert step is not None
+    if step is None:  # it is the call of its model that went wrong
+        return MODEL_WAYS[model_way(member.position.fault, member.position.faults)](member, turn)
     if member.script.plain:  # the task's own attempts and `on_lost` decide
         return _give_up(member, turn)
     own = step.get("tries", 1) > 1 or step.get("on_failure") == "continue"
@@ -46,7 +47,7 @@ def _steer(member: Member, turn: Turn) -> bool:
     why = member.memory.verdict.sentence if member.memory.verdict else member.position.error
     member.memory.verdict = None
     nudge = member.note(turn, kind="nudge", success=True, arguments={"text": why})
-    if member.position.met:
+    if member.position.met and not member.script.chooses:
         member.move(turn, "check", replace(member.position, fault=""), reason=why, add={"evidence": [nudge]})
     else:
         position = replace(member.script.steer(member.position), fault="", met=None)
@@ -74,6 +75,10 @@ def _wait_first(member: Member, turn: Turn) -> bool:
     """The same call again after a pause, which is longer after each fault."""
     if member.position.waits == "over":
         return _retry(member, turn)
+    return _pause(member, turn)
+
+
+def _pause(member: Member, turn: Turn) -> bool:
     seconds = pause_seconds(member.position.faults, member.agent["id"], FIRST_S, LONGEST_S)
     member.wait(turn, "time", seconds, f"tries again in {seconds:.1f} s after {member.position.fault}")
     return False
@@ -95,15 +100,11 @@ def _give_up(member: Member, turn: Turn) -> bool:
 
 def _ask_a_person(member: Member, turn: Turn) -> bool:
     """Something is missing, or must not be touched, or nobody knows how it ended: somebody may know better."""
-    approval, member.approval = member.approval, None
-    if approval is None:
-        title = f"{member.assignment.title}: {member.position.error}"
-        # Nobody can say how soon a person finds out what became of a lost call, so that question does not expire.
-        seconds = None if member.position.fault == "lost" else approvals.WAIT_S
-        member.ask(turn, "question", title, seconds, options=(AGAIN, SKIP, GIVE_UP))
-        member.wait(turn, "approval", seconds, "asks what to do now")
+    # Nobody can say how soon a person finds out what became of a lost call, so that question does not expire.
+    seconds = None if member.position.fault == "lost" else approvals.WAIT_S
+    choice = _answer_of_a_person(member, turn, seconds, (AGAIN, SKIP, GIVE_UP))
+    if not choice:
         return False
-    choice = approval["answer"] if approval["state"] == "approved" else GIVE_UP
     if choice == AGAIN:
         return _retry(member, turn)
     if choice == SKIP:
@@ -113,7 +114,47 @@ def _ask_a_person(member: Member, turn: Turn) -> bool:
     return _give_up(member, turn)
 
 
+def _answer_of_a_person(member: Member, turn: Turn, seconds: float | None, options: tuple[str, ...]) -> str:
+    """Which of the options a person has chosen; empty where nobody has yet, and the agent waits."""
+    approval, member.approval = member.approval, None
+    if approval is None:
+        member.ask(turn, "question", f"{member.assignment.title}: {member.position.error}", seconds, options=options)
+        member.wait(turn, "approval", seconds, "asks what to do now")
+        return ""
+    return str(approval["answer"]) if approval["state"] == "approved" else GIVE_UP
+
+
 WAYS: dict[str, Callable[[Member, Turn], bool]] = {
     "retry": _retry, "wait": _wait_first, "longer": _retry_longer, "steer": _steer, "ask": _ask_a_person, "check": _check,
     "give_up": _give_up,
+}  # fmt: skip
+
+
+# Faults of an agent's model
+
+
+def _ask_again(member: Member, turn: Turn) -> bool:
+    member.move(turn, "steer", replace(member.position, fault="", waits="", met=None), reason="asks its model again")
+    return True
+
+
+def _ask_later(member: Member, turn: Turn) -> bool:
+    return _ask_again(member, turn) if member.position.waits == "over" else _pause(member, turn)
+
+
+def _ask_shorter(member: Member, turn: Turn) -> bool:
+    member.position = replace(member.position, shorter=member.position.shorter + 1)
+    return _ask_again(member, turn)
+
+
+def _ask_whether(member: Member, turn: Turn) -> bool:
+    """A person can mend it: a key, a quota, a profile."""
+    choice = _answer_of_a_person(member, turn, approvals.APPROVAL_S, (AGAIN, GIVE_UP))
+    if not choice:
+        return False
+    return _ask_again(member, turn) if choice == AGAIN else _give_up(member, turn)
+
+
+MODEL_WAYS: dict[str, Callable[[Member, Turn], bool]] = {
+    "wait": _ask_later, "steer": _ask_again, "shorten": _ask_shorter, "ask": _ask_whether, "give_up": _give_up,
 }  # fmt: skip

@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal
 from agents.errors import AgentsError
 
 if TYPE_CHECKING:
+    from agents.streams.row_types import EvidenceRow
     from agents.tools.calls import Outcome
 
 Step = Mapping[str, Any]
 Holds = Callable[[str, Any], bool]
 """Whether a condition holds for a JSON value; raises AgentsError when that cannot be said."""
-Course = Literal["next", "again", "phase_done", "done", "failed"]
+INSTRUCTION = "instruction"
+"""The tool of a task in words, which an agent with a model carries out."""
+CONFIRMED = "confirmed"
+"""What a position waits for no longer: a person has approved the call in turn, and it is made."""
+Course = Literal["next", "again", "start_phase", "phase_done", "done", "failed"]
 DELEGATIONS = 3
 """App agents of one crew that work for one another, below the host that has the task: plans, crews and pages go by it."""
 
@@ -34,6 +39,14 @@ class Position:
     waits         what an agent that is PENDING waits for: time, approval, child, or nothing
     until         when that ends, in seconds since 1970
     detoured      the step's `recover` has been made
+
+    Of an agent with a model, whose steps are the calls of the model's latest answer:
+
+    chosen        number of the model call whose answer that is, 0 before the first
+    results       what came of those calls, until the model is told: {call_id, tool, text, failed}
+    told          number of the latest row of evidence when the model was asked last
+    misfits       answers in a row that could not be used
+    shorter       how often the conversation was made shorter than it usually is
     """
 
     phase: int = 0
@@ -49,6 +62,11 @@ class Position:
     until: float | None = None
     detoured: bool = False
     done: bool = False
+    chosen: int = 0
+    results: Sequence[Mapping[str, Any]] = ()
+    told: int = 0
+    misfits: int = 0
+    shorter: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Only what differs from the beginning."""
@@ -64,6 +82,9 @@ DEFAULTS = {field.name: field.default for field in fields(Position)}
 
 class Script:
     """The phases of a task's steps. `total` is 0 where the work has no phases; `plain`: the one call is the task itself."""
+
+    chooses = False
+    """Whether a model says what the steps are (agents.crews.minds.mind)."""
 
     def __init__(self, phases: Sequence[Mapping[str, Any]], holds: Holds, *, plain: bool = False):
         self.phases, self._holds, self.plain = phases, holds, plain
@@ -139,6 +160,13 @@ class Script:
         step = self.step(position)
         detour = 0 if position.detour < 0 and step is not None and step.get("recover") else -1
         return replace(position, detour=detour, met=None)
+
+    def keep_result(self, position: Position, text: str, *, failed: bool) -> Position:
+        """The position when the step in turn has brought `text`, for a mind that is told of it; a script's stays as it is."""
+        return position
+
+    def hear(self, row: EvidenceRow) -> None:
+        """A row of evidence that is complete, for a mind that reads what others say; a script does not."""
 
     def find_shortfall(self, step: Step, outcome: Outcome) -> str:
         """What is missing from a call's outcome, by its `expect`; empty when nothing is."""

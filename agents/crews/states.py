@@ -6,15 +6,18 @@ nobody registered is an error of the agent, never a silent default (docs/machine
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from agents.crews.members.member import Member
-from agents.crews.script import Step
-from agents.crews.strategies import PIPES
+from agents.crews.minds.wording import outcome_text
+from agents.crews.script import CONFIRMED, INSTRUCTION, Step
+from agents.crews.strategies import MINDS, PIPES
 from agents.errors import AgentsError
 from agents.gates import approvals
+from agents.streams.row_types import ApprovalRow
 from agents.streams.turn import Turn
 from agents.tools.calls import Outcome
 
@@ -39,7 +42,7 @@ def go_on(member: Member, turn: Turn, now: float) -> None:
         else:
             member.become(turn, "finish")
     else:
-        pipe = PIPES[member.agent["platform"]].values()
+        pipe = (MINDS if member.script.chooses else PIPES)[member.agent["platform"]].values()
         moved = all(strategy(member, turn, now) for phase in pipe for strategy in phase)
         # The last strategy may have ended the agent, or have it wait.
         if moved and member.agent["state"] == "CONTINUE":
@@ -54,6 +57,9 @@ def _ask_for_the_task(member: Member, turn: Turn) -> None:
         return
     assignment, observed = member.assignment, None if look is None else look.result
     action = member.next_act.action if assignment.plain else {"phases": list(assignment.script)}
+    if (mission := assignment.mission) is not None:
+        words = {"name": mission.name, "description": mission.description, "tips": list(mission.tips)}
+        action = {"tool": INSTRUCTION, "arguments": words}
     member.ask(turn, "task", assignment.title, approvals.APPROVAL_S, action=action, observed=observed)
     member.become(turn, "ask", reason="waits for a person")
 
@@ -79,6 +85,8 @@ def take_screenshot(member: Member, turn: Turn, now: float) -> None:
         return
     wrong = _save(member, turn, step, outcome.result)
     position = replace(member.position, met=not wrong, tries=member.position.tries + 1, error=wrong)
+    if member.script.chooses:
+        position = member.script.keep_result(position, outcome_text(outcome, wrong), failed=bool(wrong))
     member.become(turn, "captured", position, also=also)
 
 
@@ -92,7 +100,7 @@ def _wait_for_time(member: Member, turn: Turn, now: float) -> None:
         position = replace(member.position, waits="over", until=None)
         step = member.step
         if member.state == "StreamingResponse" and step is not None and step["do"] == "wait":
-            position = replace(position, met=True)
+            position = member.script.keep_result(replace(position, met=True, waits=""), "the time is over", failed=False)
         member.become(turn, "received", position)
 
 
@@ -119,10 +127,18 @@ def _wait_for_answer(member: Member, turn: Turn, now: float) -> None:
         member.approval = None
         wrong = _save(member, turn, step, approval["answer"]) if well else approval["reason"] or "refused"
         position = replace(position, met=not wrong, tries=position.tries + 1, error=wrong)
+        position = member.script.keep_result(position, wrong or _said(approval), failed=bool(wrong))
     member.become(turn, "received" if well else "failed", position, reason=approval["reason"])
     if approval["kind"] != "callback":
-        row = member.note(turn, kind="user", success=True, arguments={"said": approval["answer"]})
+        said = {"said": approval["answer"]} | ({"answers": approval["id"]} if member.script.chooses else {})
+        row = member.note(turn, kind="user", success=True, arguments=said)
         turn.record("window_began", agent_id=member.agent["id"], add={"evidence": [row]})
+
+
+def _said(approval: ApprovalRow) -> str:
+    """A person's answer, or the report from outside, as text."""
+    answer = approval["answer"]
+    return answer if isinstance(answer, str) and answer else json.dumps(answer, ensure_ascii=False)
 
 
 def _wait_for_child(member: Member, turn: Turn, now: float) -> None:
@@ -137,6 +153,8 @@ def _wait_for_child(member: Member, turn: Turn, now: float) -> None:
     elif step["on_failure"] == "fail":  # why it ended says whether another attempt makes sense
         member.last_outcome = outcome
     position = replace(member.position, waits="", met=not wrong, tries=member.position.tries + 1, error=wrong)
+    if member.script.chooses:
+        position = member.script.keep_result(position, outcome_text(outcome, wrong), failed=bool(wrong))
     member.become(turn, "received", position, reason=wrong)
 
 
@@ -166,6 +184,9 @@ def wait_for_confirmation(member: Member, turn: Turn, now: float) -> None:
         _refuse(member, turn, "rejected", why, by=approval["decided_by"])
     elif member.claim_slot():
         approvals.use_approval(turn, approval)
+        if approvals.is_intact(approval) and not member.waits_at_gate:  # a call that it wanted confirmed: exactly that is made
+            member.become(turn, "approved", replace(member.position, waits=CONFIRMED), by=approval["decided_by"])
+            return
         member.approval = None
         if approvals.is_intact(approval):
             member.pass_gate(approval)

@@ -13,19 +13,22 @@ from agents.crews.check import check_progress, remember_end
 from agents.crews.members.member import Member
 from agents.crews.permit import permit_call, wait_for_call
 from agents.crews.recover import recover_agent
+from agents.crews.think import ask_mind, do_as_wanted, prompt_mind
 from agents.machines.device_agent import PROCESSING_PHASES
 from agents.streams.turn import Turn
 
 Strategy = Callable[[Member, Turn, float], bool]
 Pipe = dict[str, tuple[Strategy, ...]]
 PIPES: dict[str, Pipe] = {}
+MINDS: dict[str, Pipe] = {}
+"""Of agents with a model."""
 
 
-def register_pipe(platform: str, pipe: Pipe) -> None:
+def register_pipe(platform: str, pipe: Pipe, pipes: dict[str, Pipe] = PIPES) -> None:
     """The pipe of a platform; raises ValueError for one that leaves a processing phase out."""
     if tuple(pipe) != PROCESSING_PHASES:
         raise ValueError(f"the pipe of {platform} must have the phases {', '.join(PROCESSING_PHASES)}, in this order")
-    PIPES[platform] = pipe
+    pipes[platform] = pipe
 
 
 SHELL: Pipe = {
@@ -35,3 +38,4 @@ SHELL: Pipe = {
     "MEMORY_UPDATE": (remember_end, check_progress, recover_agent),
 }
 register_pipe("shell", SHELL)
+register_pipe("shell", {**SHELL, "LLM_INTERACTION": (prompt_mind, ask_mind, do_as_wanted)}, MINDS)

@@ -22,7 +22,7 @@ from constellations.editor.draft import (
 )
 from constellations.editor.replacing import inherit_dependents
 from constellations.plan import tasks as plan_tasks
-from constellations.plan.fitting import DEVICE_FIELDS, unknown_device
+from constellations.plan.fitting import DEVICE_FIELDS, missing_mind, unknown_device
 from constellations.plan.keys import calls
 from constellations.plan.keys.fields import CHANGEABLE, STORED
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
@@ -39,8 +39,9 @@ def _add_task(draft: EditDraft, values: Row) -> None:
         raise OperationRefused(f"there is a task {row['task_id']} already, and it differs in {', '.join(different)}", "task_id")
     if there is None:
         if row["tool"] == plan_tasks.IN_WORDS and not draft.in_words:
-            raise OperationRefused(plan_tasks.NEEDS_DOING, "tool")
+            raise OperationRefused(calls.NEEDS_DOING, "tool")
         _check_devices(draft, row)
+        _check_mind(draft, row)
         draft.put_task(row)
         if row["replaces"]:
             inherit_dependents(draft, row)
@@ -96,9 +97,11 @@ def _update_task(draft: EditDraft, values: Row) -> None:
         raise OperationRefused(message, "replaces")
     draft.require_editable(task_id, "task_id")
     if new["tool"] == plan_tasks.IN_WORDS != row["tool"] and not draft.in_words:
-        raise OperationRefused(plan_tasks.NEEDS_DOING, "tool")
+        raise OperationRefused(calls.NEEDS_DOING, "tool")
     if any(key in DEVICE_FIELDS for key in different):
         _check_devices(draft, new)
+    if new["tool"] == calls.INSTRUCTION and {"tool", "model"} & set(different):
+        _check_mind(draft, new)
     draft.put_task(new)
 
 
@@ -123,7 +126,9 @@ def _with_fields(row: Row, fields: Row) -> Row:
     if new["tool"] == calls.STEPS and new["arguments"]:
         raise OperationRefused("a task in steps has no arguments of its own; each of its steps has", "arguments")
     is_called_otherwise = (new["tool"], new["arguments"]) != (row["tool"], row["arguments"])
-    if new["tool"] not in (calls.STEPS, plan_tasks.IN_WORDS) and is_called_otherwise:
+    if new["tool"] == calls.INSTRUCTION and new["arguments"]:
+        raise OperationRefused(f"{row['task_id']} is in words, and has no arguments", "arguments")
+    if new["tool"] not in (calls.STEPS, calls.INSTRUCTION, plan_tasks.IN_WORDS) and is_called_otherwise:
         for path, message in calls.call_findings("task", new["tool"], new["arguments"]):
             raise OperationRefused(message, key_text(path))
     return new
@@ -305,6 +310,12 @@ def _check_devices(draft: EditDraft, row: Row) -> None:
     if row["wanted_device"] in row["not_device"]:
         said = f"{row['task_id']} is to run on {row['wanted_device']}, and not_device says that it must not"
         raise OperationRefused(said, "device")
+
+
+def _check_mind(draft: EditDraft, row: Row) -> None:
+    """A task in words has a model that can carry it out."""
+    if wrong := missing_mind(row, draft.devices):
+        raise OperationRefused(wrong[1], wrong[0])
 
 
 def _check_reads(draft: EditDraft, row: Row) -> None:

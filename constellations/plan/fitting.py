@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from constellations.plan.keys.calls import INSTRUCTION, NEEDS_DOING
 from constellations.plan.values import Finding, Row
 
 Device = Mapping[str, Any]
 Devices = Mapping[str, Device]
+
+
+class KnownDevices(dict[str, dict[str, Any]]):
+    """Devices by name, and the minds that tasks in words may have there: `minds` are the names of model profiles, and the empty
+    name where one of them is for all such tasks that name none.
+    """
+
+    minds: frozenset[str] = frozenset()
+
 
 MAX_LISTED = 20
 """Types or capabilities of devices that a message names."""
@@ -34,6 +44,26 @@ def why_none_fits(task: Mapping[str, Any]) -> str:
     if not asked:
         return f"not_device leaves no device: it names {left_out}" if left_out else "no device is there"
     return (f"leaving out {left_out} (not_device), " if left_out else "") + f"no device has {' and '.join(asked)}"
+
+
+NO_MIND = "none is configured for device_agent: make a model profile (docs/models.md), or set LLM_BASE_URL and LLM_MODEL"
+
+
+def missing_mind(row: Row, devices: Devices | None) -> tuple[str, str] | None:
+    """(key, message) for a task in words that no model is there for."""
+    minds = devices.minds if isinstance(devices, KnownDevices) else frozenset()
+    if row["tool"] != INSTRUCTION or row["model"] in minds:
+        return None
+    if row["model"]:
+        there = ", ".join(sorted(filter(None, minds))) or "none"
+        return "model", f"there is no model profile {row['model']}; there is {there}"
+    return "tool", f"{NEEDS_DOING}, and {NO_MIND}"
+
+
+def missing_minds(tasks: Iterable[Row], devices: Devices | None) -> list[Finding]:
+    """As `unknown_devices`, of the models that tasks in words need."""
+    found = ((number, missing_mind(row, devices)) for number, row in enumerate(tasks))
+    return [(("tasks", number, *({wrong[0]} - {"tool"})), wrong[1]) for number, wrong in found if wrong]
 
 
 def unknown_devices(tasks: Iterable[Row], devices: Devices) -> list[Finding]:

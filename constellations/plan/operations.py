@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from constellations.plan import tasks as plan_tasks
 from constellations.plan.documents import MAX_DEPTH
 from constellations.plan.error_kinds import ERROR, slips_in
-from constellations.plan.keys.calls import MAX_PROSE, read_condition
+from constellations.plan.keys.calls import MAX_PROSE, NEEDS_DOING, read_condition
 from constellations.plan.keys.fields import MAX_NAME
 from constellations.plan.values import (
     MAX_ID,
@@ -298,7 +298,7 @@ def _in_words(operation: Operation) -> list[Finding]:
         found: list[tuple[Path, Row]] = [(("tasks", place), each["task"]) for place, each in enumerate(values["tasks"])]
     else:
         found = [((), values.get("task") or values.get("fields") or {})]
-    return [((*path, "tool"), plan_tasks.NEEDS_DOING) for path, row in found if row.get("tool") == plan_tasks.IN_WORDS]
+    return [((*path, "tool"), NEEDS_DOING) for path, row in found if row.get("tool") == plan_tasks.IN_WORDS]
 
 
 def deed_of(rule: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from constellations.errors import CycleFound, PlanRejected
 from constellations.graph import Graph
 from constellations.plan import documents, operations
 from constellations.plan.documents import Document, Unreadable
-from constellations.plan.fitting import Devices, unknown_devices
+from constellations.plan.fitting import Devices, missing_minds, unknown_devices
 from constellations.plan.keys.fields import MAX_NAME
 from constellations.plan.operations import MAX_DEPENDENCIES, MAX_TASKS, list_within
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS, read_dependency, read_task
@@ -88,7 +88,7 @@ def parse_plan(
         )
         raise PlanRejected([_problem(error.line, error.path, FENCED if is_fence else str(error))], source) from error
     plan, findings = read_value(document.value, in_words)
-    findings = [*document.repeated, *findings]
+    findings = [*document.repeated, *findings, *missing_minds(plan.tasks, devices)]
     if devices is not None:
         findings += unknown_devices(plan.tasks, devices)
     if devices is not None and not findings:
@@ -113,7 +113,8 @@ def _unknown_devices_of_rules(value: Row, devices: Devices) -> Iterator[Finding]
             for path, row in rows:
                 fields: Row = {key: row.get(key, usual) for key, usual in TASK_DEFAULTS.items()}
                 if "{" not in fields["wanted_device"]:
-                    yield from (((*way, *path, *found[2:]), message) for found, message in unknown_devices([fields], devices))
+                    wrong = [*unknown_devices([fields], devices), *missing_minds([fields], devices)]
+                    yield from (((*way, *path, *found[2:]), message) for found, message in wrong)
 
 
 def locate_findings(document: Document, findings: list[Finding]) -> list[dict[str, Any]]:

@@ -7,12 +7,14 @@ from typing import Any
 
 from agents.crews.script import JUDGED, plain_script
 from agents.gates.policies import Rule
-from constellations.plan.keys.calls import STEPS
+from constellations.plan.keys.calls import INSTRUCTION, STEPS
 from constellations.plan.values import Row
 
 
 def script_of(task: Mapping[str, Any]) -> list[Row]:
-    """A task's steps; of a plain task its one call."""
+    """A task's steps; of a plain task its one call, of one in words none that are known before."""
+    if task["tool"] == INSTRUCTION:
+        return [{"description": "", "expected_duration": None, "steps": []}]
     return task["phases"] if task["tool"] == STEPS else plain_script(task["tool"], task["arguments"], task["timeout"])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from constellations.plan import steps
 from constellations.plan.keys import calls
-from constellations.plan.keys.calls import COMMAND, SHELL
+from constellations.plan.keys.calls import COMMAND, INSTRUCTION, NEEDS_DOING, SHELL
 from constellations.plan.keys.fields import CHANGEABLE, DEPENDENCY, NAMING, TASK
 from constellations.plan.keys.kinds import defaults_of, fresh, readers_of
 from constellations.plan.steps import STEPS
@@ -28,11 +28,12 @@ ALIASES = {field.key: field.name for field in TASK if field.is_stored and field.
 """Keys of plans that rows have by another name."""
 
 IN_WORDS = ""
-"""The tool of a task in words alone: it cannot start until it is given a command, a tool or steps."""
-NEEDS_DOING = "a task needs a command, a tool or steps; one in words alone needs a language model"
-
+"""The tool of an imported task in words alone: it cannot start until it is given a command, a tool or steps."""
 DEPENDENCY_DEFAULTS = defaults_of(DEPENDENCY)
 """A dependency's normal form. `dependency_id` becomes from>to."""
+
+WORDS = ("name", "description")
+"""What a task in words is told by."""
 
 # Tasks
 
@@ -60,6 +61,8 @@ def read_task(value: Any, in_words: bool = False) -> tuple[Row, list[str], list[
             findings.append(((), "a task needs a task_id"))
         if value.get("arguments") and not says_what_to_do(value):
             findings.append((("arguments",), "name the tool that takes these arguments, beside them as `tool`"))
+        elif not says_what_to_do(value) and any(row[key] for key in WORDS):
+            row["tool"] = INSTRUCTION
         elif not says_what_to_do(value) and not value.keys() - readers.keys():
             findings.append(((), NEEDS_DOING))
     row["name"] = row["name"] or row["task_id"]
@@ -132,6 +135,10 @@ def _normal_task(fields: Row, findings: list[Finding], is_whole: bool = True) ->
         findings.append((("not_device",), f"the task is to run on {row['wanted_device']}, and here it must not"))
     if "steps" in row or row.get("phases"):
         return _in_steps(row, findings)
+    if row.get("tool") == INSTRUCTION and COMMAND not in row and SHELL not in row:
+        if row.get("arguments"):
+            findings.append((("arguments",), "a task in words has no arguments; its words are in its name and description"))
+        return {**row, "arguments": {}, "phases": []}
     findings += calls.make_call(row, "task", is_whole)
     if row.get("tool") == STEPS and not findings:
         findings.append((("tool",), "the tool steps is for a task in steps, and this one has none"))

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from agents.crews.minds.mission import Mission
 from agents.crews.script import Holds
 from agents.errors import AgentsError
 from agents.gates.policies import Rule
@@ -29,9 +30,9 @@ class Assignment:
     """What a crew is to do, and where.
 
     `attempt` and `device` are the live rows. `script` are the phases of the task's steps; `plain`: they are one call, which is
-    the task itself. `rules` gives the installation's policies, `own` are the task's, as is what `unasked`
-    says of calls that a model chooses. `is_gated` says that a person is asked
-    before the task begins, `has_arbiter` that somebody is asked about suspicions of being stuck.
+    the task itself. `rules` gives the installation's policies, `own` are the task's, as is what `unasked` says of calls that a
+    model chooses. `is_gated` says that a person is asked before the task begins, `has_arbiter` that somebody is asked about
+    suspicions of being stuck. `mission` is the task in words, for agents with a model; None where the script is all.
     """
 
     stream: int
@@ -54,6 +55,7 @@ class Assignment:
     unasked: Mapping[str, Any]
     rules: Callable[[], Sequence[Rule]]
     holds: Holds
+    mission: Mission | None = None
 
 
 class Blackboard:

@@ -18,7 +18,7 @@ from agents.gates.gate import Gate
 from agents.gates.policies import Act
 from agents.machines import DEVICE_AGENT, TOOL_LOOP
 from agents.progress.tracker import Verdict, count_progress, is_progress_due
-from agents.streams.row_types import AgentRow, ApprovalRow, EvidenceRow, LoopRow
+from agents.streams.row_types import AgentRow, ApprovalRow, EvidenceRow, LoopRow, ModelCallRow
 from agents.streams.tables import TABLES, Fields
 from agents.streams.turn import Turn
 from agents.tools.calls import SECONDS, Call, Outcome
@@ -52,13 +52,16 @@ class Member:
         self.call: Call | None = None
         self.outcome: Outcome | None = None
         self.last_outcome: Outcome | None = None
+        self.asked: ModelCallRow | None = None
+        self.answer: Outcome | None = None
         self.child: AgentRow | None = None
         self.child_outcome: Outcome | None = None
         self.wants_slot = False
 
     # `approval`: what the agent waits for, or has been given and not used. `row`: the evidence of the call under way; `call`:
     # that call, until the crew takes it to begin it; `outcome`: how it ended, until that is recorded; `last_outcome`: how the
-    # last call ended. `child`: the agent it has delegated to, while that works; `child_outcome`: how it ended, until recorded.
+    # last call ended. `asked`: the call of its model under way; `answer`: how that ended, until recorded. `child`: the agent
+    # it has delegated to, while that works; `child_outcome`: how it ended, until recorded.
 
     @property
     def state(self) -> str:
@@ -98,6 +101,12 @@ class Member:
         stored = self.position.to_json()
         return {} if stored == self.loop.get("position", {}) else {"position": stored}
 
+    def place_at(self, position: Position) -> Fields:
+        """It stands at `position` from now on: what is to be set where that comes with no transition."""
+        fields = self._store_position(position)
+        self.loop.update(fields)  # type: ignore[typeddict-item]
+        return {"loop": {str(self.loop["id"]): fields}} if fields else {}
+
     def halt(self, turn: Turn, verdict: Verdict) -> None:
         """Stuck again: the loop is halted, and the task cannot be done."""
         self.memory.verdict = None
@@ -123,6 +132,7 @@ class Member:
 
     def _judge_row(self, turn: Turn, row: EvidenceRow) -> None:
         """Have the rules judge a row that is complete; the verdict, if there is one, goes into the row."""
+        self.script.hear(row)
         if verdict := self.memory.take(row):
             row["verdict"] = verdict_json(verdict) | arbiter_of(row)
             if verdict.first:
@@ -164,7 +174,7 @@ class Member:
         """From now on exactly what was approved is done; an approver may have changed it."""
         action = approval["action"]
         self.gate.open(action.get("leads_to"))
-        if approval["edited"]:
+        if approval["edited"] and self.script.plain:
             timeout = self.assignment.script[0]["steps"][0]["timeout"]
             self.script = Script(plain_script(action["tool"], action["arguments"], timeout), self.assignment.holds, plain=True)
 
@@ -185,7 +195,7 @@ class Member:
     def act_of(self, tool: str, arguments: Mapping[str, Any]) -> Act:
         """A call in the place of the one in turn."""
         writes = self.step.get("writes", "") if self.step is not None else ""
-        return self.gate.describe_call(tool, arguments, writes)
+        return self.gate.describe_call(tool, arguments, writes, is_chosen=self.script.chooses)
 
     def perform(self, turn: Turn, event: str, act: Act, position: Position | None = None) -> None:
         """The record that a call begins; the call itself begins when that is durable."""

@@ -27,12 +27,15 @@ class Phases:
     def __init__(self, agent: int):
         self._agent = agent
         self.current: PhaseRow | None = None
+        self.last = 0
         self._warnings = 0
 
-    # `_warnings`: how often it has been recorded that the present phase takes longer than expected.
+    # `last`: the number of the latest phase, 0 before the first. `_warnings`: how often it has been recorded that the present
+    # phase takes longer than expected.
 
     def load(self, rows: list[PhaseRow]) -> None:
         self.current = next((row for row in rows if row["ended_at"] is None), None)
+        self.last = rows[-1]["number"] if rows else 0
         if self.current is not None:
             self._warnings = 2 if self._overdue_blocker(self.current) in self.current["blockers"] else 0
 
@@ -43,15 +46,23 @@ class Phases:
             "id": turn.take(), "agent_id": self._agent, "number": place + 1, "total": script.total,
             "description": phase["description"], "expected_s": phase["expected_duration"], "started_at": turn.at,
         }  # fmt: skip
-        self.current, self._warnings = TABLES["phase"].whole(fields), 0
+        self.current, self.last, self._warnings = TABLES["phase"].whole(fields), place + 1, 0
         turn.record("phase_started", number=fields["number"], add={"phase": [TABLES["phase"].told(fields)]})
 
-    def complete(self, turn: Turn, *, ended_well: bool = True) -> None:
-        """End the present phase: success when its tests passed last and nothing blocked it."""
+    def restart(self, turn: Turn, description: str, expected: float | None) -> None:
+        """Begin the present phase anew: what is in its record is of the last time that it was begun."""
+        assert self.current is not None
+        self._warnings = 0
+        begun: Fields = {"description": description, "expected_s": expected, "started_at": turn.at}
+        self._set(turn, "phase_restarted", **begun, files_changed=[], tests=[], blockers=[])
+
+    def complete(self, turn: Turn, *, ended_well: bool = True, outcome: str = "") -> None:
+        """End the present phase: success when its tests passed last and nothing blocked it, unless an `outcome` is given."""
         if self.current is None:
             return
         tests_pass = all(test["passed"] for test in self.current["tests"])
-        outcome = "success" if ended_well and tests_pass and not self.current["blockers"] else "completed_with_issues"
+        well = ended_well and tests_pass and not self.current["blockers"]
+        outcome = outcome or ("success" if well else "completed_with_issues")
         self._set(turn, "phase_ended", ended_at=turn.at, outcome=outcome)
         self.current = None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from agents.devices.command_lines import shell_line_of
-from constellations.plan.keys.calls import COMMAND, SHELL
+from constellations.plan.keys.calls import COMMAND, INSTRUCTION, SHELL
 from constellations.plan.keys.fields import STORED
 from constellations.plan.keys.step_keys import DEFAULTS, INNER, RENAMED, TELLING
 from constellations.plan.operations import write_in_present_words
@@ -60,8 +60,8 @@ def write_phase(row: Row) -> Row:
 def write_call(row: Row) -> Row:
     """A command or a tool of a task or a step."""
     arguments = row["arguments"]
-    if row["tool"] == IN_WORDS:
-        return {"tool": IN_WORDS}
+    if row["tool"] in (IN_WORDS, INSTRUCTION):
+        return {"tool": row["tool"]}
     if row["tool"] == COMMAND and arguments.keys() == {"argv"}:
         line = shell_line_of(arguments["argv"])
         return {COMMAND: arguments["argv"]} if line is None else {COMMAND: line, SHELL: True}

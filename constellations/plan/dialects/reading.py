@@ -25,7 +25,7 @@ from constellations.plan.dialects.recognition import (
     recognise_dialect,
 )
 from constellations.plan.documents import MAX_JSON_BYTES, Document, Unreadable
-from constellations.plan.fitting import Devices, unknown_devices
+from constellations.plan.fitting import Devices, missing_minds, unknown_devices
 from constellations.plan.plan import Plan, locate_findings, read_value
 from constellations.plan.values import Finding, Path, did_you_mean, key_text
 
@@ -91,6 +91,7 @@ def read_constellation(
         raise _refused(str(error)) from error
     to = _translated(document.value, dialect, recipes)
     plan, found = read_value(to.value, in_words=True)
+    found += missing_minds(plan.tasks, devices)
     if devices is not None:
         found += unknown_devices(plan.tasks, devices)
     # Of what the plan's reading found only that in whose place, or around it, the dialect's has not found something.

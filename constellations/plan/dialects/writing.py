@@ -15,6 +15,7 @@ from constellations.plan.dialects.parts import lines, shell, tasks
 from constellations.plan.dialects.parts.translation import Translation
 from constellations.plan.dialects.recognition import FOREIGN, NAMES, ORRERY, STATES
 from constellations.plan.dialects.vocabulary import Dialect, DialectPart
+from constellations.plan.keys.calls import INSTRUCTION
 from constellations.plan.keys.step_keys import DEFAULTS
 from constellations.plan.plan import Plan, absent_tasks
 from constellations.plan.steps import STEPS
@@ -125,7 +126,7 @@ def _put(written: Row, way: Path, value: Any) -> None:
 
 def _calls(row: Row) -> list[Row]:
     """The calls that a task is, if it is that and nothing more."""
-    if row["tool"] == IN_WORDS:
+    if row["tool"] in (IN_WORDS, INSTRUCTION):
         return []
     if row["tool"] != STEPS:
         return [row]

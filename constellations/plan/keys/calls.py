@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agents.crews import script
 from agents.devices import command_lines
 from agents.devices.command_lines import NotPlain
 from agents.tools import catalogue
@@ -25,6 +26,9 @@ COMMAND = "command"
 """The tool that runs an argument list, `argv`, on its device."""
 STEPS = "steps"
 """The tool of a task in steps."""
+INSTRUCTION = script.INSTRUCTION
+"""The tool of a task in words, which an agent with a model carries out."""
+NEEDS_DOING = "a task needs a command, a tool or steps; one in words alone needs a language model"
 
 prose = text_reader(MAX_PROSE)
 

@@ -12,22 +12,30 @@ from typing import Any
 from django.conf import settings
 
 from agents.crews.members.assignment import Assignment
+from agents.crews.minds.mission import Mission
 from agents.crews.script import call_of
 from agents.gates.judging import act_on
 from agents.gates.policies import Judgement, Site, concerns_call, judge_act
+from agents.llm.profiles import choose_profiles
 from agents.progress.settings import Settings
 from agents.streams.row_types import LiveDevice
+from agents.streams.tables import fold_rows
 from agents.tools.catalogue import PATHS
 from constellations import conditions
-from constellations.live.row_types import TaskRow
-from constellations.plan.keys.calls import STEPS
+from constellations.live.row_types import AttemptRow, TaskRow
+from constellations.plan.keys.calls import INSTRUCTION, STEPS
 from constellations.plan.script import calls_of, rule_of, script_of
 from constellations.runs.context import Context, Start
+
+PURPOSE = "device_agent"
+"""What the models of such agents are asked for."""
+EARLIER = 3
+"""Earlier attempts that an agent is told of, the latest."""
 
 
 def needs_crew(context: Context, task: TaskRow, device: LiveDevice) -> bool:
     """Whether a task is more than one plain call."""
-    if task["tool"] == STEPS or task["confirm"]:
+    if task["tool"] in (STEPS, INSTRUCTION) or task["confirm"]:
         return True
     if not (context.policies or task["policies"]):
         return False
@@ -45,13 +53,35 @@ def make_assignment(context: Context, start: Start) -> Assignment:
     return Assignment(
         stream=context.stream, interaction=context.interaction["id"], attempt=start.attempt, device=device, task=task["id"],
         title=task["name"] or task["task_id"], scope=context.scope, inherits=context.inherits, script=script_of(task),
-        plain=task["tool"] != STEPS, is_gated=_is_gated(context, task, device),
+        plain=task["tool"] not in (STEPS, INSTRUCTION), is_gated=_is_gated(context, task, device),
         timeout=task["timeout"], on_lost=task["on_lost"],
         settings=Settings.of({**settings.PROGRESS, **task["progress"]}),
         accepted=task["accepted"], has_arbiter=bool(settings.STUCK_ARBITER), own=[rule_of(row) for row in task["policies"]],
         unasked=task["unasked"],
         rules=lambda: context.policies, holds=lambda condition, value: conditions.evaluate_condition(condition, value, {}),
+        mission=_mission_of(context, start) if task["tool"] == INSTRUCTION else None,
     )  # fmt: skip
+
+
+def _mission_of(context: Context, start: Start) -> Mission:
+    """What the agents of a task in words are told."""
+    node, task, number = start.node, start.node.row, start.attempt["number"]
+    upstream = [edge.up.row for edge in node.incoming if edge.up.ended]
+    tried: list[AttemptRow] = fold_rows("attempt", "task_id = %s AND number < %s", task["id"], number) if number > 1 else []
+    session = fold_rows("session", "id = %s", context.stream)
+    wanted = (task["model"], context.constellation["model_profiles"].get(PURPOSE, ""))
+    own = session[0]["model_profiles"].get(PURPOSE, "") if session else ""
+    return Mission(
+        profiles=lambda: choose_profiles(context.profiles, PURPOSE, *wanted, own),
+        name=task["name"] or task["task_id"], description=task["description"], tips=task["tips"],
+        upstream=[_told(row, "task_id", "name", "state", "result", "error") for row in upstream],
+        earlier=[_told(row, "number", "outcome", "error") for row in tried[-EARLIER:]],
+        result_schema=task["result_schema"],
+    )  # fmt: skip
+
+
+def _told(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: row[key] for key in keys}
 
 
 def _is_gated(context: Context, task: TaskRow, device: LiveDevice) -> bool:

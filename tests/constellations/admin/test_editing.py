@@ -7,6 +7,8 @@ from agents.services import sessions
 from agents.services.devices import device_create
 from agents.streams.verify import verify_database
 from constellations.models import Constellation, Dependency, Edit, Task
+from constellations.plan.fitting import NO_MIND
+from constellations.plan.keys.calls import NEEDS_DOING
 from constellations.services.edits import edit_apply
 from tests.conftest import person, rows_of
 from tests.constellations.admin.admin_client import Staff, added, address, problems, row_of
@@ -14,7 +16,7 @@ from tests.constellations.planting import advance, graph_of, noop, plant, states
 
 pytestmark = pytest.mark.django_db
 NO_JSON = "This is no JSON: expecting property name enclosed in double quotes, line 1, column 2."
-NO_WORK = "a task needs a command, a tool or steps; one in words alone needs a language model"
+NO_WORK = f"{NEEDS_DOING}, and {NO_MIND}"
 
 
 @pytest.fixture
@@ -323,7 +325,9 @@ def test_what_is_wrong_with_a_dependency_is_told_there(staff, seed):
 
 def test_a_task_without_an_id_or_without_work_is_refused(staff, seed):
     found = problems(refused(staff, seed, added(staff.form(seed), "tasks", name="nameless"), seed))
-    assert found == {"new.task_id": ["is empty"], "new.__all__": [NO_WORK]}
+    assert found == {"new.task_id": ["is empty"]}
+    found = problems(refused(staff, seed, added(staff.form(seed), "tasks", task_id="extra", name="idle"), seed))
+    assert [NO_WORK] in found.values()
 
 
 def test_a_reason_that_is_too_long_is_told(staff, seed):

@@ -15,6 +15,8 @@ from agents.models import InboxItem, Session
 from agents.services import sessions
 from agents.services.devices import device_create
 from constellations.models import Edit
+from constellations.plan.fitting import NO_MIND
+from constellations.plan.keys.calls import NEEDS_DOING
 from tests.agents.conftest import Rest
 from tests.constellations.planting import noop, plant
 
@@ -64,7 +66,7 @@ PLANS: dict[str, tuple[str, str, list[tuple[int | None, str]], str]] = {
     ),
     "says in a task only what it is about": (
         "tasks:\n  - task_id: build\n    description: Build the project.\n",
-        "plan: line 2, tasks[0]: a task needs a command, a tool or steps; one in words alone needs a language model",
+        f"plan: line 2, tasks[0]: {NEEDS_DOING}, and {NO_MIND}",
         [(2, "tasks[0]")],
         "tasks:\n  - task_id: build\n    description: Build the project.\n    command: [make]\n",
     ),

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from agents.tools.catalogue import TOOLS
 from constellations.errors import PlanRejected
 from constellations.plan.documents import MAX_BYTES, MAX_DEPTH
+from constellations.plan.fitting import NO_MIND
+from constellations.plan.keys.calls import NEEDS_DOING
 from constellations.plan.operations import MAX_TASKS
 from constellations.plan.plan import MAX_PROBLEMS, TASK_DEFAULTS, Plan, absent_tasks, parse_plan
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
@@ -373,7 +375,7 @@ def test_lines_of_json_are_named_too():
         ("command: ls, arguments: {}", "arguments", "a task has a command or a tool, not both: arguments beside command"),
         ("tool: command, arguments: {}", "arguments.argv", NO_PROGRAM),
         ("tool: command, arguments: {argv: [1, null]}", "arguments.argv[1]", "must be text, not nothing"),
-        ("name: x", "", "a task needs a command, a tool or steps; one in words alone needs a language model"),
+        ("name: x", "", f"{NEEDS_DOING}, and {NO_MIND}"),
         ("tool: noop, after: [a b]", "after[0]", "'a b' is not an id: letters, digits and _ - . : / make one"),
         ("tool: noop, after: {a: b}", "after", "must be a list, not an object; write each item behind a dash"),
         ("tool: noop, after: a", "after[0]", "a would wait for itself: take it out"),
