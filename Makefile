@@ -1,5 +1,5 @@
 # `make demo` and `make test` do everything on a fresh machine with Python 3.11 or later, make and git.
-# Variables: PORT (8000), HOST (127.0.0.1), ONCE=1 (make demo ends with the run), PYTHON (the first that is new enough),
+# Variables: PORT (8000), HOST (127.0.0.1), ONCE=1 (make demo and demo-model end with the run), PYTHON (the first that is new enough),
 # DATABASE_URL and the others of docs/settings.md, PYTEST_FLAGS, SIDE_BY_SIDE (tests that run at once; one a core),
 # WAITING_SIDE_BY_SIDE (the same of long ones, which wait for processes, leases and a database half of their time).
 
@@ -19,10 +19,11 @@ PYTEST = $(RUN) -m pytest --dist worksteal -n $(SIDE_BY_SIDE)
 
 export ONCE
 
-.PHONY: help demo up test test-long test-browser test-services check audit format bench bench-smoke kill-storm verify install install-dev database clean
+.PHONY: help demo demo-model up test test-long test-browser test-services check audit format bench bench-smoke kill-storm verify install install-dev database clean
 
 help:
 	@echo "make demo            start everything, run the example, show it"
+	@echo "make demo-model      the same asked in words, answered by a scripted model: no key is needed"
 	@echo "make up              start everything"
 	@echo "make test            the tests that need no server and no browser, but the long ones"
 	@echo "make test-long       the long ones: attacks, kills, whole installations"
@@ -37,6 +38,10 @@ help:
 
 demo: install database
 	@$(RUN) manage.py demo --host $(HOST) --port $(PORT)
+
+demo-model: export ORRERY_MODEL_HOSTS ?= 127.0.0.1
+demo-model: install database
+	@$(RUN) manage.py demo --host $(HOST) --port $(PORT) --script examples/models/mnist.yaml
 
 up: install database
 	@$(RUN) manage.py up --host $(HOST) --port $(PORT)

@@ -11,6 +11,7 @@ class AgentsConfig(AppConfig):
             Actor,
             Agent,
             Approval,
+            Budget,
             Device,
             Evidence,
             InboxItem,
@@ -21,6 +22,7 @@ class AgentsConfig(AppConfig):
             Policy,
             Session,
         )  # fmt: skip
+        from agents.services import budgets  # noqa: F401  registers what approving one does
         from agents.streams.tables import register_table
         from agents.tools import command, files  # noqa: F401  register their tools
 
@@ -36,4 +38,5 @@ class AgentsConfig(AppConfig):
         register_table("policy", Policy)
         register_table("model_profile", ModelProfile)
         register_table("model_call", ModelCall)
+        register_table("budget", Budget)
         jobs.connect()

@@ -6,9 +6,13 @@ RESTARTS = 5
 """Restarts; one more is refused."""
 ADDED = 10_000
 """Tasks that edits add, whoever makes them; more are refused, and fail the constellation agent where its planner wants them."""
+PLANNING_S = 300.0
+"""Seconds of one creation or editing session, whoever plans: pauses and lost runners do not count."""
 REOPEN, FORK = "reopen", "fork"
 """Keys of the payload of an interaction about a graph that is there."""
 IMPORTED_WORDS = "in_words"
 """Key of the payload of an import that has tasks in words alone; what people submit has no such key."""
+MODELS = "models"
+"""Key of the payload with names of model profiles, by purpose."""
 SESSION_LIMIT = 1000
 """Attempts that one session may have running."""

@@ -47,7 +47,7 @@ def choice_of(name: str, choices: tuple[str, ...]) -> str:
     """One of `choices` from the environment; the first where nothing is said."""
     text = os.environ.get(name, "") or choices[0]
     if text not in choices:
-        raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {text!r}")
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(filter(None, choices))}, not {text!r}")
     return text
 
 

@@ -9,6 +9,7 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.devices.confinement import MECHANISMS, NONE
+from agents.llm.choices import STARTS
 from project.environment import (
     ceilings_of,
     choice_of,
@@ -143,6 +144,8 @@ LLM_MODEL = os.environ.get("LLM_MODEL", "")
 """A model profile without a row (docs/models.md); its key is in LLM_API_KEY, and no setting holds it."""
 MODEL_HOSTS = hosts_of("ORRERY_MODEL_HOSTS", LLM_BASE_URL)
 """Hosts and networks inside at which models may be asked."""
+START = choice_of("ORRERY_START", STARTS)
+"""review: what a model plans waits for a person to start it, in the whole installation."""
 
 
 IDLE_S = seconds_of("ORRERY_IDLE_S", 600)
@@ -263,6 +266,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ApprovalKindEnum": "agents.models.loops.Approval.KINDS",
         "ApprovalStateEnum": "agents.models.loops.Approval.STATES",
+        "ModelCallOutcomeEnum": "agents.models.model_calls.OUTCOMES",
         "PolicyDecisionEnum": "agents.decisions.DECISIONS",
     },
 }

@@ -10,7 +10,8 @@ from django.http import HttpRequest, HttpResponse
 
 from agents.access.permissions import groups_of
 from agents.admin.readonly import ReadOnlyAdmin
-from agents.llm.profiles import PROVIDERS, PURPOSES, THINKING_LEVELS
+from agents.llm.choices import PURPOSES
+from agents.llm.profiles import PROVIDERS, THINKING_LEVELS
 from agents.masks.values import mask_value
 from agents.models import ModelProfile
 from agents.services import model_profiles

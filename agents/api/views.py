@@ -27,6 +27,7 @@ from agents.api.parsers import StrictJson
 from agents.api.queries import ByAccept, KnownQuery
 from agents.api.schema import ProblemSchema
 from agents.api.serializers import sessions as session_serializers
+from agents.api.serializers.budgets import BudgetRow, ModelCallRow, OwnBudgetBody
 from agents.api.serializers.devices import DeviceBody, DeviceChange, DeviceRow
 from agents.api.serializers.machines import History, MachineList, MachineTable
 from agents.api.serializers.tokens import FreshToken, TokenBody, TokenRow
@@ -37,7 +38,9 @@ from agents.ids import CAPACITY
 from agents.machines import ACTOR, MACHINES, Machine
 from agents.models import Actor, Device, InboxItem, Session, Stream, Token
 from agents.reads import history
+from agents.reads.costs import calls_of, cost_of_place, with_used
 from agents.services import sessions
+from agents.services.budgets import session_budget_clear, session_budget_set
 from agents.services.devices import DeviceExists, device_change, device_create
 from agents.services.tokens import token_create, token_revoke
 from agents.streams import fold
@@ -134,11 +137,12 @@ class SessionViews(mixins.ListModelMixin, Api):
     @extend_schema(request=session_serializers.SessionBody, responses={201: session_serializers.SessionMade})
     def create(self, request: Request) -> Response:
         body = self.body(session_serializers.SessionBody)
-        payload, interaction = session_serializers.interaction_payload(body), None
+        payload, interaction = session_serializers.asked_in(body), None
         checked = sessions.check_payload(payload) if payload else None
         with write_transaction():
+            chosen = {key: body[key] for key in session_serializers.CHOSEN if key in body}
             made = sessions.session_create(
-                request.user, body["title"], by=actor_name(request), parent=body.get("parent")
+                request.user, body["title"], by=actor_name(request), parent=body.get("parent"), **chosen
             )  # fmt: skip
             if payload:
                 interaction = self._submit(made.pk, "interaction", body.get("client_id", ""), payload, checked)[0].pk
@@ -152,12 +156,20 @@ class SessionViews(mixins.ListModelMixin, Api):
             session.snapshot = fold.stream_snapshot(session.pk)
         return Response(self._detail(session))
 
+    @extend_schema(request=session_serializers.SessionChange, responses=session_serializers.SessionDetail)
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Its title, and which models work in it from now on."""
+        session, body = self.only_id(), self.body(session_serializers.SessionChange)
+        sessions.session_change(session, **body, by=actor_name(request), request_id=request_id(request))
+        return Response(self._detail(self.get_queryset().get(pk=session)))
+
     def _detail(self, session: Any) -> dict[str, Any]:
         actors = list(session.actors.order_by("-epoch")[:ACTORS])
         row = session_serializers.SessionRow(session).data
         row["actors"] = session_serializers.ActorRow(actors, many=True, context={"renewed_at": session.renewed_at}).data
         snapshot = getattr(session, "snapshot", None)
         row["head"] = session_head(session.pk) if snapshot is None else snapshot["seq"]
+        row["cost"] = cost_of_place("session", session.pk)
         return row if snapshot is None else {**row, "snapshot": snapshot}
 
     @extend_schema(methods=["GET"], responses=session_serializers.InteractionRow(many=True))
@@ -222,6 +234,27 @@ class SessionViews(mixins.ListModelMixin, Api):
         ends = orjson.dumps({"next": found[-1].seq if found else since, "head": session_head(session)})
         body = b'{"events":[' + b",".join(event.json for event in found) + b"]," + ends[1:]
         return HttpResponse(body, content_type="application/json")
+
+    @extend_schema(responses=ModelCallRow(many=True), filters=False)
+    @action(detail=True, methods=["get"], serializer_class=ModelCallRow)
+    def model_calls(self, request: Request, pk: str) -> Response:
+        """What its agents have asked language models, newest first, all columns; the system prompt is in one call's detail."""
+        return self.get_paginated_response(ModelCallRow(self.paginate_queryset(calls_of(self.only_id())), many=True).data)
+
+    @extend_schema(request=OwnBudgetBody, responses=BudgetRow)
+    @action(detail=True, methods=["put"], pagination_class=None)
+    def budget(self, request: Request, pk: str) -> Response:
+        """Set the owner's own budget for it, in the place of an earlier one. Others that apply to it stay."""
+        session, by = self.only_id(), actor_name(request)
+        made = session_budget_set(session, **self.body(OwnBudgetBody), by=by, request_id=request_id(request))
+        return Response(BudgetRow(with_used([made])[0]).data)
+
+    @extend_schema(responses={204: None})
+    @budget.mapping.delete
+    def clear_budget(self, request: Request, pk: str) -> Response:
+        """Take the owner's own budget away."""
+        session_budget_clear(self.only_id(), by=actor_name(request), request_id=request_id(request))
+        return Response(status=204)
 
 
 class DeviceViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):

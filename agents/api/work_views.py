@@ -21,6 +21,7 @@ from agents.errors import AgentsError
 from agents.machines import MACHINES, TOOL_LOOP
 from agents.models import Agent, Approval, Loop, Policy, Session
 from agents.reads import agents, history, verdicts
+from agents.reads.costs import cost_of_agent
 from agents.services import approvals, policies
 from agents.streams.fold import consistent_read
 
@@ -94,6 +95,7 @@ def agent_detail(agent: Agent) -> dict[str, Any]:
         "children": agents.agents_below(agent.pk, levels=1),
         "blackboard": agent.blackboard,
         "progress": agents.progress_of(agent.pk, evidence),
+        "cost": cost_of_agent(agent),
         "stuck": verdicts.latest_verdict(evidence, lives=not MACHINES[agent.machine].is_terminal(agent.state)),
     }
 

@@ -33,6 +33,9 @@ log = logging.getLogger(__name__)
 class Sessions:
     """Owned sessions by their streams. `wake` lets the runner's loop go round; they decide by `clock`."""
 
+    reports_type = Reports
+    """A replay puts one here that gives recorded outcomes."""
+
     def __init__(self, journal: Journal, folder: Path, runner: int, wake: Callable[[], None], clock: Callable[[], float]):
         self._journal, self._wake = journal, wake
         self.drives: dict[int, Drive] = {}
@@ -44,7 +47,7 @@ class Sessions:
         self._shares = Shares()
         self._left: list[int] = []
         self._contested: set[int] = set()
-        self.reports = Reports(journal, folder, runner, self.drives, self.ready, wake)
+        self.reports = self.reports_type(journal, folder, runner, self.drives, self.ready, wake)
         self._hooks = Hooks()
         self._deciding: dict[int, Batch] = {}
         self._trouble: Exception | None = None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from agents.errors import AgentsError
 from agents.llm.exchange import NO_REPLY, Reply
 
@@ -148,3 +151,22 @@ class AddressRefused(ProfileUnusable):
     """The model's host is an address of this machine or its networks, and no setting allows it."""
 
     code = "model_address_refused"
+
+
+class LimitReached(ModelFault):
+    """A limit of the profile left no room for the call for as long as it could wait; nothing was asked."""
+
+    code = "model_limit_reached"
+    status = 429
+    error_kind = "rate_limit"
+
+
+class BudgetUsedUp(ModelFault):
+    """A budget has no room for the call; nothing was asked. `facts` are those of `agents.minds.budgets.places.shortage`."""
+
+    code = "model_budget_used_up"
+    status = 409
+
+    def __init__(self, message: str, facts: Mapping[str, Any]):
+        super().__init__(message)
+        self.facts = facts

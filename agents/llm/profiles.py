@@ -11,13 +11,12 @@ from django.conf import settings
 
 from agents.errors import AgentsError
 from agents.llm.addresses import base_url_flaw
+from agents.llm.choices import PURPOSES
 from agents.llm.faults import ProfileUnusable
 from agents.masks.values import KEY_PREFIX, OWN_MODEL_KEY, SecretMissing, model_key, usable_secret
 from agents.streams.row_types import ModelProfileRow
 from agents.streams.tables import fold_rows
 
-PURPOSES = ("creation", "editing", "device_agent", "judging")
-"""What models are asked for: to make a constellation, to edit one, to work on a task, to judge whether an agent is stuck."""
 DEFAULT_BASE_URLS = {
     "openai_compatible": "",
     "openai_responses": "https://api.openai.com/v1",

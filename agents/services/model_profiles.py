@@ -8,7 +8,8 @@ from typing import Any
 
 from agents.errors import AgentsError
 from agents.llm.addresses import base_url_flaw
-from agents.llm.profiles import DEFAULT_BASE_URLS, FROM_ENVIRONMENT, PROVIDERS, PURPOSES, THINKING_LEVELS
+from agents.llm.choices import PURPOSES
+from agents.llm.profiles import DEFAULT_BASE_URLS, FROM_ENVIRONMENT, PROVIDERS, THINKING_LEVELS
 from agents.masks.masking import is_hidden
 from agents.masks.values import NAME, mask_text
 from agents.models import ModelProfile

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
@@ -11,7 +12,9 @@ from agents.access.approvers import NotApprover, why_no_approver
 from agents.engine.drives.work import Checked, registered_handler
 from agents.engine.requests import waits_for_an_actor
 from agents.engine.summon import wake_a_runner
-from agents.errors import ActorEnded, InboxFull
+from agents.errors import ActorEnded, InboxFull, PayloadRejected
+from agents.llm import choices
+from agents.llm.profiles import read_profiles
 from agents.machines import ACTOR
 from agents.models import Actor, InboxItem, Lease, Session
 from agents.reads.confinement import only_admins_may
@@ -21,19 +24,26 @@ from agents.tools import confining
 
 INBOX_LIMIT = 100
 """Requests that may wait in one session."""
+COLUMNS = {"title": "title", "models": "model_profiles", "start": "start"}
+"""What of a session may be changed: its words, and the columns that have it."""
 TO_LIVE_ACTORS = ("pause", "resume", "cancel", "ping", "shutdown", "go_on", "ruling", "stop", "restart", "cancel_task")
 
 
-def session_create(owner, title: str = "", *, by: str, parent: int | None = None) -> Session:
-    """A new session of `owner`, with nobody at work in it yet.
+def session_create(
+    owner, title: str = "", *, by: str, parent: int | None = None, models: Mapping[str, str] | None = None, start: str = ""
+) -> Session:  # fmt: skip
+    """A new session of `owner`, with nobody at work in it yet; `models` are names of model profiles by purpose.
 
     Where `by` is a token, the session has its key, and perhaps a parent: the session that the token was issued for, else
-    `parent`, one that the token started itself. The parent's stream tells of it. Raises NotYourChild, TooDeep, ParentEnded.
+    `parent`, one that the token started itself. The parent's stream tells of it. Raises NotYourChild, TooDeep, ParentEnded,
+    and PayloadRejected where there is no such profile, or `start` is no word of it.
     """
+    refuse_choices({"models": models or {}, "start": start})
     with ancestry.new_ancestry(by, parent) as line:
         stream = new_stream("session")
         with door(stream, by) as opened:
             row = {"id": stream, "owner_id": owner.pk, "title": title, "created_at": opened.turn.at, **line}
+            row |= {"model_profiles": dict(models or {}), "start": start}
             opened.turn.record("session_created", add={"session": [row]})
         Lease.objects.create(stream_id=stream)
         if line["parent_id"] is not None:
@@ -42,8 +52,39 @@ def session_create(owner, title: str = "", *, by: str, parent: int | None = None
     return Session.objects.get(pk=stream)
 
 
+def session_change(session_id: int, *, by: str, request_id: str = "", **said: Any) -> Session:
+    """Change `title`, `models` or `start` of a session, for what is asked of it from now on.
+
+    Raises NoSuchSession, NotYourSession, and PayloadRejected as `session_create` does.
+    """
+    ancestry.refuse_outside(session_id, by)
+    refuse_choices(said)
+    wanted = {COLUMNS[name]: value for name, value in said.items()}
+    with door(session_id, by, request_id) as opened:
+        row = Session.objects.get(pk=session_id)
+        fields = {name: value for name, value in wanted.items() if getattr(row, name) != value}
+        if fields:
+            opened.turn.record("session_changed", set={"session": {str(session_id): fields}})
+    return Session.objects.get(pk=session_id)
+
+
+def refuse_choices(said: Mapping[str, Any]) -> None:
+    """Raise PayloadRejected unless `models` names profiles that are there, by purpose, and `start` is a word of it."""
+    models = said.get("models", {})
+    problems = [(f"models.{purpose}".rstrip("."), message) for purpose, message in choices.models_problems(models)]
+    if models and not problems:
+        found = choices.unknown_profiles(models, read_profiles())
+        problems = [(f"models.{purpose}", message) for purpose, message in found]
+    if message := choices.start_problem(said.get("start", "")):
+        problems.append(("start", message))
+    if problems:
+        told = "; ".join(f"{key}: {message}" for key, message in problems)
+        raise PayloadRejected(told, [{"key": key, "message": message} for key, message in problems])
+
+
 def check_payload(payload: dict[str, Any]) -> Checked:
     """Refuse, before anything is written, an interaction that nobody here could begin; raises PayloadRejected."""
+    refuse_choices(payload)
     return registered_handler().check(payload)
 
 

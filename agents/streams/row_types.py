@@ -264,6 +264,20 @@ class ModelCallRow(TypedDict):
     ended_at: str | None
 
 
+class BudgetRow(TypedDict):
+    """One of the budgets for calls of language models."""
+
+    id: int
+    scope: str
+    subject: int | None
+    tokens: int | None
+    money: float | None
+    per: str
+    then: str
+    owned: bool
+    created_at: str
+
+
 class LiveDevice(DeviceRow):
     """A device as a runner holds it: its slots in use, its queue, and why work on it pauses ("" where it does not)."""
 

@@ -76,7 +76,8 @@ class Call:
     which begin as those of the scope that it `inherits` from. `writes` names a file of the
     workspace whose state before and after is wanted; `blackboard` is what the task's agents share, `printed` how many
     characters the attempt has printed so far. `place` is where its path led when it was judged, None where nobody did.
-    `body` is what the call does, where that is no tool's that plans can name: then what it says on the way are deltas.
+    `body` is what the call does, where that is no tool's that plans can name: then what it says on the way are deltas, and it
+    tells the session's stream what it has found so far by `note`, an event without rows.
     """
 
     attempt: int
@@ -94,6 +95,7 @@ class Call:
     blackboard: Mapping[str, Any] = field(default_factory=dict)
     on_output: Callable[[str], None] = field(default=lambda text: None)
     on_thinking: Callable[[str], None] = field(default=lambda text: None)
+    note: Callable[..., None] = field(default=lambda event, **data: None)
     body: Callable[[Call], Awaitable[Outcome]] | None = None
 
     def __post_init__(self) -> None:

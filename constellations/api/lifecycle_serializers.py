@@ -27,6 +27,10 @@ class Said(RequestBody):
     client_id = ClientId()
 
 
+class StartBody(RequestBody):
+    reason = StrictText(max_length=REASON_LENGTH, required=False, allow_blank=True, default="")
+
+
 class ConstellationCommandBody(Said):
     kind = serializers.ChoiceField(COMMANDS)
 

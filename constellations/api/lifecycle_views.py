@@ -1,4 +1,4 @@
-"""REST of constellations as a whole: pause, resume, cancel, restart, retry, reopen, fork."""
+"""REST of constellations as a whole: pause, resume, cancel, restart, start, retry, reopen, fork."""
 
 from __future__ import annotations
 
@@ -44,6 +44,14 @@ class CommandViews(Api):
         state = Constellation.objects.values_list("state", flat=True).get(pk=constellation.pk)
         answer = {"state": state, "changed": changed, "command": item.pk if item is not None else None}
         return Response(answer, status=202 if changed and item is not None else 200)
+
+    @extend_schema(request=lifecycle_serializers.StartBody, responses={200: lifecycle_serializers.CommandTaken}, filters=False)
+    @action(detail=True, methods=["post"], pagination_class=None)
+    def start(self, request: Request, pk: str) -> Response:
+        """Let a constellation run that waits for its review; the same again changes nothing."""
+        constellation, body = self.get_object(), self.body(lifecycle_serializers.StartBody)
+        _, changed = lifecycle.constellation_start(constellation.pk, **self._said(request), reason=body["reason"])
+        return self._taken(constellation, changed, None)
 
     @extend_schema(
         parameters=[IF_MATCH],

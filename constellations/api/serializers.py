@@ -8,6 +8,7 @@ from django.db import models
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from agents.api.serializers.costs import Cost
 from agents.api.serializers.work import ApprovalRow
 from constellations.models import Attempt, Constellation, Dependency, Task
 from constellations.plan.keys.fields import CHANGEABLE, STORED
@@ -158,12 +159,13 @@ class TaskDetail(TaskRow):
     attempts = AttemptRow(source="latest", many=True, help_text="The latest, oldest first.")
     output = OutputPiece(allow_null=True, help_text="The end of what the last attempt printed.")
     progress = TaskProgress(source="so_far")
+    cost = Cost(source="spent", help_text="Of calls of models that worked on it.")
     approvals = ApprovalRow(source="waiting_for", many=True, help_text="What it waits for somebody to decide.")
 
     class Meta(TaskRow.Meta):
         fields = (
             *TaskRow.Meta.fields, "error_kind", *(key for key in STORED if key not in (*LISTED, "progress")), "settings",
-            "version", "incoming", "attempts", "output", "progress", "approvals",
+            "version", "incoming", "attempts", "output", "progress", "cost", "approvals",
         )  # fmt: skip
 
     @extend_schema_field(Incoming(many=True))

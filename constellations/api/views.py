@@ -20,6 +20,7 @@ from agents.api.pagination import LARGEST, optional_parameter, read_parameter
 from agents.api.serializers.machines import History
 from agents.api.views import HISTORY_PAGE, history_page, request_id
 from agents.models import Session
+from agents.reads.costs import cost_of_place
 from agents.streams.fold import consistent_read
 from constellations.api import edit_serializers, lifecycle_serializers, serializers
 from constellations.api.edit_views import EditViews
@@ -165,6 +166,7 @@ class TaskViews(mixins.ListModelMixin, Versioned):
             task.output = tail_of(attempts[0]) if attempts else None
             task.so_far = progress_of(task, attempts[0] if attempts else None)
             task.waiting_for = waiting_approvals(task)
+            task.spent = cost_of_place("task", task.pk)
         return Response(serializers.TaskDetail(task).data)
 
     @extend_schema(responses=edit_serializers.Why, filters=False)

@@ -42,7 +42,7 @@ class LiveGraph(GraphRows):
     @property
     def planner_listens(self) -> bool:
         """Whether the planner wants to be told when tasks end; where it does not, nobody pays for telling it."""
-        return bool(self.constellation["rules"])
+        return bool(self.constellation["rules"]) or bool(self.constellation.get("model_profiles", {}).get("editing"))
 
     def end_fields(self, turn: Turn) -> Fields:
         """Fields of every task that ends, beside those that say how."""

@@ -17,6 +17,8 @@ def condense_plan(plan: Plan) -> dict[str, Any]:
         "tasks": _without(TASK_DEFAULTS, plan.tasks),
         "dependencies": _without(DEPENDENCY_DEFAULTS, plan.dependencies),
         "rules": plan.rules,
+        "models": plan.models,
+        "start": plan.start,
     }
 
 
@@ -28,4 +30,4 @@ def expand_plan(condensed: dict[str, Any]) -> Plan:
     """The plan that was condensed. Its rows share the defaults' lists and objects: values are replaced, never changed."""
     tasks = [{**TASK_DEFAULTS, **row} for row in condensed["tasks"]]
     dependencies = [{**DEPENDENCY_DEFAULTS, **row} for row in condensed["dependencies"]]
-    return Plan(condensed["name"], tasks, dependencies, condensed["rules"])
+    return Plan(condensed["name"], tasks, dependencies, condensed["rules"], condensed["models"], condensed["start"])

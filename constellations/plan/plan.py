@@ -5,11 +5,12 @@ Every problem is found before any is reported, and each names its line and key.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
+from agents.llm import choices
 from constellations import conditions
 from constellations.errors import CycleFound, PlanRejected
 from constellations.graph import Graph
@@ -23,9 +24,11 @@ from constellations.plan.values import (
     MAX_ID,
     Finding,
     Hints,
+    Misfit,
     Path,
     Reader,
     Row,
+    choice_reader,
     findings_under,
     identifier_reader,
     key_text,
@@ -52,12 +55,22 @@ WITHIN_A_TASK = documents.MAX_DEPTH - 4
 
 FENCED = "the ``` lines are no part of a plan: leave them out"
 
+
+def read_models(value: Any) -> dict[str, str]:
+    """Names of model profiles by purpose."""
+    for purpose, message in choices.models_problems(value):
+        raise Misfit(message, *([purpose] if purpose else []))
+    return dict(value)
+
+
 PLAN_READERS: dict[str, Reader] = {
     "name": text_reader(MAX_NAME),
     "tasks": list_within(MAX_TASKS),
     "dependencies": list_within(MAX_DEPENDENCIES),
     "replan": list_within(MAX_RULES),
     "absent": list_reader(identifier_reader(MAX_ID), MAX_TASKS),
+    "models": read_models,
+    "start": choice_reader((choices.REVIEW,)),
 }
 
 
@@ -69,15 +82,19 @@ class Plan:
     tasks: list[Row] = field(default_factory=list)
     dependencies: list[Row] = field(default_factory=list)
     rules: list[Row] = field(default_factory=list)
+    models: dict[str, str] = field(default_factory=dict)
+    start: str = ""
 
 
 def parse_plan(
-    text: str | bytes, source: str = "plan", devices: Devices | None = None, in_words: bool = False
+    text: str | bytes, source: str = "plan", devices: Devices | None = None, in_words: bool = False,
+    profiles: Callable[[], Collection[str]] | None = None,
 ) -> Plan:  # fmt: skip
     """Raises PlanRejected with every problem; `source` is what its message calls the text.
 
     With `devices` each task, and each operation of a rule, that asks for one which is not there is a problem, too.
-    `in_words`: tasks may say that they are in words alone, as what was imported does.
+    `in_words`: tasks may say that they are in words alone, as what was imported does. `profiles` gives the names of the model
+    profiles, asked only where the plan names one; one that is not there is a problem.
     """
     try:
         document = documents.read_document(text)
@@ -93,9 +110,21 @@ def parse_plan(
         findings += unknown_devices(plan.tasks, devices)
     if devices is not None and not findings:
         findings += _unknown_devices_of_rules(document.value, devices)
+    if profiles is not None and (plan.models or any(task["model"] for task in plan.tasks)):
+        findings += _unknown_profiles(plan, profiles())
     if findings:
         raise PlanRejected(locate_findings(document, findings), source)
     return plan
+
+
+def _unknown_profiles(plan: Plan, known: Collection[str]) -> Iterator[Finding]:
+    """Model profiles that the plan or one of its tasks names, and that are not there."""
+    yield from ((("models", purpose), message) for purpose, message in choices.unknown_profiles(plan.models, known))
+    for number, task in enumerate(plan.tasks):
+        if task["model"]:
+            yield from (
+                (("tasks", number, key), message) for key, message in choices.unknown_profiles({"model": task["model"]}, known)
+            )
 
 
 def _unknown_devices_of_rules(value: Row, devices: Devices) -> Iterator[Finding]:
@@ -142,7 +171,7 @@ def read_value(value: Any, in_words: bool = False) -> tuple[Plan, list[Finding]]
     findings = [*documents.value_flaws(value), *found]
     if not fields.get("tasks") and not any(path == ("tasks",) for path, _ in findings):
         findings.append((("tasks",), "a plan needs at least one task"))
-    plan = Plan(name=fields.get("name", ""))
+    plan = Plan(name=fields.get("name", ""), models=fields.get("models", {}), start=fields.get("start", ""))
     findings += islice(_parts(plan, fields, in_words), MAX_PROBLEMS + 1)
     if not findings:
         deep = (  # an edit has to be able to say it again

@@ -33,11 +33,12 @@ EDGES = 10_000
 """Dependencies of one task that are looked at."""
 KINDS = (
     "running", "ended", "cancelled", "in_words", "dependency", "condition_unknown", "condition_false", "approval", "callback",
-    "waits", "resources", "paused", "retry", "no_runner", "no_device", "device_offline", "device_draining", "device_full",
-    "limit", "starting", "stuck",
+    "waits", "resources", "review", "paused", "retry", "no_runner", "no_device", "device_offline", "device_draining",
+    "device_full", "limit", "starting", "stuck",
 )  # fmt: skip
-"""`in_words`: it says in words alone what to do. `callback`: somebody outside has to report. `waits`: its agent awaits
-something else. `starting`: nothing holds it back. `stuck`: its agent gets, or got, nowhere.
+"""`in_words`: it says in words alone what to do. `review`: nobody has started its constellation. `callback`: somebody outside
+has to report. `waits`: its agent awaits something else. `starting`: nothing holds it back. `stuck`: its agent gets, or got,
+nowhere.
 """
 NEEDS = "needs a model or a command"
 NO_RUNNER = "no runner lives: start one, for example with `manage.py up`"
@@ -199,6 +200,15 @@ def _stuck(task: Task) -> Fields | None:
     return explanation_of("stuck", text, agent=row.loop.agent_id, **found)
 
 
+def _review(task: Task) -> Fields | None:
+    graph = task.constellation
+    if graph.state != "READY":
+        return None
+    return explanation_of(
+        "review", "its constellation is under review: nothing runs until somebody starts it", constellation=graph.pk
+    )
+
+
 def _paused(task: Task) -> Fields | None:
     graph = task.constellation
     if graph.state == "PAUSED":
@@ -265,6 +275,7 @@ def _limit(task: Task) -> Fields | None:
 
 REASONS: tuple[Callable[[Task], Fields | None], ...] = (
     _in_words,
+    _review,
     _paused,
     _approval,
     _retry,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from agents.clock import to_iso
@@ -13,22 +14,24 @@ from constellations.live.live import LiveGraph
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.plan.operations import deed_of
 from constellations.plan.plan import Plan
+from constellations.runs.choosing import chosen_models, waits_for_review
 from constellations.runs.context import Context
 from constellations.services.adopt import FollowUp, ForkedGraph, ReopenedGraph, fill_fork
 from constellations.services.gates.openings import with_gates
 from constellations.services.mending import mend_and_retry
+from constellations.services.plans import Words
 
 CREATION = "creation"
 """The weaving mode in which a constellation is made; the other is `editing` (replanning)."""
 
 
 def begin_run(
-    context: Context, turn: Turn, prepared: Plan | ForkedGraph | ReopenedGraph | AgentsError, took: float
+    context: Context, turn: Turn, prepared: Plan | Words | ForkedGraph | ReopenedGraph | AgentsError, took: float
 ) -> AgentsError | None:  # fmt: skip
     """Fill the context with the agent, the constellation and its graph; returns the error by which nothing is created.
 
     `prepared` is what `ConstellationHandler.prepare` returned in `took` seconds, which the constellation agent was in START
-    for: it is then in CONTINUE, or in FAIL.
+    for: it is then in CONTINUE, or in FAIL; of words it stays in START, until a model has made a plan of them (`begin_plan`).
     """
     if not context.agent:
         key, began = turn.take(), to_iso(turn.ts - took)
@@ -40,11 +43,14 @@ def begin_run(
         turn.record("agent_created", by=f"agent:{key}", add={"agent": [dict(context.agent)]})
     turn.by = f"agent:{context.agent['id']}"
     if isinstance(prepared, AgentsError):  # nothing is created, and nothing half
-        turn.transition(CONSTELLATION_AGENT, "agent", context.agent, "creation_failed", reason=str(prepared)[:2000])
+        fail_creation(context, turn, prepared)
         return prepared
+    if isinstance(prepared, Words):
+        return None
     if isinstance(prepared, Plan):
-        _begin_plan(context, turn, prepared)
-    elif isinstance(prepared, ForkedGraph):
+        begin_plan(context, turn, prepared)
+        return None
+    if isinstance(prepared, ForkedGraph):
         _begin_fork(context, turn, prepared)
     else:
         _begin_reopened(context, turn, prepared)
@@ -52,13 +58,26 @@ def begin_run(
     return None
 
 
-def _begin_plan(context: Context, turn: Turn, plan: Plan) -> None:
-    """Its reader has refused all that the editor would refuse in an empty constellation; nothing is to be read again."""
+def fail_creation(context: Context, turn: Turn, error: AgentsError) -> None:
+    """There is no plan, and there will be none."""
+    turn.transition(CONSTELLATION_AGENT, "agent", context.agent, "creation_failed", reason=str(error)[:2000])
+
+
+def begin_plan(
+    context: Context, turn: Turn, plan: Plan, model_profiles: Mapping[str, str] | None = None, *, waits: bool = False
+) -> None:  # fmt: skip
+    """Its reader has refused all that the editor would refuse in an empty constellation; nothing is to be read again.
+
+    `model_profiles` are those of the constellation by purpose: with `editing` a model edits it. `waits`: a person starts it.
+    """
     gated = frozenset(context.constellation.get("gates", ()))  # of the one that this replaces, after a restart
     tasks = [with_gates(row, gated) for row in plan.tasks]
-    context.live = _create(context, turn, name=plan.name, rules=plan.rules)
+    payload = context.interaction["payload"]
+    named = {**chosen_models(plan, payload), **(model_profiles or {})}
+    context.live = _create(context, turn, name=plan.name, rules=plan.rules, model_profiles=named)
     context.live.build(turn, Changes(added_tasks=tasks, added_dependencies=plan.dependencies))
-    _start(context, turn)
+    _start(context, turn, waits=waits or waits_for_review(plan, payload))
+    turn.transition(CONSTELLATION_AGENT, "agent", context.agent, "created")
 
 
 def _begin_fork(context: Context, turn: Turn, forked: ForkedGraph) -> None:
@@ -102,9 +121,11 @@ def _create(context: Context, turn: Turn, **fields: Any) -> LiveGraph:
     return LiveGraph(context.constellation, context.on_ready)
 
 
-def _start(context: Context, turn: Turn) -> None:
-    for event in ("validated", "start"):
-        turn.transition(CONSTELLATION, "constellation", context.constellation, event)
+def _start(context: Context, turn: Turn, *, waits: bool = False) -> None:
+    """Let it run; one that `waits` is READY until a person starts it."""
+    turn.transition(CONSTELLATION, "constellation", context.constellation, "validated")
+    if not waits:
+        turn.transition(CONSTELLATION, "constellation", context.constellation, "start")
 
 
 def _follow(context: Context, turn: Turn, live: LiveGraph, follow_up: FollowUp) -> None:

@@ -23,6 +23,10 @@ def close(context: Context, turn: Turn, now: float, reason: str = "", *, given_u
     constellation, live = context.constellation, context.graph
     judged = GIVEN_UP if given_up else verdict_of(tasks_that_count(RowsOf(live.nodes)))
     result = planner.run_summary(live, from_iso(constellation["created_at"]), now, waited_s(constellation["id"], turn))
+    if context.said is not None:  # by the model that has finished
+        result["answer"] = context.said
+        if not live.nodes:  # a direct answer: nothing was to be done
+            result["summary"] = str(context.said)
     if reason:
         result["summary"] += f"; {reason}"
     turn.transition(

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from agents.gates.policies import Rule
 from agents.llm.profiles import Profile
 from agents.streams.row_types import AgentRow, InboxRow, LiveDevice, LoopRow
+from agents.streams.tables import Fields
 from constellations.live.live import LiveGraph
 from constellations.live.row_types import AttemptRow, ConstellationRow
 from constellations.live.rows import Node
@@ -33,7 +35,8 @@ class Context:
     `token` is the fence of the session's lease. `devices`, `policies` and `profiles` (of
     models, by name) are the runner's, and change under the work.
     `interrupt` ends the call of a key once the turn is durable; the graph calls `on_ready` for each task that may start.
-    `attempts` are those under way, by their ids.
+    `attempts` are those under way, by their ids. `editing_sessions` counts those of the agent so far, `memory` is what the
+    session did before this interaction (`Scene.memory`), `said` is the model's last word where it has finished, None before.
     """
 
     stream: int
@@ -48,6 +51,9 @@ class Context:
     constellation: ConstellationRow = field(default_factory=dict)  # type: ignore[assignment]
     live: LiveGraph | None = None
     attempts: dict[int, Start] = field(default_factory=dict)
+    editing_sessions: int = 0
+    memory: Sequence[Fields] = ()
+    said: Any = None
 
     @property
     def graph(self) -> LiveGraph:

@@ -1,12 +1,13 @@
-"""The planner without a language model: a plan reader with replan rules (docs/plans.md).
+"""The planner: what rules answer to the ends of tasks, and what an editing session can come to (docs/plans.md).
 
 Its creation mode turns a payload into a constellation (`constellations.services.plans`, `constellations.runs.begin`). Its
-editing mode, which is here, turns the ends of tasks into change sets, which go through the editor.
+editing mode turns the ends of tasks into change sets, which go through the editor: by rules (here), by a model (`weaving`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from agents.streams.row_types import LiveDevice
@@ -14,7 +15,7 @@ from agents.streams.tables import Fields
 from constellations.editor.draft import SKIPPED
 from constellations.editor.replacing import replaced_tasks, tasks_that_count
 from constellations.live.live import LiveGraph
-from constellations.live.rows import RowsOf
+from constellations.live.rows import Node, RowsOf
 from constellations.machines.task import CANCELLED_BY, ENDED
 from constellations.runs import rules
 
@@ -23,6 +24,28 @@ NAMED = 20
 """Tasks that a result names, of those that a condition skipped which could not be evaluated."""
 SUMMED_UP = 3
 """Of them in its summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnding:
+    """A model ends the run as a failure (`fail`), or begins it once more (`restart`)."""
+
+    does: str
+    reason: str
+
+
+@dataclass(slots=True)
+class ReplanResult:
+    """What came of an editing session. `timed` are tasks that may have a new deadline, some of which may be gone.
+
+    `taken` are the tasks whose ends it took. `failure` names the limit that was reached, if one was; `ending` is what ends the
+    run or begins it once more.
+    """
+
+    taken: Sequence[Node] = ()
+    timed: list[str] = field(default_factory=list)
+    failure: str = ""
+    ending: rules.Firing | RunEnding | None = None
 
 
 def find_firings(live: LiveGraph, devices: Mapping[int, LiveDevice]) -> tuple[list[rules.Firing], list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from agents.errors import AgentsError
 from agents.streams.statements import current_store, raw_cursor
@@ -17,6 +16,7 @@ from constellations.reads.devices import minds_of
 from constellations.reads.watching import GateWatch
 from constellations.runs import planner
 from constellations.runs.context import Context
+from constellations.runs.planner import ReplanResult
 from constellations.runs.rules import Firing
 from constellations.services.dispatcher import InTurn, commands_of, execute_commands
 from constellations.services.edits import PLANNERS
@@ -27,33 +27,23 @@ SO_FAR = "SELECT count(*) FROM agents_transition WHERE subject_id = %s AND event
 """Editing sessions of a constellation agent; one may make several edits, or none."""
 
 
-@dataclass(slots=True)
-class ReplanResult:
-    """What came of an editing session. `timed` are tasks that may have a new deadline, some of which may be gone.
-
-    `failure` names the limit that was reached, if one was; `ending` is the rule that ends the run or begins it once more.
-    """
-
-    timed: list[str] = field(default_factory=list)
-    failure: str = ""
-    ending: Firing | None = None
-
-
 class Replanning:
     """Counts the editing sessions of one constellation agent."""
 
     def __init__(self, context: Context):
         self._context = context
-        self._sessions = 0
 
     def load(self) -> None:
-        self._sessions = current_store().execute(raw_cursor(), SO_FAR, (self._context.agent["id"],)).fetchone()[0]
+        self._context.editing_sessions = (
+            current_store().execute(raw_cursor(), SO_FAR, (self._context.agent["id"],)).fetchone()[0]
+        )
 
     def session(self, turn: Turn) -> ReplanResult:
         """One editing session over all ends that wait; it edits if any rule of the plan answers to them."""
-        context, replanned = self._context, ReplanResult()
+        context = self._context
         firings, notes = planner.find_firings(context.graph, context.devices)
         taken = context.graph.take_news()
+        replanned = ReplanResult(taken)
         for at in range(0, len(taken), PIECE):  # no other session takes these ends again
             piece = taken[at : at + PIECE]
             turn.record(
@@ -64,10 +54,10 @@ class Replanning:
             turn.record("condition_unknown", message=note)
         if not firings:
             return replanned
-        if self._sessions >= EDITING_SESSIONS:
+        if context.editing_sessions >= EDITING_SESSIONS:
             replanned.failure = f"limit reached: {EDITING_SESSIONS} editing sessions"
             return replanned
-        self._sessions += 1
+        context.editing_sessions += 1
         for firing in firings:
             if firing.does == "edit":
                 self._apply(turn, firing, replanned)

@@ -1,14 +1,16 @@
 """One interaction at work: its constellation agent, its graph, the attempts that run (docs/machines.md).
 
-The parts (begin, takeover, placing, crews, timers, ends, lost, replanning, proposals, close) know the context and not each
-other's state. What they answer is passed on here, and nowhere else.
+The parts (begin, takeover, placing, crews, timers, ends, lost, replanning, weaving, proposals, close) know the context and not
+each other's state. What they answer is passed on here, and nowhere else.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agents.engine.environment import READ_S
+from agents.errors import AgentsError
 from agents.streams.garbage import note_rows_made, nothing_collected
 from agents.streams.row_types import InboxRow
 from agents.streams.tables import Fields
@@ -22,17 +24,26 @@ from constellations.runs.attempts.ends import CutOff, EndedAttempt, cancel_waiti
 from constellations.runs.attempts.lost import ASKS, LostTasks
 from constellations.runs.attempts.placing import Dispatch
 from constellations.runs.attempts.timers import Timers
-from constellations.runs.begin import begin_run
+from constellations.runs.begin import begin_plan, begin_run, fail_creation
 from constellations.runs.close import close
 from constellations.runs.context import Context
+from constellations.runs.planner import ReplanResult
 from constellations.runs.proposals import Proposals
 from constellations.runs.replanning import Replanning
 from constellations.runs.takeover import load_context, queued_devices
+from constellations.runs.weaving.creating import Creating
+from constellations.runs.weaving.editing import ModelEditing
+from constellations.runs.weaving.model_calls import CREATION, GivenUp, ModelCalls
+from constellations.services.plans import Words
 
 if TYPE_CHECKING:
     from agents.engine.drives.work import OwnedSession
 
 RESTARTED = "restarted"
+PLANNER = "(planner)"
+"""Whose the partial answer is that is no task's."""
+HELD = {"PAUSED": "resume", "READY": "start"}
+"""States of a constellation in which nothing starts: paused, and before its review; what leads on from each."""
 ACCEPTED = 50
 """Loop identities that a task remembers as accepted."""
 PARTS = 20
@@ -59,6 +70,9 @@ class ConstellationWork:
         self.lost = LostTasks(context)
         self.proposals = Proposals(context)
         self.replanning = Replanning(context)
+        self.calls = ModelCalls(context)
+        self.creating = Creating(context, self.calls)
+        self.editing = ModelEditing(context, self.calls)
         self._look_at: float | None = None
         self._restarts = 0
         self._answer: tuple[str, Fields] | None = None
@@ -72,20 +86,26 @@ class ConstellationWork:
     def begin(self, turn: Turn, prepared: Any, took: float) -> None:
         with nothing_collected():
             error = begin_run(self.context, turn, prepared, took)
-            if error is None:
-                note_rows_made(len(self.context.graph.nodes))
-                self.timers.set_deadlines(self.context.graph.nodes)
-            else:
+            if error is not None:
                 self._conclude("failed", {"summary": str(error), "problems": error.problems})
+            elif isinstance(prepared, Words):
+                self.creating.begin(turn, prepared)
+            else:
+                self._has_begun()
+
+    def _has_begun(self) -> None:
+        note_rows_made(len(self.context.graph.nodes))
+        self.timers.set_deadlines(self.context.graph.nodes)
 
     def begins(self) -> bool:
-        return self.context.live is None and not self.finished
+        return self.context.live is None and not self.finished and not self.calls.busy
 
     def restart(self, turn: Turn, reason: str) -> bool:
         """The open constellation is CANCELLED; the next is made from the same request, once that is read again."""
         if self.context.live is None or REOPEN in self.interaction["payload"] or self._restarts >= RESTARTS:
             return False
         self._restarts += 1
+        self.creating.remember(reason or RESTARTED)
         self._end_everything(turn, RESTARTED)
         turn.transition(CONSTELLATION_AGENT, "agent", self.context.agent, "restart", reason=reason or RESTARTED)
         self._leave(turn)
@@ -93,12 +113,18 @@ class ConstellationWork:
         self.context.live = self._look_at = None
         return True
 
-    def load(self) -> None:
-        """From the rows, after another runner began it."""
+    def load(self, read_words: Callable[[], Words | AgentsError], read_memory: Callable[[], Sequence[Fields]]) -> None:
+        """From the rows, after another runner began it. Where a model makes the plan, or edits, what it is told is read too."""
         context = self.context
         self._restarts = load_context(context, self.drive, self.wait_or_ready)
-        if context.constellation:
+        if context.agent:
             self.replanning.load()
+            self.calls.load()
+        if self.calls.purpose == CREATION:
+            self.creating.load(read_words())
+        elif self.editing.listens:
+            self.editing.load()
+            context.memory = read_memory()
         live = context.live
         if live is None:
             return
@@ -126,12 +152,10 @@ class ConstellationWork:
 
     def decide(self, turn: Turn, now: float, budget: int) -> bool:
         context, drive, live = self.context, self.drive, self.context.live
-        if live is None:  # outcomes of calls that a restart has cut off
-            for key in list(drive.outcomes.unconsumed()):
-                drive.outcomes.discard(key)
-            return False
+        if live is None:
+            return self._create(turn, now)
         turn.by = f"agent:{context.agent['id']}"
-        paused = context.constellation["state"] == "PAUSED"
+        paused = context.constellation["state"] in HELD
         live.settle_dirty(turn)
         for node in self.lost.decide(turn):
             self.dispatch.ready(node)
@@ -146,7 +170,10 @@ class ConstellationWork:
             self.crews.record_ends(turn)
         else:
             self._move_crews(turn, now)
-        if live.news and self._replan(turn, now):
+        if self._edit(turn, now):
+            return False
+        waits = self.editing.listens and (paused or drive.draining)  # where nothing may start, no model is asked either
+        if live.news and not (self.calls.busy or waits) and self._replan(turn, now):
             return False
         more = self.dispatch.offer(turn, left, draining=drive.draining, paused=paused, woken=drive.woken)
         self._look_at = None
@@ -155,16 +182,42 @@ class ConstellationWork:
                 self._look_at = now + DEVICE_LOOK_S
             elif self.crews.are_short:
                 self._look_at = now + READ_S
-        if not (live.open or live.news or paused) and drive.may_decide_of_all():
+        if not (live.open or live.news or paused or self.calls.busy) and drive.may_decide_of_all():
             self._finish(turn, *close(context, turn, now))
         return more or (left <= 0 and bool(drive.outcomes))
 
+    def _create(self, turn: Turn, now: float) -> bool:
+        """No graph is there: a model makes the first plan, or the run is about to begin once more."""
+        self._take_outcomes(turn, now, len(self.drive.outcomes))
+        if not self.calls.busy:
+            return False
+        turn.by = f"agent:{self.context.agent['id']}"
+        if self.drive.draining:
+            self.calls.record_end(turn)
+            return False
+        try:
+            plan = self.creating.decide(turn, now)
+        except GivenUp as error:
+            fail_creation(self.context, turn, error)
+            self._leave(turn)
+            self._conclude("failed", {"summary": str(error), "problems": error.problems})
+            return False
+        if plan is not None:
+            with nothing_collected():
+                words = self.creating.words
+                begin_plan(self.context, turn, plan, words.model_profiles, waits=words.waits)
+                self._has_begun()
+        return plan is not None
+
     def _take_outcomes(self, turn: Turn, now: float, budget: int) -> int:
-        """Decide about bodies that have ended; returns what is left of the budget."""
+        """Decide about bodies that have ended; returns what is left of the budget. Of calls that were cut off none counts."""
         drive, attempts, crews = self.drive, self.context.attempts, self.crews
         for key in drive.outcomes.unconsumed():
             if budget <= 0:
                 break
+            if self.calls.take(turn, key, drive.outcomes[key]):
+                drive.outcomes.consume(key)
+                continue
             start = attempts.get(key)
             if start is not None and start.loop is None:
                 self._pass_on(turn, end_attempt(self.context, turn, now, start, drive.outcomes.consume(key)))
@@ -198,15 +251,34 @@ class ConstellationWork:
                 self.dispatch.free(turn, moved.freed_device)
 
     def _replan(self, turn: Turn, now: float) -> bool:
-        """Let the planner answer to the ends that wait; True when the run is over, or begins once more."""
+        """Let rules answer to the ends that wait, then a model; True when the run is over, or begins once more."""
         replanned = self.replanning.session(turn)
+        if self.editing.listens and not (replanned.failure or replanned.ending):
+            try:
+                self.editing.begin(turn, replanned.taken)
+            except GivenUp as error:
+                replanned.failure = str(error)
+        return self._follow_replan(turn, now, replanned)
+
+    def _edit(self, turn: Turn, now: float) -> bool:
+        """What a model has answered to the ends that it was told; True as in `_replan`."""
+        if self.drive.draining:
+            self.calls.record_end(turn)
+            return False
+        try:
+            replanned = self.editing.decide(turn, now)
+        except GivenUp as error:
+            replanned = ReplanResult(failure=str(error))
+        return replanned is not None and self._follow_replan(turn, now, replanned)
+
+    def _follow_replan(self, turn: Turn, now: float, replanned: ReplanResult) -> bool:
         self.timers.set_deadlines(replanned.timed)
         if replanned.failure:
             self._give_up(turn, now, replanned.failure)
-        elif (rule := replanned.ending) is not None:
-            if rule.does != "restart":
-                self._close_early(turn, now, rule.reason, given_up=rule.does == "fail")
-            elif not self.restart(turn, rule.reason):
+        elif (ending := replanned.ending) is not None:
+            if ending.does != "restart":
+                self._close_early(turn, now, ending.reason, given_up=ending.does == "fail")
+            elif not self.restart(turn, ending.reason):
                 self._give_up(turn, now, f"limit reached: {RESTARTS} restarts")
         return bool(replanned.failure or replanned.ending)
 
@@ -229,8 +301,8 @@ class ConstellationWork:
     def _close_early(self, turn: Turn, now: float, reason: str, *, given_up: bool) -> None:
         """The run ends whatever is open in it."""
         constellation = self.context.constellation
-        if constellation["state"] == "PAUSED":  # nothing in it will start any more
-            turn.transition(CONSTELLATION, "constellation", constellation, "resume", reason=reason)
+        if (onward := HELD.get(constellation["state"])) is not None:  # nothing in it will start any more
+            turn.transition(CONSTELLATION, "constellation", constellation, onward, reason=reason)
         self._cancel_open(turn, reason)
         self._finish(turn, *close(self.context, turn, now, reason, given_up=given_up))
 
@@ -245,6 +317,7 @@ class ConstellationWork:
     def _leave(self, turn: Turn) -> None:
         """What the work has open elsewhere is given back; a retry or a proposal that comes first is part of it."""
         self.drive.decides_of_all()
+        self.calls.drop(turn)
         self.dispatch.leave_queues(turn)
         self.lost.withdraw(turn)
         self.proposals.withdraw(turn)
@@ -274,20 +347,25 @@ class ConstellationWork:
     # --- commands
 
     def pause(self, turn: Turn) -> bool:
-        if self.context.live is None or self.finished:
+        if self.finished or not self.context.agent:
             return True
         turn.by = f"agent:{self.context.agent['id']}"
-        self.context.live.settle_dirty(turn)
+        if self.context.live is not None:
+            self.context.live.settle_dirty(turn)
         self._take_outcomes(turn, turn.ts, len(self.drive.outcomes))
+        self.calls.record_end(turn)
         for device in self.crews.pause(turn):
             self.dispatch.free(turn, device)
         self.dispatch.leave_queues(turn)
         return not self.running()
 
     def partial_response(self) -> str:
-        """Of several calls each with the task that it is for."""
+        """Of several calls each with the task that it is for, or that it is the planner's."""
         attempts = self.context.attempts
-        told = [(attempts[attempt].node.key, self.drive.printed(attempt)) for attempt in set(self.running().values())]
+        told = [
+            (attempts[key].node.key if key in attempts else PLANNER, self.drive.printed(key))
+            for key in set(self.running().values())
+        ]
         printed = sorted((task, text) for task, text in told if text)[:PARTS]
         if len(printed) < 2:
             return "".join(text for _, text in printed)
@@ -299,9 +377,14 @@ class ConstellationWork:
         self.crews.wake_all()
 
     def go_on(self, turn: Turn, item: InboxRow) -> bool:
-        """A person says "go on anyway": the loop identity is none for this task from now on, also in its next attempts."""
-        identity = str(item["payload"].get("identity", ""))
-        start = self.crews.go_on(turn, int(item["payload"].get("agent", 0)), identity)
+        """A person says "go on anyway": the loop identity is none for this task from now on, also in its next attempts.
+
+        Or a person gives a hint, which the agent's model reads next.
+        """
+        agent, identity = int(item["payload"].get("agent", 0)), str(item["payload"].get("identity", ""))
+        if text := item["payload"].get("text"):
+            return self.crews.hint(turn, agent, str(text))
+        start = self.crews.go_on(turn, agent, identity)
         if start is None:
             return False
         row = start.node.row
@@ -333,7 +416,7 @@ class ConstellationWork:
 
     def settled(self, batch: Batch) -> list[Call]:
         context = self.context
-        calls = self.crews.calls() if self.crews else []
+        calls = self.calls.take_calls() + (self.crews.calls() if self.crews else [])
         for start in self.dispatch.settled(batch):
             attempt, row = start.attempt, start.node.row
             context.attempts[attempt["id"]] = start
@@ -360,12 +443,13 @@ class ConstellationWork:
             self.proposals.apply_foreign(data)
 
     def running(self) -> dict[int, int]:
+        asked = self.calls.running()
         if not self.crews:
-            return {key: key for key in self.context.attempts}
-        return {key: key for key in self.context.attempts if key not in self.crews} | self.crews.bodies()
+            return {key: key for key in self.context.attempts} | asked
+        return {key: key for key in self.context.attempts if key not in self.crews} | self.crews.bodies() | asked
 
     def wake_at(self) -> float | None:
-        times = [self._look_at, self.timers.wake_at(), self.lost.wake_at(), self.proposals.wake_at()]
+        times = [self._look_at, self.timers.wake_at(), self.lost.wake_at(), self.proposals.wake_at(), self.calls.wake_at()]
         if not self.drive.draining:  # while the runner ends, crews decide nothing
             times.append(self.crews.wake_at())
         return min((time for time in times if time is not None), default=None)

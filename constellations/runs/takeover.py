@@ -22,16 +22,19 @@ OPEN_ATTEMPTS = (
     "outcome = '' AND task_id IN (SELECT id FROM constellations_task WHERE constellation_id = %s AND state = 'RUNNING')"
 )
 OPEN_LOOPS = f"agent_id IN (SELECT agent_id FROM constellations_attempt WHERE {OPEN_ATTEMPTS})"
+OF_THE_RUN = "interaction_id = %s AND machine = %s"
 QUEUES = "SELECT device_id FROM agents_slotrequest WHERE session_id = %s"
 
 
 def load_context(context: Context, drive: OwnedSession, on_ready: Callable[[Node], None]) -> int:
     """Rows of the run into `context`: its constellation, its agent, its graph, its open attempts; how often it was restarted.
 
-    There is no constellation where the run has not begun, and no graph where it was about to begin once more.
+    There is no constellation where a model still makes the first plan, and no graph where the run was about to begin once more.
     """
     constellations: list[ConstellationRow] = drive.read("constellation", "interaction_id = %s", context.interaction["id"])
     if not constellations:
+        agents: list[AgentRow] = drive.read("agent", OF_THE_RUN, context.interaction["id"], CONSTELLATION_AGENT.name)
+        context.agent = agents[0] if agents else context.agent
         return 0
     context.constellation = constellations[-1]
     context.agent = drive.read("agent", "id = %s", context.constellation["agent_id"])[0]

@@ -153,7 +153,7 @@ def _forked(asked: Fields, by: str) -> ForkedGraph:
     follow_up = _read_follow_up(live, asked, by)
     if not (live.open or live.news or follow_up.changes or follow_up.retry):
         raise NotForked(f"{_name(source)} at {seq}: all its tasks had ended; name tasks to retry, or give operations")
-    fields = {"name": source["name"], "rules": source["rules"], "fired": source["fired"], "gates": source["gates"]}
+    fields = {name: source[name] for name in ("name", "rules", "fired", "gates", "model_profiles")}
     return ForkedGraph({**fields, "forked_from_id": key, "forked_at": seq}, built, follow_up)
 
 

@@ -36,6 +36,8 @@ AUTHOR_LENGTH = 80
 EDIT_ID = re.compile(r"[A-Za-z0-9._:-]{1,64}")
 PLANNERS = "rule:"
 """What the ids of edits begin with that replan rules make."""
+MODELS = "model:"
+"""What those begin with that a model makes in an editing session."""
 REBASED_OVER = 100
 """Edits that a stale one is compared with; one that missed more is refused."""
 SHOWN_LINES = 5
@@ -121,8 +123,9 @@ def check_request(wanted: EditRequest) -> None:
     edit_id, reason = wanted.edit_id, wanted.reason
     if edit_id and not EDIT_ID.fullmatch(edit_id):
         raise EditRejected("edit_id: up to 64 letters, digits and . _ : -")
-    if edit_id.startswith(PLANNERS):
-        raise EditRejected(f"edit_id: those that begin with {PLANNERS} are made by replan rules; choose another")
+    for prefix, maker in ((PLANNERS, "replan rules"), (MODELS, "a model")):
+        if edit_id.startswith(prefix):
+            raise EditRejected(f"edit_id: those that begin with {prefix} are made by {maker}; choose another")
     if len(reason) > REASON_LENGTH:
         raise EditRejected(f"reason: at most {REASON_LENGTH:,} characters, not {len(reason):,}")
     if not 0 < len(wanted.author) <= AUTHOR_LENGTH:

@@ -26,7 +26,9 @@ WARNINGS = 100
 
 def plan_of(imported: dialects.ImportedPlan) -> dict[str, Any]:
     """The plan in our words."""
-    return dialects.write_document(imported.tasks, imported.dependencies, imported.rules, name=imported.name)
+    return dialects.write_document(
+        imported.tasks, imported.dependencies, imported.rules, name=imported.name, models=imported.models
+    )
 
 
 def read_document(document: Any, dialect: str = "") -> tuple[Checked, list[dict[str, Any]]]:

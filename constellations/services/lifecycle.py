@@ -1,8 +1,8 @@
 """One function for each thing that a person or another program asks of a constellation as a whole (docs/editing.md, "The
 constellation as a whole"); those about one task are in task_commands.
 
-A pause, a resume, and a retry in an open one are written under the session's lock: they count at once, also while no runner
-lives. What ends processes, or begins an interaction, goes through an inbox.
+A start, a pause, a resume, and a retry in an open one are written under the session's lock: they count at once, also while no
+runner lives. What ends processes, or begins an interaction, goes through an inbox.
 """
 
 from __future__ import annotations
@@ -82,6 +82,13 @@ def constellation_resume(
     return _move(constellation_id, "resume", "EXECUTING", by, reason, request_id)
 
 
+def constellation_start(
+    constellation_id: int, *, by: str, reason: str = "", request_id: str = ""
+) -> tuple[Constellation, bool]:  # fmt: skip
+    """One that is under review runs: (the row, whether this changed it). Raises ConstellationEnded."""
+    return _move(constellation_id, "start", "EXECUTING", by, reason, request_id)
+
+
 def _move(
     constellation_id: int, event: str, target: str, by: str, reason: str, request_id: str
 ) -> tuple[Constellation, bool]:  # fmt: skip
@@ -91,7 +98,11 @@ def _move(
         if not found:
             raise _unknown(constellation_id)
         _refuse_ended(found[0]["name"], constellation_id, found[0]["state"])
-        changed = found[0]["state"] != target
+        state = found[0]["state"]
+        # Started is what runs and what is paused; a pause and a resume are nothing to one that has not been started.
+        if state == "READY" and event != "start":
+            raise Conflict(f"{found[0]['name'] or 'the constellation'} is under review: it runs once it is started")
+        changed = state == "READY" if event == "start" else state != target
         if changed:
             opened.turn.transition(CONSTELLATION, "constellation", found[0], event, reason=reason)
     if changed:

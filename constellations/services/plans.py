@@ -1,4 +1,5 @@
-"""The plan that an interaction asks for: read once, by the service that takes the request, for the runner that begins it.
+"""What an interaction asks for: a plan, read once by the service that takes the request, for the runner that begins it; or
+words, which a model makes a plan of.
 
 What was read is written down beside the request, under a seal. Where there is none, or it does not fit, the payload is read
 again: a release before has taken the request, or somebody has changed a row.
@@ -7,23 +8,27 @@ again: a release before has taken the request, or somebody has changed a row.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
+from django.conf import settings
 from django.utils.crypto import constant_time_compare, salted_hmac
 
 from agents.errors import PayloadRejected
 from agents.gates.unasked import Unasked
-from agents.models import Device
+from agents.llm.choices import PURPOSES, REVIEW
+from agents.llm.profiles import NoModelProfile, Profile, choose_profiles, read_profiles
+from agents.models import Device, Session
 from agents.streams.fold import canonical_bytes
 from agents.streams.garbage import nothing_collected
 from agents.streams.statements import json_text
 from agents.streams.tables import Fields
 from constellations import plan as room
-from constellations.limits import IMPORTED_WORDS
+from constellations.errors import PlanRejected
+from constellations.limits import IMPORTED_WORDS, MODELS
 from constellations.models import NormalForm
 from constellations.plan.condensed import condense_plan, expand_plan
 from constellations.plan.keys.calls import COMMAND
@@ -48,7 +53,7 @@ def read_plan(payload: Fields) -> Plan:
     plan, request = payload.get("plan"), payload.get("request")
     if isinstance(plan, str):
         with nothing_collected():
-            return parse_plan(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload)
+            return parse_plan(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload, profiles=read_profiles)
     if isinstance(request, str):
         return text.parse_text(request, dict(Device.objects.values_list("name", "recipes")))
     raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])
@@ -69,19 +74,30 @@ class CheckedPlan:
 
     def lets_unasked(self) -> str:
         """What one of its tasks would let, in words. A rule is not looked at: a planner may let nothing more."""
-        for task in self.plan.tasks:
-            if task["unasked"] and (widening := Unasked.of(task["unasked"]).widening_of(Unasked())):
-                return f"{task['task_id']}: unasked {widening}"
-        return ""
+        return next((f"{task}: unasked {widening}" for task, widening in find_widenings(self.plan)), "")
 
     def keep(self, interaction: int) -> None:
         """Write the plan down for whoever begins the interaction, in the transaction that makes it."""
         NormalForm.objects.create(interaction_id=interaction, form=self.form, seal=_seal(interaction, self.digest))
 
 
-def check_plan(payload: Fields) -> CheckedPlan:
-    """Read a payload; raises what `read_plan` does. All that takes time with its size is done here, before any lock."""
-    plan = read_plan(payload)
+def find_widenings(plan: Plan) -> Iterator[tuple[str, str]]:
+    """(task_id, what it would let models do without asking, in words)"""
+    for task in plan.tasks:
+        if task["unasked"] and (widening := Unasked.of(task["unasked"]).widening_of(Unasked())):
+            yield task["task_id"], widening
+
+
+def check_plan(payload: Fields) -> CheckedPlan | CheckedWords:
+    """Read a payload; raises what `read_plan` does, and NoModelProfile where it names one that is not there.
+
+    All that takes time with its size is done here, before any lock.
+    """
+    try:
+        plan = read_plan(payload)
+    except PlanRejected as refused:
+        _refuse_words(payload, refused)
+        return CheckedWords(payload)
     form = json_text(condense_plan(plan))
     return CheckedPlan(payload, plan, form, _digest_reading(payload, form))
 
@@ -110,6 +126,86 @@ def kept_plan(interaction: int, payload: Fields) -> Plan | None:
 def requested_plan(interaction: int, payload: Fields) -> Plan:
     """What an interaction is begun with; raises what `read_plan` does, where the plan has to be read again."""
     return kept_plan(interaction, payload) or read_plan(payload)
+
+
+# Words
+
+
+@dataclass(frozen=True)
+class Words:
+    """A request that a model makes a plan of.
+
+    `profiles` are the model profiles that are asked, in their order; `model_profiles` names those that the constellation keeps,
+    by purpose. `memory` is what the session did before (`Scene.memory`). `waits`: a person starts what is planned.
+    """
+
+    request: str
+    profiles: tuple[Profile, ...]
+    model_profiles: Mapping[str, str]
+    memory: Sequence[Fields] = ()
+    waits: bool = False
+
+
+@dataclass(frozen=True)
+class CheckedWords:
+    """A payload in words, which a model can be asked about."""
+
+    payload: Fields
+
+    def runs_commands(self) -> bool:
+        """A model may plan some."""
+        return True
+
+    def lets_unasked(self) -> str:
+        """A model lets nothing more."""
+        return ""
+
+    def keep(self, interaction: int) -> None:
+        """Nothing is written down: nothing is planned yet."""
+
+
+def read_words(session: int, payload: Fields, refused: PlanRejected) -> Words:
+    """A payload that the plain text's reader has `refused`, for a model; raises that refusal where it is none for one.
+
+    Raises NoModelProfile where the profile that payload or session names is not there.
+    """
+    _refuse_words(payload, refused)
+    known, (wanted, start) = read_profiles(), Session.objects.values_list("model_profiles", "start").get(pk=session)
+    wanted = {**wanted, **payload.get(MODELS, {})}
+    profiles = choose_profiles(known, "creation", wanted.get("creation", ""))
+    kept = {purpose: name for purpose, name in wanted.items() if purpose in PURPOSES and name in known}
+    named = {"editing": _editing_profile(known, kept, profiles), **kept}
+    waits = REVIEW in (payload.get("start"), start, settings.START)
+    return Words(payload["request"], profiles, named, waits=waits)
+
+
+def _editing_profile(known: Mapping[str, Profile], wanted: Mapping[str, str], creation: Sequence[Profile]) -> str:
+    """What edits a constellation that a model has made: where nothing else is said, that model."""
+    try:
+        return choose_profiles(known, "editing", wanted.get("editing", ""))[0].name
+    except NoModelProfile:
+        return creation[0].name
+
+
+def _refuse_words(payload: Fields, refused: PlanRejected) -> None:
+    """Raise `refused` where the payload is no request in words, or no model is there for any; NoModelProfile for a strange one.
+
+    Which profile the session names is not known when a request comes; that is looked at when it begins.
+    """
+    request, named = payload.get("request"), payload.get(MODELS, {}).get("creation", "")
+    known = read_profiles()
+    if isinstance(payload.get("plan"), str) or not isinstance(request, str):
+        raise refused
+    if not known and not any(text.HINT in problem["message"] for problem in refused.problems):
+        raise PlanRejected([*refused.problems, {"line": None, "key": "", "message": text.HINT}], "request") from refused
+    if not known:
+        raise refused
+    text.refuse_unfit(request)
+    if named:
+        choose_profiles(known, "creation", named)
+
+
+# The form that is kept
 
 
 def _digest_reading(payload: Fields, form: str) -> bytes:

@@ -2,8 +2,8 @@
 
 import secrets
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -96,14 +96,22 @@ def furnish_installation() -> User | None:
     return None if User.objects.filter(last_login__isnull=False).exists() else demo_user()
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a demonstration asks for: the interaction's payload, and a title for its session."""
+
+    title: str
+    payload: Mapping[str, Any]
+
+
 class Demo:
-    """Submits a plan once everything is ready and follows it; `step` is called again and again.
+    """Submits what is `asked` once everything is ready and follows it; `step` is called again and again.
 
     `step` returns an exit code when there is nothing more to do. With `stays` there is always the serving to do.
     """
 
-    def __init__(self, plan: Path, address: str, progress: Progress, is_ready: Callable[[], bool], stays: bool):
-        self._plan, self._address, self._progress = plan, address, progress
+    def __init__(self, asked: Asked, address: str, progress: Progress, is_ready: Callable[[], bool], stays: bool):
+        self._asked, self._address, self._progress = asked, address, progress
         self._is_ready, self._stays = is_ready, stays
         self._run: Following | None = None
         self._inbox_id = 0
@@ -115,20 +123,19 @@ class Demo:
             return None if self._stays else self.code
         if self._run is None:
             if self._is_ready():
-                self._submit_plan()
+                self._submit()
             return None
         self._follow(self._run)
         return None
 
-    def _submit_plan(self) -> None:
+    def _submit(self) -> None:
         user = demo_user()
         by = f"user:{user.pk}"
-        session = session_create(user, self._plan.stem, by=by)
-        payload = {"plan": self._plan.read_text()}
-        item, _ = request_submit(session.pk, "interaction", secrets.token_hex(8), payload, by=by)
+        session = session_create(user, self._asked.title, by=by)
+        item, _ = request_submit(session.pk, "interaction", secrets.token_hex(8), dict(self._asked.payload), by=by)
         self._run, self._inbox_id = Following(session.pk), item.pk
         self._deadline = time.monotonic() + RUN_S
-        self._progress.say(f"{self._plan.name} runs as session {session.pk}.")
+        self._progress.say(f"{self._asked.title} runs as session {session.pk}.")
         self._progress.say(f"Watch it: {self._link(session.pk)}  (works once)")
 
     def _link(self, session: int) -> str:

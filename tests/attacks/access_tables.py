@@ -44,12 +44,16 @@ REST = lines(
     GET    /api/sessions                                login     read     list
     POST   /api/sessions                                operator  operate  -
     GET    /api/sessions/{pk}                           login     read     own
+    PATCH  /api/sessions/{pk}                           operator  operate  own
     POST   /api/sessions/{pk}/commands                  operator  operate  own
     GET    /api/sessions/{pk}/events                    login     read     own
     GET    /api/sessions/{pk}/interactions              login     read     own
     POST   /api/sessions/{pk}/interactions              operator  operate  own
     GET    /api/sessions/{pk}/transitions               login     read     own
     POST   /api/sessions/{pk}/import                    operator  operate  own
+    GET    /api/sessions/{pk}/model_calls               login     read     own
+    PUT    /api/sessions/{pk}/budget                    operator  operate  own
+    DELETE /api/sessions/{pk}/budget                    operator  operate  own
 
     GET    /api/agents                                  login     read     list
     GET    /api/agents/{pk}                             login     read     own
@@ -74,6 +78,14 @@ REST = lines(
     PATCH  /api/model_profiles/{pk}                     admin     admin    shared
     DELETE /api/model_profiles/{pk}                     admin     admin    shared
 
+    GET    /api/budgets                                 viewer    read     shared
+    POST   /api/budgets                                 admin     admin    shared
+    GET    /api/budgets/{pk}                            viewer    read     shared
+    PATCH  /api/budgets/{pk}                            admin     admin    shared
+    DELETE /api/budgets/{pk}                            admin     admin    shared
+
+    GET    /api/model_calls/{pk}                        login     read     own
+
     GET    /api/devices                                 viewer    read     shared
     POST   /api/devices                                 devices|admin  devices|admin  shared
     GET    /api/devices/{pk}                            viewer    read     shared
@@ -96,6 +108,7 @@ REST = lines(
     POST   /api/constellations/{pk}/preview             operator  edit     own
     POST   /api/constellations/{pk}/reopen              operator  operate  own
     POST   /api/constellations/{pk}/retry               operator  operate  own
+    POST   /api/constellations/{pk}/start               operator  operate  own
     GET    /api/constellations/{pk}/statistics          login     read     own
     GET    /api/constellations/{pk}/transitions         login     read     own
     POST   /api/import/check                            viewer    read     -
@@ -119,6 +132,7 @@ ANSWER = (
 )
 BODIES: dict[str, Any] = {
     "POST /api/sessions": {"title": "one more", "plan": PLAN},
+    "PATCH /api/sessions/{pk}": {"title": "another"},
     "POST /api/sessions/{pk}/commands": {"kind": "ping"},
     "POST /api/sessions/{pk}/interactions": {"plan": PLAN},
     "POST /api/sessions/{pk}/import": {"document": PLAN},
@@ -128,6 +142,9 @@ BODIES: dict[str, Any] = {
     "PATCH /api/policies/{pk}": {"decision": "allow"},
     "POST /api/model_profiles": {"name": "a-new-one", "provider": "anthropic", "model": "m"},
     "PATCH /api/model_profiles/{pk}": {"model": "another"},
+    "POST /api/budgets": {"scope": "user", "tokens": 1000},
+    "PATCH /api/budgets/{pk}": {"tokens": 2000},
+    "PUT /api/sessions/{pk}/budget": {"tokens": 1000},
     "POST /api/devices": {"name": "a-new-one"},
     "PATCH /api/devices/{pk}": {"capabilities": ["more"]},
     "POST /api/tokens": {"name": "a child", "scopes": ["admin"], "days": 1},
@@ -138,6 +155,7 @@ BODIES: dict[str, Any] = {
     "POST /api/constellations/{pk}/preview": {"operations": ADDED},
     "POST /api/constellations/{pk}/reopen": {"retry": ["only"]},
     "POST /api/constellations/{pk}/retry": {"tasks": ["failed"]},
+    "POST /api/constellations/{pk}/start": {},
     "POST /api/import/check": {"document": PLAN},
     "POST /api/tasks/{pk}/cancel": {"reason": "enough"},
     "POST /api/tasks/{pk}/skip": {"reason": "enough"},
@@ -289,6 +307,9 @@ ADMIN = {
     agents.modelcall           login   -         -         -         own
     agents.modeldelta          login   -         -         -         admins
     agents.modelprofile        login   admin     admin     admin     shared
+    agents.budget              login   admin     admin     admin     admins
+    agents.spending            login   -         -         -         admins
+    agents.reservation         login   -         -         -         admins
     agents.output              login   -         -         -         admins
     agents.prompt              login   -         -         -         admins
     agents.runner              login   -         -         -         admins

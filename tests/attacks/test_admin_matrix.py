@@ -81,7 +81,7 @@ def keys_of(label: str, worlds) -> dict[str, Any]:  # noqa: F811
     name = label.split(".")[1]
     shared = {
         "device": lambda: worlds["stranger"].device, "policy": lambda: worlds["stranger"].policy,
-        "modelprofile": lambda: worlds["stranger"].model_profile,
+        "modelprofile": lambda: worlds["stranger"].model_profile, "budget": lambda: worlds["stranger"].budget,
         "user": lambda: apps.get_model("auth.User").objects.get(username="zq-stranger").pk,
         "group": lambda: apps.get_model("auth.Group").objects.first().pk,
     }  # fmt: skip

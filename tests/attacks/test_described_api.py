@@ -76,7 +76,7 @@ def places(path: str, world: World) -> dict[str, Any]:
     kind = path.split("/")[2]
     ids = {
         "sessions": world.session, "agents": world.agent, "approvals": world.approval, "policies": world.policy,
-        "model_profiles": world.model_profile,
+        "model_profiles": world.model_profile, "budgets": world.budget, "model_calls": world.model_call,
         "devices": world.device, "tokens": world.token, "constellations": world.constellation, "tasks": world.task("waits"),
     }  # fmt: skip
     return {"id": ids.get(kind), "edit_id": world.edit, "name": "task"}

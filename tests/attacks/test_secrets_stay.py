@@ -72,6 +72,7 @@ PLANTED = {
     "PhaseRecord": ("description", "files_changed", "tests", "blockers"),
     "Approval": ("title", "action", "observed", "options", "reason", "answer"), "Policy": ("tool", "pattern", "note"),
     "ModelProfile": ("model", "base_url", "key"), "Prompt": ("text",), "ModelDelta": ("text",),
+    "Budget": (), "Reservation": (), "Spending": (),
     "ModelCall": (
         "taken", "model", "added", "reply", "observation", "thought", "status", "actions", "result", "tries", "devices",
         "error",
@@ -92,7 +93,7 @@ FIXED = {
     "error", "error_kind", "before", "decided_by",
     "confinement", "device", "decision", "gates", "label", "labels", "task_id", "wanted_device", "on_lost", "replaces",
     "dependency_id", "edit_id", "author", "provider", "model_profiles", "start", "model", "profile", "purpose", "prompt_digest",
-    "prompt_version", "version", "thinking", "fallbacks", "purposes",
+    "prompt_version", "version", "thinking", "fallbacks", "purposes", "scope", "per", "then", "period",
 }  # fmt: skip
 """Columns of words of ours, of digests and of names that addresses are made of."""
 MODELS = [model for app in ("agents", "constellations") for model in apps.get_app_config(app).get_models()]
@@ -193,7 +194,7 @@ def keys_of(path: str) -> list[object]:
     app = "constellations" if "/constellations/" in path or "/tasks/" in path else "agents"
     named = {"tasks": "task", "constellations": "constellation", "sessions": "session", "agents": "agent",
              "approvals": "approval", "policies": "policy", "devices": "device",
-             "model_profiles": "modelprofile"}  # fmt: skip
+             "model_profiles": "modelprofile", "budgets": "budget", "model_calls": "modelcall"}  # fmt: skip
     word = next((named[part] for part in path.split("/") if part in named), None)
     if word is None:
         return []

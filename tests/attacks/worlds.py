@@ -12,9 +12,10 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
 
-from agents.models import Agent, Device, Event, ModelProfile, Output, Policy, Token
+from agents.models import Agent, Budget, Device, Event, ModelProfile, Output, Policy, Token
 from agents.models.access import SCOPES
 from agents.services import sessions
+from agents.services.budgets import budget_create
 from agents.services.devices import device_create
 from agents.services.model_profiles import model_profile_create
 from agents.services.policies import policy_create
@@ -86,6 +87,8 @@ class World:
     token: str
     policy: int
     model_profile: int
+    budget: int
+    model_call: int
     device: int
     constellation: int
     ended: int
@@ -141,6 +144,7 @@ def make_world(user: User) -> World:
     interaction = add_interaction(session)
     policy = Policy.objects.order_by("pk").values_list("pk", flat=True).first()
     model_profile = ModelProfile.objects.order_by("pk").values_list("pk", flat=True).first()
+    budget = Budget.objects.order_by("pk").values_list("pk", flat=True).first()
     token = Token.objects.filter(pk=make_token(user, "read", name=f"{marker} token")[0].pk).get()
     rows = {f"task:{task.task_id}": task.pk for task in graph.tasks.all()}
     rows |= {
@@ -152,7 +156,8 @@ def make_world(user: User) -> World:
         "event": Event.objects.filter(stream_id=session.pk).values_list("pk", flat=True).last(), "stream": session.pk,
     }  # fmt: skip
     return World(
-        marker, session.pk, agent, approval, callback, token.token_key, policy, model_profile, device, graph.pk,
+        marker, session.pk, agent, approval, callback, token.token_key, policy, model_profile, budget,
+        model_call, device, graph.pk,
         ended.pk, interaction, "mine", rows,
     )  # fmt: skip
 
@@ -172,6 +177,7 @@ def _device() -> int:
     if not Policy.objects.exists():
         policy_create(decision="ask", tool="write_file", by="system")
         model_profile_create("everyones", provider="anthropic", model="m", by="system")
+        budget_create(scope="installation", tokens=1_000_000, by="system")
     found = Device.objects.filter(name="everyones").first()
     return found.pk if found else device_create("everyones", by="system").pk
 

@@ -9,7 +9,8 @@ from rest_framework import serializers
 
 from agents.api.serializers.fields import RequestBody, StrictText, WholeNumber
 from agents.llm.addresses import BASE_URL_LENGTH
-from agents.llm.profiles import PROVIDERS, PURPOSES, THINKING_LEVELS
+from agents.llm.choices import PURPOSES
+from agents.llm.profiles import PROVIDERS, THINKING_LEVELS
 from agents.models import ModelProfile
 from agents.services.model_profiles import FALLBACKS, FIELDS, HOTTEST, LARGEST_NUMBER, MODEL_LENGTH
 

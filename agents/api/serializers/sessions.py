@@ -9,7 +9,9 @@ from typing import Any
 from rest_framework import serializers
 
 from agents.api.pagination import LARGEST
+from agents.api.serializers.costs import Cost
 from agents.api.serializers.fields import ClientId, Parent, RequestBody, StrictText, WholeNumber
+from agents.llm.choices import NAME_LENGTH, STARTS
 from agents.machines import ACTOR
 from agents.models import Actor, InboxItem, Session
 from agents.reads.heartbeats import STALE_S, heartbeat_of, is_stale
@@ -23,14 +25,21 @@ ASKED = ({"required": ["plan"]}, {"required": ["request"]})
 """What an interaction's body holds, as JSON schemas."""
 NOT_ASKED = {"not": {"anyOf": [*ASKED, {"required": ["client_id"]}]}}
 COMMANDS = ("pause", "resume", "cancel", "ping", "shutdown", "go_on")
+CHOSEN = ("models", "start")
+"""What an interaction may say beside its plan or its request."""
 PAUSE_MODES = ("cooperative", "immediate")
 GO_ON = ("agent", "identity")
 """What go_on says, and no other command."""
 
 
-def interaction_payload(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The payload of an interaction, from a body that may hold one."""
+def asked_in(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The payload of a session's first interaction; what is chosen beside it is the session's."""
     return {key: body[key] for key in ("plan", "request") if key in body}
+
+
+def interaction_payload(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The payload of an interaction, with what is chosen for it alone."""
+    return {**asked_in(body), **{key: body[key] for key in CHOSEN if key in body}}
 
 
 NO_PLAN = {
@@ -40,7 +49,32 @@ NO_PLAN = {
 }
 
 
-class Asking(RequestBody):
+class Models(serializers.Serializer):
+    """Names of model profiles by purpose, in the place of those that the session or the installation has."""
+
+    default_error_messages = {"invalid": "must be an object with names of model profiles by purpose"}
+
+    creation = serializers.CharField(required=False, max_length=NAME_LENGTH)
+    editing = serializers.CharField(required=False, max_length=NAME_LENGTH)
+    device_agent = serializers.CharField(required=False, max_length=NAME_LENGTH)
+
+    def to_internal_value(self, data: Any) -> dict[str, str]:
+        """As it is: the service says of each name what is wrong with it."""
+        if not isinstance(data, Mapping):
+            self.fail("invalid")
+        return dict(data)
+
+
+class Choosing(RequestBody):
+    """What may be chosen about models: for one interaction, or for a session and all that it is asked."""
+
+    models = Models(required=False)
+    start = serializers.ChoiceField(
+        STARTS, required=False, help_text="review: what a model plans waits until somebody starts it."
+    )
+
+
+class Asking(Choosing):
     """What an interaction asks for: `plan` (YAML or JSON text) or `request` (words)."""
 
     client_id = ClientId()
@@ -49,7 +83,10 @@ class Asking(RequestBody):
 
 
 class SessionBody(Asking):
-    """A session, and with `plan` or `request` its first interaction: both are made, or neither."""
+    """A session, and with `plan` or `request` its first interaction: both are made, or neither.
+
+    `models` and `start` are the session's: they hold for all that it is asked.
+    """
 
     also = {**RequestBody.also, "oneOf": [*ASKED, NOT_ASKED]}
 
@@ -59,9 +96,15 @@ class SessionBody(Asking):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "plan" in attrs and "request" in attrs:
             raise serializers.ValidationError("give at most one of plan and request")
-        if "client_id" in attrs and not interaction_payload(attrs):
+        if "client_id" in attrs and not asked_in(attrs):
             raise serializers.ValidationError({"client_id": "it is an interaction's: give a plan or a request with it"})
         return attrs
+
+
+class SessionChange(Choosing):
+    """What of a session may be changed; what is left out stays."""
+
+    title = StrictText(max_length=200, required=False, allow_blank=True)
 
 
 class InteractionBody(Asking):
@@ -70,7 +113,7 @@ class InteractionBody(Asking):
     also = {**RequestBody.also, "oneOf": [*ASKED]}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if len(interaction_payload(attrs)) != 1:
+        if len(asked_in(attrs)) != 1:
             raise serializers.ValidationError("give exactly one of plan and request")
         return attrs
 
@@ -172,11 +215,15 @@ class SessionRow(serializers.ModelSerializer):
     token = serializers.CharField(source="token_key", help_text="Key of the token that started it; empty: a person did.")
     parent = serializers.IntegerField(source="parent_id", allow_null=True, help_text="The session it was started from.")
     stale = serializers.SerializerMethodField(help_text=f"Its latest actor: {STALE}")
+    models = serializers.DictField(
+        source="model_profiles", child=serializers.CharField(), help_text="Names of model profiles by purpose."
+    )
 
     class Meta:
         model = Session
         fields: tuple[str, ...] = (
-            "id", "owner", "owner_name", "title", "created_at", "state", "stale", "token", "parent", "depth",
+            "id", "owner", "owner_name", "title", "created_at", "state", "stale", "token", "parent", "depth", "models",
+            "start",
         )  # fmt: skip
 
     def get_stale(self, session: Any) -> bool:
@@ -186,10 +233,11 @@ class SessionRow(serializers.ModelSerializer):
 class SessionDetail(SessionRow):
     actors = ActorRow(many=True, help_text="The latest, newest first.")
     head = serializers.IntegerField(help_text="Last seq of its stream.")
+    cost = Cost(help_text="Of calls of models, with those of all that was started from it.")
     snapshot = SnapshotRow(required=False, help_text="With ?snapshot=1: its rows at one moment.")
 
     class Meta(SessionRow.Meta):
-        fields = (*SessionRow.Meta.fields, "actors", "head", "snapshot")
+        fields = (*SessionRow.Meta.fields, "actors", "head", "cost", "snapshot")
 
 
 class SessionMade(SessionDetail):

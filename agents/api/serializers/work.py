@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
+from agents.api.serializers.costs import Cost
 from agents.api.serializers.fields import AuthorName, RequestBody, StrictText, WholeNumber
 from agents.api.serializers.machines import TransitionRow
 from agents.decisions import DECISIONS
@@ -198,6 +199,7 @@ class AgentDetail(AgentRow):
     children = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the agents it delegated to.")
     blackboard = serializers.DictField()
     progress = AgentProgress()
+    cost = Cost(help_text="Of its own calls of models.")
     stuck = serializers.DictField(
         allow_null=True, help_text="The last verdict, as in evidence, its `row`, and the `ways` on: {way, text}."
     )
@@ -205,5 +207,5 @@ class AgentDetail(AgentRow):
     class Meta(AgentRow.Meta):
         fields = (
             *AgentRow.Meta.fields, "transitions", "time_per_state", "choices", "loop", "phases", "evidence", "approvals",
-            "children", "blackboard", "progress", "stuck",
+            "children", "blackboard", "progress", "cost", "stuck",
         )  # fmt: skip

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from agents.engine.bodies.deltas import Deltas
 from agents.engine.bodies.outcomes import OutcomeFile
@@ -45,6 +46,7 @@ class Reports:
             call.on_output = partial(self._printed, call)
         else:
             call.on_output, call.on_thinking = partial(self._said, call, "text"), partial(self._said, call, "thinking")
+        call.note = partial(self._noted, call.session)
         self.bodies.start(call)
 
     def _body_ended(self, call: Call, outcome: Outcome) -> None:
@@ -81,6 +83,13 @@ class Reports:
             self._ready[call.session] = None
         if self.outputs.waiting > WAITING_CHARACTERS:
             self._flush_at = 0.0
+            self._wake()
+
+    def _noted(self, session: int, event: str, **data: Any) -> None:
+        """What a body tells before it has ended: an event of the session's next turn, which comes at once."""
+        if session in self._drives:
+            self._drives[session].pending.note(event, **data)
+            self._ready[session] = None
             self._wake()
 
     def _said(self, call: Call, kind: str, text: str) -> None:

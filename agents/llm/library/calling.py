@@ -25,6 +25,9 @@ ANSWER_CHARS = 2_000_000
 """Characters of words, thinking and arguments in one answer, at most."""
 THINKING: dict[str, Any] = {"off": False, "on": True, "low": "low", "medium": "medium", "high": "high"}
 
+CACHES_WHERE_MARKED = ("anthropic", "bedrock")
+"""Providers that keep of a prompt what a request marks; the others keep what they like by themselves, or nothing."""
+
 T = TypeVar("T")
 
 
@@ -96,6 +99,8 @@ def _write_settings(profile: Profile, request: ModelRequest) -> ModelSettings:
         settings["max_retries"] = 0
         # Our own watch is the deadline: a client's own would count what has not begun and what has alike.
         settings["timeout"] = httpx2.Timeout(request.patience.call_s, connect=CONNECT_S)
+    if profile.provider in CACHES_WHERE_MARKED:
+        settings["cache"] = True  # tools, system prompt and the conversation so far: the next question begins with them
     if bounds:
         settings["max_tokens"] = min(bounds)
     if profile.temperature is not None:

@@ -1,4 +1,4 @@
-"""Pause, resume, cancel, restart and retry of constellations, and cancel, skip and retry of tasks, as actions of the admin."""
+"""Start, pause, resume, cancel, restart, retry of constellations, and cancel, skip, retry of tasks, as actions of the admin."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from constellations.services.lifecycle import (
     constellation_restart,
     constellation_resume,
     constellation_retry,
+    constellation_start,
 )
 from constellations.services.task_commands import WAITING, CancelResult, task_cancel, task_skip
 
@@ -37,6 +38,15 @@ TASKS_NAMED = 5
 
 Command = Callable[[HttpRequest, Constellation], str]
 """Asks for something of one constellation; says what became of it."""
+
+
+@admin.action(description="Start", permissions=["operate"])
+def start(modeladmin: ModelAdmin[Any], request: HttpRequest, rows: QuerySet[Any]) -> HttpResponse | None:
+    def command(request: HttpRequest, row: Constellation) -> str:
+        _, changed = constellation_start(row.pk, by=author_of(request), reason=reason_of(request))
+        return "started: it has been reviewed" if changed else "was started already"
+
+    return ask_constellations(request, rows, command)
 
 
 @admin.action(description="Pause", permissions=["operate"])
@@ -162,14 +172,14 @@ def restart(modeladmin: ModelAdmin[Any], request: HttpRequest, rows: QuerySet[An
     return ask_constellations(request, rows, command)
 
 
-ACTIONS = (pause, resume, retry_failed, restart, cancel)
+ACTIONS = (start, pause, resume, retry_failed, restart, cancel)
 
 
 def offered_actions(row: Constellation) -> list[Any]:
     """The actions that come to something in the state that the constellation is in."""
     taken = CONSTELLATION.choices(row.state)
     if is_open(row):
-        return [action for action in ACTIONS if action not in (pause, resume) or action.__name__ in taken]
+        return [action for action in ACTIONS if action not in (start, pause, resume) or action.__name__ in taken]
     return [retry_failed] if "reopen" in taken else []
 
 

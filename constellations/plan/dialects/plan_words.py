@@ -95,6 +95,8 @@ def write_plan(whole: Plan) -> dict[str, Any]:
     """A plan with all that is not empty."""
     parts: dict[str, Any] = {
         "name": whole.name,
+        "models": whole.models,
+        "start": whole.start,
         "tasks": [write_task(row) for row in whole.tasks],
         "dependencies": [write_dependency(row) for row in whole.dependencies],
         "replan": [{**rule, "edit": write_in_present_words(rule["edit"])} for rule in whole.rules],

@@ -41,9 +41,13 @@ def write_document(
     dialect: str = ORRERY,
     name: str = "",
     with_states: ToldStates | None = None,
+    models: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """A JSON document of rows in normal form. Raises ValueError for a dialect that does not exist."""
-    whole = Plan(name, list(tasks), list(dependencies), list(rules))
+    """A JSON document of rows in normal form; `models` are names of profiles by purpose.
+
+    Raises ValueError for a dialect that does not exist.
+    """
+    whole = Plan(name, list(tasks), list(dependencies), list(rules), dict(models or {}))
     if dialect == ORRERY:
         plan = plan_words.write_plan(whole)
         if with_states is None:
@@ -70,7 +74,11 @@ class _Writer:
         written["tasks"] = self._held([(row["task_id"], self.task(row)) for row in whole.tasks])
         lines = [(row["dependency_id"], self.dependency(row)) for row in whole.dependencies]
         written["dependencies"] = self._held(lines)
-        if extra := {key: value for key, value in (("replan", whole.rules), ("absent", absent_tasks(whole))) if value}:
+        if extra := {
+            key: value
+            for key, value in (("models", whole.models), ("replan", whole.rules), ("absent", absent_tasks(whole)))
+            if value
+        }:
             _put(written, self.dialect.document.extension, extra)
         return written
 

@@ -42,7 +42,7 @@ FILLERS = ("and", "only", "please", "using", "with")
 CONDITION_COLUMN = re.compile(r"column (\d+): ")
 IN_BACKQUOTES = "quote what is meant as it stands, or have a shell run it: `sh -c '...'`"
 """What can be done in a request about a command of which a shell would understand more than words."""
-HINT = "free text needs a language model, and none is configured"
+HINT = "free text needs a language model, and none is configured for creation (docs/models.md)"
 
 
 def parse_text(text: str, devices: Mapping[str, Any]) -> Plan:
@@ -51,10 +51,7 @@ def parse_text(text: str, devices: Mapping[str, Any]) -> Plan:
     Tasks are task_001, task_002, ... Raises PlanRejected with every problem: {"line", "key": "clause 2", "column", "message"}.
     """
     text = text.replace("\r\n", "\n")
-    if len(text) > MAX_CHARACTERS:
-        raise _refusal(text, [(0, 0, f"the request has {len(text):,} characters; {MAX_CHARACTERS:,} are allowed")])
-    if unfit := [(0, 0, message) for _, message in documents.value_flaws(text)]:
-        raise _refusal(text, unfit)
+    refuse_unfit(text)
     found, flaws = clauses.split_clauses(text)
     if flaws:
         raise _refusal(text, [(sum(clause.at <= at for clause in found), at, message) for at, message in flaws])
@@ -66,6 +63,16 @@ def parse_text(text: str, devices: Mapping[str, Any]) -> Plan:
     if wrong:
         raise _refusal(text, wrong)
     return reader.plan
+
+
+def refuse_unfit(text: str) -> None:
+    """Raise PlanRejected for a text that is no request, whoever reads it: too long, empty, with signs that are none."""
+    if len(text) > MAX_CHARACTERS:
+        raise _refusal(text, [(0, 0, f"the request has {len(text):,} characters; {MAX_CHARACTERS:,} are allowed")])
+    if unfit := [(0, 0, message) for _, message in documents.value_flaws(text)]:
+        raise _refusal(text, unfit)
+    if not text.strip():
+        raise _refusal(text, [(0, 0, "the request is empty")])
 
 
 def _refusal(text: str, wrong: Iterable[tuple[int, int, str]]) -> PlanRejected:

@@ -19,6 +19,7 @@ const TASK_WORDS = {
 
 const PLAIN = {
   session_created: () => ["The session was opened"],
+  session_changed: () => ["What was chosen for the session was changed"],
   child_created: (data) => [`Session ${data.session_id} was started from this one`],
   actor_created: () => ["An actor was assigned to the session"],
   command_received: (data) => received(data),

@@ -11,8 +11,9 @@ from django.core.management.base import BaseCommand, CommandError
 from rich.console import Console
 
 from agents.errors import AgentsError
-from project.demo.demo import INTERRUPTED, Demo, demo_devices
+from project.demo.demo import INTERRUPTED, Asked, Demo, demo_devices
 from project.demo.progress import Progress
+from project.demo.scripted import WORDS, scripted_profile
 from project.management.commands.up import add_serving_arguments, refuse_missing_migrations, say_walls
 from project.up.instance import AlreadyUp
 from project.up.supervisor import TICK_S, ChildBroken, PortTaken, make_supervisor
@@ -26,6 +27,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--once", action="store_true", default=os.environ.get("ONCE") == "1", help="end with the run (ONCE=1)"
         )
+        parser.add_argument("--words", default=WORDS, help="with --script: what is asked")
+        parser.add_argument(
+            "--script", type=Path, help="ask in words; a scripted model (docs/models.md) answers from this file"
+        )
         parser.add_argument(
             "--plan", type=Path, default=settings.BASE_DIR / "examples" / "digits.yaml", help="plan file to run"
         )
@@ -36,24 +41,32 @@ class Command(BaseCommand):
         demo_devices()  # before the runners start, so that they know them from the first
         progress = Progress(Console())
         stays = not options["once"] and sys.stdout.isatty()
+        script: Path | None = options["script"]
         try:
-            code = self._run(options, progress, stays)
+            if script is None:
+                asked = Asked(options["plan"].stem, {"plan": options["plan"].read_text()})
+                code = self._run(asked, options, progress, stays)
+            else:
+                with scripted_profile(script) as models:
+                    code = self._run(
+                        Asked(script.stem, {"request": options["words"], "models": models}), options, progress, stays
+                    )
         except (PortTaken, ChildBroken, TimeoutError, AgentsError) as error:
             raise CommandError(str(error)) from error
         finally:
             progress.close()
         sys.exit(code)
 
-    def _run(self, options, progress: Progress, stays: bool) -> int:
+    def _run(self, asked: Asked, options, progress: Progress, stays: bool) -> int:
         try:
             with make_supervisor(options["host"], options["port"], options["runners"], progress.say) as up:
                 progress.say(f"Orrery starts at {up.address}")
-                demo = Demo(options["plan"], up.address, progress, lambda: up.is_ready, stays)
+                demo = Demo(asked, up.address, progress, lambda: up.is_ready, stays)
                 up.run(demo.step)
                 return INTERRUPTED if demo.code is None else demo.code
         except AlreadyUp as running:
             progress.say(f"Orrery is up already at {running.address}")
-            return self._follow(Demo(options["plan"], running.address, progress, lambda: True, stays=False))
+            return self._follow(Demo(asked, running.address, progress, lambda: True, stays=False))
 
     def _follow(self, demo: Demo) -> int:
         """Another `up` serves; Ctrl-C ends only the watching."""

@@ -147,3 +147,12 @@ async def test_openais_responses_are_asked_at_their_own_place(openai_provider):
     with pytest.raises(ModelUnknown) as fault:  # the scripted model does not speak them, and has nothing there
         await reply_to(Profile("new", "openai_responses", "gpt-5", f"{asked.address}/v1"), asking("Hi"))
     assert fault.value.http_status == 404
+
+
+async def test_a_provider_that_caches_where_it_is_told_is_told_where(provider):
+    asked = provider({"say": "Good."})
+    await reply_to(asked.profile, asking("Plan it.", system="Be brief.", tools=(ADD,)))
+    body = asked.model.asked[0].body
+    marked = {"system", "tools"} if asked.profile.provider == "anthropic" else set()
+    assert {place for place in ("system", "tools") if "cache_control" in json.dumps(body.get(place))} == marked
+    assert ("cache_control" in json.dumps(body)) == bool(marked)

@@ -9,10 +9,13 @@ import pytest
 
 from agents.clock import to_iso
 from agents.llm.conversation import Message, Text
-from agents.minds.asking import ask_model
-from agents.minds.calls import begin_call, conversation_of, ended_fields
+from agents.llm.exchange import Usage
+from agents.llm.profiles import Profile
+from agents.minds.asking import ask_model, micros_of
+from agents.minds.calls import begin_call, call_for, conversation_of, ended_fields
 from agents.minds.question import Question, SystemPrompt
-from agents.models import Prompt
+from agents.models import Prompt, Reservation
+from agents.streams.door import door, system_stream
 from agents.streams.turn import Turn
 from tests.agents.llm.conftest import loopback, openai_provider  # noqa: F401  fixtures
 
@@ -59,3 +62,42 @@ def test_a_fault_has_its_code_and_what_had_come(openai_provider):  # noqa: F811
 def test_without_prices_a_call_costs_nobody_knows_what(openai_provider):  # noqa: F811
     provider = openai_provider({"when": {"last": "Plan it."}, "say": "Yes."})
     assert asked(question_for(provider.profile))[0]["cost"] is None
+
+
+def test_what_a_budget_has_no_room_for_is_not_asked_and_says_what_is_missing(openai_provider):  # noqa: F811
+    provider = openai_provider({"when": {"last": "Plan it."}, "say": "Yes."})
+    with door(system_stream(), "system") as opened:
+        row = {"id": opened.take(), "scope": "task", "tokens": 50, "per": "total", "then": "ask", "created_at": to_iso(0.0)}
+        opened.turn.record("budget_created", add={"budget": [row]})
+    question = replace(question_for(provider.profile), context={"task": 9}, max_tokens=60)
+    row, outcome, _, _ = asked(question)
+    assert (outcome.outcome, row["error_kind"], provider.model.asked) == ("failed", "model_budget_used_up", [])
+    facts = outcome.result["budget"]
+    assert (facts["scope"], facts["key"], facts["then"], facts["left"]) == ("task", 9, "ask", 50)
+    assert facts["needed"] == question.reserved_tokens
+
+
+def test_a_call_that_is_cancelled_leaves_what_it_may_have_used_as_unknown(openai_provider):  # noqa: F811
+    provider = openai_provider({"when": {"last": "Plan it."}, "say": ["Fetch, ", "then"], "pause": 5.0})
+    question = question_for(provider.profile)
+    call = call_for({"id": 7, "session_id": 5}, question, 7)
+
+    async def main():
+        printed = asyncio.Event()
+        call.on_output = lambda text: printed.set()
+        asks = asyncio.create_task(ask_model(call))
+        await printed.wait()
+        asks.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asks
+
+    asyncio.run(main())
+    left = Reservation.objects.get()
+    assert (left.state, left.tokens) == ("unknown", question.reserved_tokens)
+
+
+def test_what_is_written_into_a_cache_costs_more_and_what_is_read_from_it_less():
+    profile = Profile("main", "anthropic", "m", "", price_input=4.0, price_cached_input=0.4, price_output=10.0)
+    usage = Usage(100, 10, cache_read_tokens=50, cache_write_tokens=20, measured=True)
+    assert micros_of(usage, profile) == 30 * 4 + 50 * 0.4 + 20 * 4 * 1.25 + 10 * 10
+    assert micros_of(replace(usage, measured=False), profile) is None

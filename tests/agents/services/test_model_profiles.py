@@ -2,7 +2,8 @@
 
 import pytest
 
-from agents.llm.profiles import PURPOSES, NoModelProfile, choose_profiles, read_profiles
+from agents.llm.choices import PURPOSES
+from agents.llm.profiles import NoModelProfile, choose_profiles, read_profiles
 from agents.models import Event, ModelProfile
 from agents.services import model_profiles
 from agents.services.model_profiles import model_profile_change, model_profile_create, model_profile_delete

@@ -24,6 +24,7 @@ TYPES: dict[str, Any] = {
     "policy": row_types.PolicyRow,
     "model_profile": row_types.ModelProfileRow,
     "model_call": row_types.ModelCallRow,
+    "budget": row_types.BudgetRow,
     "constellation": constellation_rows.ConstellationRow,
     "task": constellation_rows.TaskRow,
     "dependency": constellation_rows.DependencyRow,

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 from rich.console import Console
 
-from project.demo.demo import Demo, demo_devices, demo_user, furnish_installation, result_lines
+from project.demo.demo import Asked, Demo, demo_devices, demo_user, furnish_installation, result_lines
 from project.demo.following import Following
 from project.demo.progress import Progress, elapsed_text
 
@@ -161,8 +161,8 @@ class TestDemo:
         console = Console(file=io.StringIO(), width=400)
         ready: list[bool] = []
         demo_devices()
-        plan = settings.BASE_DIR / "examples" / "digits.yaml"
-        demo = Demo(plan, "http://127.0.0.1:1/", Progress(console), lambda: bool(ready), stays=False)
+        plan = (settings.BASE_DIR / "examples" / "digits.yaml").read_text()
+        demo = Demo(Asked("digits", {"plan": plan}), "http://127.0.0.1:1/", Progress(console), lambda: bool(ready), stays=False)
         assert demo.step() is None
         assert not Session.objects.exists()
         ready.append(True)
