@@ -51,7 +51,8 @@ def agent_hint(agent: Agent, text: str, *, by: str, client_id: str = "", request
         payload = {"agent": agent.pk, "text": text}
         item, created = sessions.request_submit(agent.session_id, GO_ON, client_id, payload, by=by, request_id=request_id)
         return HintResult(command=item, changed=created)
-    attempt = Attempt.objects.filter(agent=agent.parent_id or agent.pk).select_related("task").order_by("-id").first()
+    workers = [agent.pk, *([agent.parent_id] if agent.parent_id else [])]  # an app agent works on its host's attempt
+    attempt = Attempt.objects.filter(agent__in=workers).select_related("task").order_by("-id").first()
     if attempt is None:
         raise HintNotPossible(f"agent {agent.pk} has ended, and no attempt of a task is its own")
     task = attempt.task

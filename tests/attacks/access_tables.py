@@ -58,6 +58,7 @@ REST = lines(
     GET    /api/agents                                  login     read     list
     GET    /api/agents/{pk}                             login     read     own
     GET    /api/agents/{pk}/evidence                    login     read     own
+    POST   /api/agents/{pk}/hint                        operator  operate  own
     GET    /api/agents/{pk}/loop_transitions            login     read     own
     GET    /api/agents/{pk}/transitions                 login     read     own
 
