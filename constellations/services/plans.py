@@ -74,18 +74,11 @@ class CheckedPlan:
 
     def lets_unasked(self) -> str:
         """What one of its tasks would let, in words. A rule is not looked at: a planner may let nothing more."""
-        return next((f"{task}: unasked {widening}" for task, widening in find_widenings(self.plan)), "")
+        return next((f"{task_id}: unasked {widening}" for task_id, widening in unasked_widenings(self.plan)), "")
 
     def keep(self, interaction: int) -> None:
         """Write the plan down for whoever begins the interaction, in the transaction that makes it."""
         NormalForm.objects.create(interaction_id=interaction, form=self.form, seal=_seal(interaction, self.digest))
-
-
-def find_widenings(plan: Plan) -> Iterator[tuple[str, str]]:
-    """(task_id, what it would let models do without asking, in words)"""
-    for task in plan.tasks:
-        if task["unasked"] and (widening := Unasked.of(task["unasked"]).widening_of(Unasked())):
-            yield task["task_id"], widening
 
 
 def check_plan(payload: Fields) -> CheckedPlan | CheckedWords:
@@ -100,6 +93,13 @@ def check_plan(payload: Fields) -> CheckedPlan | CheckedWords:
         return CheckedWords(payload)
     form = json_text(condense_plan(plan))
     return CheckedPlan(payload, plan, form, _digest_reading(payload, form))
+
+
+def unasked_widenings(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The tasks of a plan that would let models do something without asking, and what, in words."""
+    for task in plan.tasks:
+        if task["unasked"] and (widening := Unasked.of(task["unasked"]).widening_of(Unasked())):
+            yield task["task_id"], widening
 
 
 def _tools_of(written: Any) -> Iterator[str]:
@@ -157,7 +157,7 @@ class CheckedWords:
         return True
 
     def lets_unasked(self) -> str:
-        """A model lets nothing more."""
+        """Nothing: a model's plan may only narrow it."""
         return ""
 
     def keep(self, interaction: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any
 
 from agents.errors import AgentsError
@@ -18,7 +17,7 @@ from constellations.prompts.answers import Answer
 from constellations.runs.context import Context
 from constellations.runs.weaving.model_calls import CREATION, GivenUp, ModelCalls
 from constellations.runs.weaving.scenes import creation_scene
-from constellations.services.plans import Words, find_widenings
+from constellations.services.plans import Words, unasked_widenings
 
 KEYS = ("name", "tasks", "dependencies")
 """What a model's plan has: which rules and models a run has, and what it may do, is not for it to say."""
@@ -98,10 +97,9 @@ def read_plan_of_model(plan: Mapping[str, Any], devices: Devices) -> Plan:
     ]
     read, findings = read_value(dict(plan))
     findings += unknown_devices(read.tasks, devices) if not findings else []
-    problems = strange + [_problem(key_text(path), message) for path, message in findings[:MAX_PROBLEMS]]
     if not findings:
-        widenings = islice(find_widenings(read), MAX_PROBLEMS)
-        problems += [_problem(f"{task}.unasked", f"{let}; a model's plan may only narrow that") for task, let in widenings]
+        strange += [_problem(f"{task}.unasked", f"{let}: that is for a person to say") for task, let in unasked_widenings(read)]
+    problems = strange + [_problem(key_text(path), message) for path, message in findings[:MAX_PROBLEMS]]
     if problems:
         raise PlanRejected(problems)
     return read

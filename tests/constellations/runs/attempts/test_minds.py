@@ -34,6 +34,12 @@ def model(openai_provider, settings):  # noqa: F811
     return serve
 
 
+@pytest.fixture(autouse=True)
+def confined(monkeypatch):
+    """File tools look and change unasked, as where walls stand around the workspace; the walls have tests of their own."""
+    monkeypatch.setattr("agents.gates.judging.is_confined", lambda: True)
+
+
 def call(tool: str, /, **arguments) -> dict:
     return {"call": [{"tool": tool, "arguments": arguments}]}
 
