@@ -131,6 +131,7 @@ class Task(models.Model):
 
     id = models.BigIntegerField(primary_key=True)
     constellation = models.ForeignKey(Constellation, on_delete=models.CASCADE, related_name="tasks", db_index=False)
+    chosen = models.BooleanField(default=False, help_text="A model chose what it does, so its calls are asked about.")
     accepted = models.JSONField(default=list, help_text="Loop identities with which somebody said to go on anyway.")
     state = models.CharField(max_length=32, default=TASK.initial)
     reason = models.CharField(max_length=500, blank=True)

@@ -57,8 +57,10 @@ class Crew:
         if given.mission is not None:
             return Mind(given.mission, given.holds, "" if step is None else step["instruction"], depth)
         if step is None:
-            return Script(given.script, given.holds, plain=given.plain)
-        return Script([{"description": "", "expected_duration": None, "steps": step["steps"]}], given.holds)
+            return Script(given.script, given.holds, plain=given.plain, is_chosen=given.is_chosen)
+        return Script(
+            [{"description": "", "expected_duration": None, "steps": step["steps"]}], given.holds, is_chosen=given.is_chosen
+        )
 
     @property
     def host(self) -> Member:

@@ -47,7 +47,7 @@ def _follow_policies(member: Member, turn: Turn, step: Step) -> None:
 
 def judge_call(member: Member, act: Act) -> Judgement:
     """What the policies say of a call, and where a model chose it, what it may choose without asking."""
-    return member.gate.judge_chosen(act) if member.script.chooses else member.gate.judge(act)
+    return member.gate.judge_chosen(act) if member.script.is_chosen else member.gate.judge(act)
 
 
 def _is_covered(member: Member, act: Act, judgement: Judgement) -> bool:

@@ -81,13 +81,18 @@ DEFAULTS = {field.name: field.default for field in fields(Position)}
 
 
 class Script:
-    """The phases of a task's steps. `total` is 0 where the work has no phases; `plain`: the one call is the task itself."""
+    """The phases of a task's steps. `total` is 0 where the work has no phases; `plain`: the one call is the task itself.
+
+    `is_chosen`: a model chose the steps, when it planned or as it goes.
+    """
 
     chooses = False
     """Whether a model says what the steps are (agents.crews.minds.mind)."""
 
-    def __init__(self, phases: Sequence[Mapping[str, Any]], holds: Holds, *, plain: bool = False):
-        self.phases, self._holds, self.plain = phases, holds, plain
+    def __init__(
+        self, phases: Sequence[Mapping[str, Any]], holds: Holds, *, plain: bool = False, is_chosen: bool = False
+    ):  # fmt: skip
+        self.phases, self._holds, self.plain, self.is_chosen = phases, holds, plain, is_chosen
         self.total = len(phases) if len(phases) > 1 or phases[0]["description"] else 0
 
     def pass_over(self, position: Position, blackboard: Mapping[str, Any]) -> Position:

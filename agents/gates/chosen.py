@@ -19,6 +19,8 @@ PLAIN = re.compile(r"[\w./][\w./:,@%+\[\]-]*")
 """A word that a wildcard may stand for: no option, no assignment, no pattern, no code."""
 LOOKS = frozenset(["observe", "read_file"])
 """Tools that show a workspace and change nothing in it."""
+HARMLESS = "noop"
+"""Does nothing."""
 WATCHED = ".git"
 """A folder whose files say what programs run: to change them is always asked about."""
 
@@ -39,6 +41,8 @@ def why_asked(act: Act, site: Site, unasked: Unasked) -> str:
         argv = act.argv
         let = argv and any(_covers(pattern, argv, act) for pattern in unasked.commands)
         return "" if let else "a model chose this command"
+    if act.tool == HARMLESS:
+        return ""
     if act.tool not in unasked.tools:
         return f"a model chose to call {act.tool}"
     return _why_not_here(act, site) if act.tool in PATHS or act.tool in LOOKS else ""

@@ -35,6 +35,7 @@ class TaskRow(TypedDict):
 
     id: int
     constellation_id: int
+    chosen: bool
     accepted: Any
     state: str
     reason: str

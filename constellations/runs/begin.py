@@ -64,14 +64,18 @@ def fail_creation(context: Context, turn: Turn, error: AgentsError) -> None:
 
 
 def begin_plan(
-    context: Context, turn: Turn, plan: Plan, model_profiles: Mapping[str, str] | None = None, *, waits: bool = False
+    context: Context, turn: Turn, plan: Plan, model_profiles: Mapping[str, str] | None = None, *,
+    waits: bool = False, by_model: bool = False,
 ) -> None:  # fmt: skip
     """Its reader has refused all that the editor would refuse in an empty constellation; nothing is to be read again.
 
-    `model_profiles` are those of the constellation by purpose: with `editing` a model edits it. `waits`: a person starts it.
+    `model_profiles` are those of the constellation by purpose: with `editing` a model edits it. `waits`: a person starts
+    it. `by_model`: a model chose the tasks, so their calls are asked about.
     """
     gated = frozenset(context.constellation.get("gates", ()))  # of the one that this replaces, after a restart
     tasks = [with_gates(row, gated) for row in plan.tasks]
+    if by_model:
+        tasks = [{**row, "chosen": True} for row in tasks]
     payload = context.interaction["payload"]
     named = {**chosen_models(plan, payload), **(model_profiles or {})}
     context.live = _create(context, turn, name=plan.name, rules=plan.rules, model_profiles=named)

@@ -205,7 +205,7 @@ class ConstellationWork:
         if plan is not None:
             with nothing_collected():
                 words = self.creating.words
-                begin_plan(self.context, turn, plan, words.model_profiles, waits=words.waits)
+                begin_plan(self.context, turn, plan, words.model_profiles, waits=words.waits, by_model=True)
                 self._has_begun()
         return plan is not None
 

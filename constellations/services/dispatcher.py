@@ -26,17 +26,20 @@ from constellations.reads.watching import GateWatch
 from constellations.services import edits, standing
 from constellations.services.gates.keeping import weigh_gates
 
+DEEDS = frozenset(["tool", "arguments", "phases", "device_type", "capabilities", "wanted_device", "not_device"])
+"""Columns of a task that say what is done, and where."""
 EXAMPLE = '{"op": "add_task", "parameters": {"task_id": "report", "command": ["make", "report"]}}'
 """What is told to somebody whose operation names no tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class InTurn:
-    """A live graph that its owner edits in a turn of its own, and what watches over it."""
+    """A live graph that its owner edits in a turn of its own, and what watches over it. `by_model`: a model chose the edit."""
 
     live: LiveGraph
     turn: Turn
     watched: GateWatch
+    by_model: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,12 +147,22 @@ def _problem(number: int | None, op: str, field_name: str, message: str) -> Fiel
     return {"operation": None if number is None else number + 1, "op": op, "field": field_name, "message": message}
 
 
+def mark_chosen(changes: editor.Changes) -> None:
+    """Every task that a model adds, or gives something else to do, is marked: its calls are asked about."""
+    changes.added_tasks = [{**row, "chosen": True} for row in changes.added_tasks]
+    changes.updated_tasks = {
+        key: {**fields, "chosen": True} if fields.keys() & DEEDS else fields for key, fields in changes.updated_tasks.items()
+    }
+
+
 def _in_turn(operations: list[Fields], target: InTurn, wanted: edits.EditRequest) -> ExecutionResult:
     """On a live graph, recorded in its owner's turn."""
     live, turn = target.live, target.turn
     changes = editor.apply_operations(live.snapshot(), operations, target.watched.devices)
     if not changes:
         return ExecutionResult(None, "", False, live.constellation["version"], live.constellation["version"])
+    if target.by_model:
+        mark_chosen(changes)
     live.check_room(changes)
     weigh_gates(live, changes, wanted.author, target.watched)
     row = edits.edit_row(live, wanted, operations, changes, {"id": turn.take(), "at": turn.at})

@@ -31,8 +31,9 @@ class Assignment:
 
     `attempt` and `device` are the live rows. `script` are the phases of the task's steps; `plain`: they are one call, which is
     the task itself. `rules` gives the installation's policies, `own` are the task's, as is what `unasked` says of calls that a
-    model chooses. `is_gated` says that a person is asked before the task begins, `has_arbiter` that somebody is asked about
-    suspicions of being stuck. `mission` is the task in words, for agents with a model; None where the script is all.
+    model chooses; `is_chosen` says that one chose the steps. `is_gated` says that a person is asked before the task begins,
+    `has_arbiter` that somebody is asked about suspicions of being stuck. `mission` is the task in words, for agents with a
+    model; None where the script is all.
     """
 
     stream: int
@@ -53,6 +54,7 @@ class Assignment:
     has_arbiter: bool
     own: Sequence[Rule]
     unasked: Mapping[str, Any]
+    is_chosen: bool
     rules: Callable[[], Sequence[Rule]]
     holds: Holds
     mission: Mission | None = None

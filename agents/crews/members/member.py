@@ -176,7 +176,12 @@ class Member:
         self.gate.open(action.get("leads_to"))
         if approval["edited"] and self.script.plain:
             timeout = self.assignment.script[0]["steps"][0]["timeout"]
-            self.script = Script(plain_script(action["tool"], action["arguments"], timeout), self.assignment.holds, plain=True)
+            self.script = Script(
+                plain_script(action["tool"], action["arguments"], timeout),
+                self.assignment.holds,
+                plain=True,
+                is_chosen=self.script.is_chosen,
+            )
 
     # --- calls
 
@@ -195,7 +200,7 @@ class Member:
     def act_of(self, tool: str, arguments: Mapping[str, Any]) -> Act:
         """A call in the place of the one in turn."""
         writes = self.step.get("writes", "") if self.step is not None else ""
-        return self.gate.describe_call(tool, arguments, writes, is_chosen=self.script.chooses)
+        return self.gate.describe_call(tool, arguments, writes, is_chosen=self.script.is_chosen)
 
     def perform(self, turn: Turn, event: str, act: Act, position: Position | None = None) -> None:
         """The record that a call begins; the call itself begins when that is durable."""

@@ -43,7 +43,7 @@ class Mind(Script):
     chooses = True
 
     def __init__(self, mission: Mission, holds: Holds, instruction: str = "", depth: int = 0):
-        super().__init__([ONE_PHASE], holds)
+        super().__init__([ONE_PHASE], holds, is_chosen=True)
         self.mission, self.instruction = mission, instruction
         self.offered = offered_tools(depth)
         self.rows: list[ModelCallRow] = []

@@ -14,6 +14,7 @@ from django.conf import settings
 from agents.crews.members.assignment import Assignment
 from agents.crews.minds.mission import Mission
 from agents.crews.script import call_of
+from agents.gates.gate import Gate
 from agents.gates.judging import act_on
 from agents.gates.policies import Judgement, Site, concerns_call, judge_act
 from agents.llm.profiles import choose_profiles
@@ -37,6 +38,8 @@ def needs_crew(context: Context, task: TaskRow, device: LiveDevice) -> bool:
     """Whether a task is more than one plain call."""
     if task["tool"] in (STEPS, INSTRUCTION) or task["confirm"]:
         return True
+    if task["chosen"] and _judge_chosen(task, device).decision != "allow":
+        return True
     if not (context.policies or task["policies"]):
         return False
     if task["tool"] in PATHS:  # a path that is judged: the call has to be held to where it led
@@ -57,7 +60,7 @@ def make_assignment(context: Context, start: Start) -> Assignment:
         timeout=task["timeout"], on_lost=task["on_lost"],
         settings=Settings.of({**settings.PROGRESS, **task["progress"]}),
         accepted=task["accepted"], has_arbiter=bool(settings.STUCK_ARBITER), own=[rule_of(row) for row in task["policies"]],
-        unasked=task["unasked"],
+        unasked=task["unasked"], is_chosen=task["chosen"],
         rules=lambda: context.policies, holds=lambda condition, value: conditions.evaluate_condition(condition, value, {}),
         mission=_mission_of(context, start) if task["tool"] == INSTRUCTION else None,
     )  # fmt: skip
@@ -82,6 +85,13 @@ def _mission_of(context: Context, start: Start) -> Mission:
 
 def _told(row: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: row[key] for key in keys}
+
+
+def _judge_chosen(task: TaskRow, device: LiveDevice) -> Judgement:
+    """What is to be done about the one call of a task that a model chose, as far as no policy has a say in it."""
+    own = [rule_of(row) for row in task["policies"]]
+    gate = Gate(device, list, own, asks=task["confirm"], is_one_call=True, unasked=task["unasked"])
+    return gate.judge_chosen(gate.describe_call(task["tool"], task["arguments"], is_chosen=True))
 
 
 def _is_gated(context: Context, task: TaskRow, device: LiveDevice) -> bool:

@@ -105,8 +105,9 @@ class ModelEditing:
             return replanned, {"changed": False}
         refuse_hidden(operations_of(answer.actions))
         context, row = self._context, self._calls.rows[-1]
+        target = InTurn(context.graph, turn, GateWatch(context.known_devices, context.policies), by_model=True)
         done = execute_commands(
-            answer.actions, InTurn(context.graph, turn, GateWatch(context.known_devices, context.policies)), author=AUTHOR,
+            answer.actions, target, author=AUTHOR,
             reason=answer.thought[:REASON_LENGTH], edit_id=f"{MODELS}{row['agent_id']}:{row['editing_session']}",
         )  # fmt: skip
         replanned.timed = [entry["task"] for entry in done.diff if "task" in entry and entry["change"] != "removed"]

@@ -27,7 +27,8 @@ class Alone:
         self.assignment = Assignment(
             stream=1, interaction=2, attempt={"id": 3, "holds_slot": holds_slot}, device=device, task=4, title="t", scope="s",
             inherits="", script=script, plain=True, is_gated=asks, timeout=None, on_lost="retry", settings=Settings(),
-            accepted=(), has_arbiter=False, own=(), unasked={}, rules=tuple, holds=lambda condition, value: True,
+            accepted=(), has_arbiter=False, own=(), unasked={}, is_chosen=False,
+            rules=tuple, holds=lambda condition, value: True,
         )  # fmt: skip
         agent = TABLES["agent"].whole(
             {"id": row_id(1, 5), "name": "host", "platform": "shell", "state": "CONTINUE", "created_at": NOW, "entered_at": NOW}

@@ -43,6 +43,12 @@ def command(task_id: str, *argv: str, **more) -> dict:
     return {"task_id": task_id, "description": task_id, "device": "laptop", "command": list(argv), **more}
 
 
+@pytest.fixture(autouse=True)
+def free_sleep(settings):
+    """What a model plans is asked about, but for this."""
+    settings.UNASKED = {"commands": [["sleep", "*"]]}
+
+
 @pytest.fixture
 def thinking(openai_provider) -> Callable[..., Provider]:  # noqa: F811
     """A function that lets a model give these answers, each once and in this order, for creation and editing."""
