@@ -1,5 +1,7 @@
 """Words become a constellation, which a model edits when tasks end, until it has finished: in both protocols."""
 
+import json
+
 import pytest
 
 from agents.models import Agent, Event, Transition
@@ -80,6 +82,16 @@ def test_tasks_are_told_of_while_the_model_still_writes_them(engine, device, thi
     assert told[0] == {"task_id": "t0", "name": "", "device": "laptop"}
     assert len(drafted) > 1
     assert drafted[0].seq < built.seq
+
+
+def test_a_plan_may_come_as_the_call_that_follows_the_schema(engine, device, thinking_in_any_protocol):
+    said = json.loads(planned(task("a"), task("b")))
+    thinking_in_any_protocol({"call": [{"tool": "constellation", "arguments": said}]}, *[NOTHING] * 2)
+    ask(engine)
+    engine.run()
+    drafted = Event.objects.filter(type="task_drafted").values_list("data", flat=True)
+    assert [each["task_id"] for data in drafted for each in data["tasks"]] == ["a", "b"]
+    assert states(Constellation.objects.get()) == {"a": "COMPLETED", "b": "COMPLETED"}
 
 
 def test_what_the_plain_text_reader_understands_asks_no_model(engine, device, thinking):
