@@ -16,7 +16,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from agents.llm.conversation import write_conversation
-from agents.llm.exchange import Ended, Reply, TextPiece, ThinkingPiece, Usage
+from agents.llm.exchange import CallPiece, Ended, Reply, TextPiece, ThinkingPiece, Usage
 from agents.llm.faults import BudgetUsedUp, CallTooLong, ModelFault, ProviderFailed
 from agents.llm.port import stream_answer
 from agents.llm.profiles import Profile
@@ -137,6 +137,9 @@ class _Asked:
             if isinstance(event, TextPiece):
                 self._has_printed = True
                 self._call.on_output(event.text)
+            elif isinstance(event, CallPiece) and not self._question.tools:  # the answer itself, by the call of its schema
+                self._has_printed = True
+                self._call.on_output(event.arguments)
             elif isinstance(event, ThinkingPiece):
                 self._call.on_thinking(event.text)
             elif isinstance(event, Ended):

@@ -10,6 +10,7 @@ from agents.streams.tables import Fields
 from agents.streams.turn import PIECE, Turn
 from constellations.errors import LimitReached
 from constellations.limits import EDITING_SESSIONS, REOPEN
+from constellations.live.rows import Node
 from constellations.machines import CONSTELLATION_AGENT
 from constellations.reads.watching import GateWatch
 from constellations.runs import planner
@@ -40,14 +41,7 @@ class Replanning:
         """One editing session over all ends that wait; it edits if any rule of the plan answers to them."""
         context = self._context
         firings, notes = planner.find_firings(context.graph, context.devices)
-        taken = context.graph.take_news()
-        replanned = ReplanResult(taken)
-        for at in range(0, len(taken), PIECE):  # no other session takes these ends again
-            piece = taken[at : at + PIECE]
-            turn.record(
-                "ends_taken", mode=EDITING, agent_id=context.agent["id"], tasks=[node.key for node in piece],
-                set={"task": {str(node.row["id"]): {"untold": False} for node in piece}},
-            )  # fmt: skip
+        replanned = ReplanResult(self.take_ends(turn))
         for note in notes:
             turn.record("condition_unknown", message=note)
         if not firings:
@@ -71,6 +65,17 @@ class Replanning:
             also={"constellation": {str(context.constellation["id"]): {"fired": context.constellation["fired"]}}},
         )  # fmt: skip
         return replanned
+
+    def take_ends(self, turn: Turn) -> list[Node]:
+        """The tasks whose ends wait; no other session takes them again."""
+        taken = self._context.graph.take_news()
+        for at in range(0, len(taken), PIECE):
+            piece = taken[at : at + PIECE]
+            turn.record(
+                "ends_taken", mode=EDITING, agent_id=self._context.agent["id"], tasks=[node.key for node in piece],
+                set={"task": {str(node.row["id"]): {"untold": False} for node in piece}},
+            )  # fmt: skip
+        return taken
 
     def _apply(self, turn: Turn, firing: Firing, replanned: ReplanResult) -> None:
         context, count = self._context, self._count(firing)

@@ -1,8 +1,11 @@
 """Words become a constellation, which a model edits when tasks end, until it has finished: in both protocols."""
 
+import json
+
 import pytest
 
-from agents.models import Agent, Event, Transition
+from agents.models import Agent, Event, ModelProfile, Transition
+from agents.services.model_profiles import model_profile_delete
 from constellations.models import Constellation, Edit
 from tests.constellations.runs.test_run import states
 from tests.constellations.runs.weaving.conftest import answer, ask, calls, edited, planned, task
@@ -82,6 +85,16 @@ def test_tasks_are_told_of_while_the_model_still_writes_them(engine, device, thi
     assert drafted[0].seq < built.seq
 
 
+def test_a_plan_may_come_as_the_call_that_follows_the_schema(engine, device, thinking_in_any_protocol):
+    said = json.loads(planned(task("a"), task("b")))
+    thinking_in_any_protocol({"call": [{"tool": "constellation", "arguments": said}]}, *[NOTHING] * 2)
+    ask(engine)
+    engine.run()
+    drafted = Event.objects.filter(type="task_drafted").values_list("data", flat=True)
+    assert [each["task_id"] for data in drafted for each in data["tasks"]] == ["a", "b"]
+    assert states(Constellation.objects.get()) == {"a": "COMPLETED", "b": "COMPLETED"}
+
+
 def test_what_the_plain_text_reader_understands_asks_no_model(engine, device, thinking):
     model = thinking(NOTHING)
     ask(engine, "`true` on laptop")
@@ -89,3 +102,33 @@ def test_what_the_plain_text_reader_understands_asks_no_model(engine, device, th
     assert Constellation.objects.get().state == "COMPLETED"
     assert not model.model.asked
     assert not calls()
+
+
+def test_a_plan_may_name_the_model_that_edits_it(engine, device, thinking):
+    model = thinking(edited(("add_task", task("report")), thought="A report is missing."), DONE)
+    engine.carry_out({"tasks": [task("a")], "models": {"editing": "weaver"}})
+    made = Constellation.objects.get()
+    assert states(made) == {"a": "COMPLETED", "report": "COMPLETED"}
+    assert [row.purpose for row in calls()] == ["editing", "editing"]
+    assert len(model.model.asked) == 2
+
+
+def test_the_next_request_of_a_session_knows_what_was_done_before(engine, device, thinking):
+    model = thinking(planned(task("count", {"digits": 60_000}), name="counting"), DONE, answer("FINISH", result="60,000."))
+    session, _ = ask(engine, "Count the digits.")
+    engine.run()
+    ask(engine, "How many were there?", session)
+    engine.run()
+    assert "Count the digits." in model.model.asked[2].last
+    assert "60000" in model.model.asked[2].last
+    assert Constellation.objects.latest("id").result["answer"] == "60,000."
+
+
+def test_words_whose_model_is_gone_when_they_begin_fail_with_what_to_configure(engine, device, thinking):
+    thinking(NOTHING)
+    _, item = ask(engine)
+    model_profile_delete(ModelProfile.objects.get().pk, by="system")
+    engine.run()
+    item.refresh_from_db()
+    assert item.outcome == "failed"
+    assert any("docs/models.md" in problem["message"] for problem in item.result["problems"])

@@ -6,7 +6,7 @@ import pytest
 
 from agents.models import Agent, Event, Transition
 from constellations.errors import PlanRejected
-from constellations.models import Constellation, Edit
+from constellations.models import Constellation, Edit, Task
 from tests.constellations.runs.test_run import states
 from tests.constellations.runs.weaving.conftest import answer, ask, calls, command, edited, planned, task
 
@@ -142,6 +142,15 @@ def test_fail_ends_the_run_and_says_why(engine, device, thinking):
     made = Constellation.objects.get()
     assert (item.outcome, made.state, states(made)["slow"]) == ("failed", "FAILED", "CANCELLED")
     assert "The disk is broken." in made.result["summary"]
+
+
+def test_a_run_that_fails_leaves_no_end_untold(engine, device, thinking):
+    plan = planned(task("first"), *(task(f"t{n}", after=["first"]) for n in range(3)))
+    thinking(plan, {"say": edited(status="FAIL", result="No."), "first_after": 1})
+    ask(engine)
+    engine.run()
+    assert not Task.objects.filter(untold=True).exists()
+    assert [len(data["tasks"]) for data in Event.objects.filter(type="ends_taken").values_list("data", flat=True)] == [1, 3]
 
 
 def test_start_begins_once_more_from_the_same_words(engine, device, thinking):
