@@ -288,6 +288,14 @@ def refuse_own_approval(row: Approval, by: str) -> None:
         raise OwnApproval(f"approval {row.pk} was asked for {asked}; a person decides it, or a token that has no part in it")
 
 
+def refuse_own_review(session: int, moment: datetime, by: str) -> None:
+    """Raise OwnApproval where the author is a token with a part in what the session planned at that moment: it does not end the
+    review of its own work. People at a login do."""
+    if (key := token_key_of(by)) and (part := UserTokens(key).part_in(session, moment)):
+        told = part.rstrip(",")
+        raise OwnApproval(f"what is under review was planned {told}; a person starts it, or a token that has no part in it")
+
+
 def refuse_ended(by: str) -> None:
     """Raise TokenEnded where the author is a token that was good when its request came, and is no more."""
     if key := token_key_of(by):

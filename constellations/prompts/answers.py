@@ -25,6 +25,8 @@ ACTIONS = 1_000
 """Actions of one answer."""
 PROBLEMS = 50
 """Problems that are told of one answer."""
+STATUS = "status"
+"""The key that every answer has."""
 STATUSES = ("CONTINUE", "FINISH", "FAIL", "START")
 AS_TEXT = (
     "arguments", "dependencies", "parameters", "phases", "policies", "progress", "result_schema", "steps", "tasks", "unasked",
@@ -65,7 +67,7 @@ def read_object(text: str) -> dict[str, Any]:
     if len(text) > ANSWER:
         raise AnswerUnusable([problem("", f"it has {len(text):,} characters; {ANSWER:,} are read")])
     try:
-        found = find_object(text)
+        found = find_object(text, STATUS)
     except NoObject as error:
         raise AnswerUnusable([problem("", str(error))]) from error
     found = dict(_with_texts_read(found, 0))
@@ -83,7 +85,7 @@ def read_common(found: Mapping[str, Any], keys: tuple[str, ...], problems: list[
     ]
     return Answer(
         observation=_read_words(found, "observation", problems), thought=_read_words(found, "thought", problems),
-        status=_read_status(found.get("status"), problems), result=found.get("result"),
+        status=_read_status(found.get(STATUS), problems), result=found.get("result"),
     )  # fmt: skip
 
 
@@ -106,7 +108,7 @@ def _read_status(said: Any, problems: list[dict[str, Any]]) -> str:
     if status in STATUSES:
         return status
     shown = repr(said[:40]) if isinstance(said, str) else value_kind(said)
-    problems.append(problem("status", f"must be one of {', '.join(STATUSES)}, not {shown}"))
+    problems.append(problem(STATUS, f"must be one of {', '.join(STATUSES)}, not {shown}"))
     return ""
 
 

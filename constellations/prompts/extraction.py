@@ -20,10 +20,11 @@ class NoObject(ValueError):
     """There is no JSON object in the text; the message says what is wrong."""
 
 
-def find_object(text: str) -> dict[str, Any]:
+def find_object(text: str, key: str) -> dict[str, Any]:
     """The object that a text is, that a fence in it holds, or that stands among its words; raises NoObject.
 
-    Where several stand there, it is the last of the largest: models show small ones on their way to the answer.
+    Among words only one that has the `key` counts, so that no part of an answer that broke off is taken for it. Where several
+    stand there, it is the last of the largest: models show small ones on their way to the answer.
     """
     text = text.strip().removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").strip()
     if not text:
@@ -31,7 +32,7 @@ def find_object(text: str) -> dict[str, Any]:
     for candidate in (text, *FENCE.findall(text)):
         if candidate.lstrip().startswith("{") and (found := _read(candidate)) is not None:
             return found
-    return _find_among_words(text)
+    return _find_among_words(text, key)
 
 
 def _read(text: str) -> dict[str, Any] | None:
@@ -50,7 +51,7 @@ def without_needless_commas(text: str) -> str:
     return _TEXT_OR_COMMA.sub(lambda match: match[1] or "", text)
 
 
-def _find_among_words(text: str) -> dict[str, Any]:
+def _find_among_words(text: str, key: str) -> dict[str, Any]:
     text = without_needless_commas(text)
     best: tuple[int, dict[str, Any]] | None = None
     place, fault = -1, ""
@@ -62,10 +63,8 @@ def _find_among_words(text: str) -> dict[str, Any]:
             found, end = _decode(text, place)
         except (json.JSONDecodeError, NotJson) as error:
             fault = fault or _fault_of(error)
-            if not text[:place].strip():
-                break  # what stands in a broken answer is a part of it, and no answer
             continue
-        if best is None or end - place >= best[0]:
+        if key in found and (best is None or end - place >= best[0]):
             best = end - place, found
         place = end - 1
     if best is None:

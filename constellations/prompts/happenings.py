@@ -7,17 +7,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from constellations.prompts.graph_view import LEAST_RESULT, RESULT, has_outcome, render_outcome
-from constellations.prompts.quoting import json_line, quote, words
+from constellations.prompts.quoting import json_line, quote, quote_lines, shorten, words
 
 EVENTS = 30_000
 """Characters of all events together."""
+LINES = 12_000
+"""Of these, those of the lines that say which tasks have ended, and how."""
+REASON = 300
+"""Characters of why a task has ended."""
 EVENT_LINES = 500
 """Events that have a line of their own."""
 MEMORY = 20_000
 """Characters of all that is remembered, and..."""
 REMEMBERED = 4_000
 """...of one interaction."""
-NOT_SHOWN = "(There is no room for what it brought.)"
 REMEMBERED_WORDS = 1_000
 """Characters of an earlier request."""
 
@@ -25,31 +28,41 @@ Row = Mapping[str, Any]
 
 
 def render_events(events: Sequence[Row]) -> str:
-    """Each end in a line, failures first where not all fit; results and errors behind their lines as far as there is room."""
+    """Each end in a line, failures first where there are very many; then results and errors, as far as there is room."""
     if not events:
         return "No task has ended since you were last asked."
     ordered = list(events)
     if len(ordered) > EVENT_LINES:
         ordered.sort(key=lambda event: event["state"] == "COMPLETED")
-    parts, room = [], EVENTS
-    to_tell = sum(map(has_outcome, ordered[:EVENT_LINES]))
-    for number, event in enumerate(ordered):
+    lines, room = [], LINES
+    for event in ordered[:EVENT_LINES]:
         line = _event_line(event)
-        if number >= EVENT_LINES or len(line) >= room:
-            parts.append(_more(ordered[number:]))
+        if len(line) >= room:
             break
-        parts.append(line)
+        lines.append(line)
         room -= len(line) + 1
-        if has_outcome(event):  # each that is still to come has its share, so that no long result pushes the others out
-            share = min(RESULT, room // to_tell)
-            to_tell -= 1
-            parts.append(outcome := render_outcome(event, share) if share >= LEAST_RESULT else NOT_SHOWN)
-            room -= len(outcome) + 1
-    return "\n".join(parts)
+    told, rest = ordered[: len(lines)], ordered[len(lines) :]
+    shown = quote_lines("ends of tasks", [*lines, *([_more(rest)] if rest else [])])
+    return "\n".join([shown, *_render_outcomes([event for event in told if has_outcome(event)])])
+
+
+def _render_outcomes(events: Sequence[Row]) -> list[str]:
+    """What each has brought, failures first. Each has its share, so that no long result pushes the others out."""
+    parts: list[str] = []
+    room = EVENTS - LINES
+    for number, event in enumerate(sorted(events, key=lambda event: event["state"] == "COMPLETED")):
+        share = min(RESULT, max(LEAST_RESULT, room // (len(events) - number)))
+        if room < LEAST_RESULT:
+            return [*parts, f"There is no room for what {len(events) - number:,} more have brought."]
+        parts.append(render_outcome(event, share))
+        room -= len(parts[-1]) + 1
+    return parts
 
 
 def _event_line(event: Row) -> str:
-    told = {key: event[key] for key in ("task_id", "state", "reason", "error_kind", "device") if event.get(key)}
+    told = {key: event[key] for key in ("task_id", "state", "error_kind", "device") if event.get(key)}
+    if event.get("reason"):
+        told["reason"] = shorten(event["reason"], REASON)
     return json_line(told | ({"condition_failed": True} if event.get("condition_failed") else {}))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from agents import ids
 from agents.access import ancestry
+from agents.clock import to_datetime
 from agents.engine.summon import wake_a_runner
 from agents.errors import Conflict, NoSuchSession
 from agents.models import InboxItem, Session
@@ -85,7 +86,10 @@ def constellation_resume(
 def constellation_start(
     constellation_id: int, *, by: str, reason: str = "", request_id: str = ""
 ) -> tuple[Constellation, bool]:  # fmt: skip
-    """One that is under review runs: (the row, whether this changed it). Raises ConstellationEnded."""
+    """One that is under review runs: (the row, whether this changed it).
+
+    Raises ConstellationEnded, and OwnApproval where `by` is a token with a part in what was planned.
+    """
     return _move(constellation_id, "start", "EXECUTING", by, reason, request_id)
 
 
@@ -103,6 +107,8 @@ def _move(
         if state == "READY" and event != "start":
             raise Conflict(f"{found[0]['name'] or 'the constellation'} is under review: it runs once it is started")
         changed = state == "READY" if event == "start" else state != target
+        if changed and event == "start":
+            ancestry.refuse_own_review(opened.stream, to_datetime(found[0]["created_at"]), by)
         if changed:
             opened.turn.transition(CONSTELLATION, "constellation", found[0], event, reason=reason)
     if changed:

@@ -344,7 +344,7 @@ ADMIN_PLACES = {
 """The other addresses of the admin."""
 ACTIONS = {
     "agents.policy": ("delete_selected",),
-    "constellations.constellation": ("pause", "resume", "retry_failed", "restart", "cancel"),
+    "constellations.constellation": ("start", "pause", "resume", "retry_failed", "restart", "cancel"),
     "constellations.task": ("retry_tasks", "skip_tasks", "cancel_tasks", "remove"),
     "constellations.dependency": ("remove",),
 }

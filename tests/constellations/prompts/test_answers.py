@@ -111,8 +111,9 @@ def test_parts_may_come_as_json_text():
     assert action["parameters"]["arguments"] == {"path": "x", "text": "{}"}
 
 
-def test_an_answer_that_broke_off_is_refused_and_not_taken_for_its_largest_part():
-    told = problems_of(CREATION, created()[:-25])
+@pytest.mark.parametrize("before", ["", "```json\n", "Here it is: "])
+def test_an_answer_that_broke_off_is_refused_and_not_taken_for_its_largest_part(before):
+    told = problems_of(CREATION, before + created()[:-25])
     assert told[0]["message"].startswith("it must be one JSON object, and it is not JSON: ")
 
 

@@ -163,12 +163,13 @@ def test_thousands_of_tasks_are_summed_up_around_the_events():
 
 def test_events_carry_their_results_and_errors_as_untrusted():
     text = render_events([ended("a", result={"x": 1}), ended("b", "FAILED", error="exit code 1", error_kind="exit_code")])
-    assert text.index('"a"') < text.index('{"x": 1}') < text.index('"b"') < text.index("exit code 1")
+    assert text.index('"a"') < text.index('"b"') < text.index("exit code 1") < text.index('{"x": 1}')
+    assert 'source="task b error"' in text
     assert_marks_intact(text)
 
 
 def test_of_many_events_the_failures_have_lines():
-    events = [ended(f"t{number}") for number in range(3_000)] + [ended("bad", "FAILED", error="boom")]
+    events = [ended(f"t{number}", result="r" * 900) for number in range(3_000)] + [ended("bad", "FAILED", error="boom")]
     text = render_events(events)
     assert len(text) <= EVENTS + 2_000
     assert '"bad"' in text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from agents.errors import Conflict
@@ -17,7 +19,7 @@ from constellations.runs.choosing import chosen_models, waits_for_review
 from constellations.services import lifecycle
 from constellations.services.edits import edit_apply
 from constellations.services.plans import read_words
-from tests.agents.conftest import Rest
+from tests.agents.conftest import Rest, make_token
 from tests.constellations.runs.test_run import noop, query, states
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
@@ -95,6 +97,21 @@ def test_it_is_started_over_rest(engine, under_review, operator):
     engine.run()
     under_review.refresh_from_db()
     assert under_review.state == "COMPLETED"
+
+
+def test_a_token_does_not_end_the_review_of_its_own_work(engine, device, operator):
+    text = make_token(operator, "read", "operate")[1]
+    rest = Rest(token=text)
+    session = rest.post("/api/sessions/", {"plan": json.dumps(PLAN)}).json()["id"]
+    engine.run(is_ready)
+    found = Constellation.objects.get(session=session)
+    refused = rest.post(f"/api/constellations/{found.pk}/start/", {})
+    assert (refused.status_code, refused.json()["code"]) == (403, "own_approval")
+    assert "a person starts it" in refused.json()["detail"]
+    assert Rest(operator).post(f"/api/constellations/{found.pk}/start/", {}).status_code == 200
+    engine.run()
+    found.refresh_from_db()
+    assert found.state == "COMPLETED"
 
 
 def test_a_request_may_ask_for_the_review_of_a_plan_that_does_not(engine, device, operator):
