@@ -106,7 +106,6 @@ def asked(*profiles, patience=PATIENCE):
         ({"fail": {"status": 500}}, "model_provider_failed"),
         ({"fail": {"status": 429, "retry_after": 0}}, "model_rate_limited"),
         ({"garbage": "<html>"}, "model_answer_unreadable"),
-        ({"say": "", "finish": "stop"}, "model_answer_empty"),
     ],
 )
 def test_what_passes_is_tried_again(openai_provider, flaw, code):  # noqa: F811
