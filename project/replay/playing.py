@@ -16,13 +16,13 @@ from django.db import connections
 from agents.engine.runner import Runner
 from agents.errors import AgentsError
 from agents.llm.choices import PURPOSES
+from agents.llm.profiles import FROM_ENVIRONMENT
 from agents.models import Approval, Device, InboxItem, ModelProfile, Policy
 from agents.services.approvals import approval_decide
 from agents.services.devices import device_create
 from agents.services.model_profiles import model_profile_create
 from agents.services.policies import policy_create
-from agents.services.sessions import request_submit, session_create
-from agents.streams.door import door
+from agents.services.sessions import request_submit, session_change, session_create
 from constellations.models import Constellation
 from constellations.services.edits import edit_apply
 from project.replay.bodies import RecordedCalls, RecordedSessions, Who, who_is
@@ -36,6 +36,8 @@ LOOK_S = 0.05
 DECISIONS = {"approved": "approve", "rejected": "reject"}
 ALONE = {"provider": "openai_compatible", "model": "recorded", "base_url": "https://replay.invalid/v1"}
 """A profile in name only: nobody asks it."""
+REPLAYED = "replayed"
+"""The profile with all purposes, in the place of what the installation had."""
 NOT_REPEATED = ("ruling",)
 """Requests about rows of the recorded run, which have other ids here."""
 
@@ -64,7 +66,7 @@ def _furnish(content: Mapping[str, Any], profile: Fields | None) -> None:
     if not Policy.objects.exists():
         for policy in content["policies"]:
             policy_create(by="system", **policy)
-    names = [*content["profiles"], "replayed"]
+    names = [*(name for name in content["profiles"] if name != FROM_ENVIRONMENT), REPLAYED]
     for name in names:
         if not ModelProfile.objects.filter(name__iexact=name).exists():
             purposes = list(PURPOSES) if name == names[-1] else []
@@ -88,10 +90,9 @@ class _People:
 
     def settle(self, told: Mapping[str, Any]) -> None:
         """The session's own settings, and its first request."""
-        wanted = {name: told[name] for name in ("model_profiles", "start") if told.get(name)}
-        if wanted:
-            with door(self.session, self._by) as opened:
-                opened.turn.record("session_changed", set={"session": {str(self.session): wanted}})
+        models = told.get("model_profiles", {}).items()
+        chosen = {purpose: REPLAYED if name == FROM_ENVIRONMENT else name for purpose, name in models}
+        session_change(self.session, by=self._by, models=chosen, start=told.get("start", ""))
         first = self._requests.pop(0)
         request_submit(self.session, first["kind"], secrets.token_hex(8), first["payload"], by=self._by)
 

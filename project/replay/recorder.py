@@ -186,19 +186,26 @@ def _answers(calls: Iterable[ModelCall]) -> Iterator[Fields]:
     """The answers as a scripted model gives them; `when` says to which question, for a reader and for `scripted_model`."""
     turns = defaultdict[int, int](int)
     for row in calls:
-        added = read_conversation(row.added) if row.added else []
-        last = next((part.text for each in added for part in each.parts if isinstance(part, Text | ToolResult)), "")
-        when = _without_empty({"turn": turns[row.agent_id], "last": last.strip()[:KEPT_WORDS].strip()})
-        turns[row.agent_id] += 1
+        if row.purpose in ("creation", "editing") and not row.asked_again:  # a conversation of its own
+            turns[row.agent_id] = 0
+        told = [part.text for each in _messages(row.added) for part in each.parts if isinstance(part, Text | ToolResult)]
+        when = {"turn": turns[row.agent_id]} | _without_empty({"last": told[-1].strip()[-KEPT_WORDS:].strip() if told else ""})
+        turns[row.agent_id] += bool(row.reply)
         if row.outcome == "failed":
             yield {"when": when, "times": 1, "fail": {"status": STATUS.get(row.error_kind, 500), "message": row.error}}
             continue
         said = [part for each in _messages(row.reply) for part in each.parts]
         tokens = {"input": row.input_tokens or 0, "output": row.output_tokens or 0}
         yield {"when": when, "times": 1, "tokens": tokens} | _without_empty({
-            "think": _words(said, Thinking), "say": _words(said, Text),
+            "think": _words(said, Thinking), "say": _as_object(_words(said, Text)),
             "call": [{"tool": part.tool, "arguments": part.arguments} for part in said if isinstance(part, ToolCall)],
         })  # fmt: skip
+
+
+def _as_object(text: str) -> Any:
+    """A text that is a JSON object as that object, which is easier to read; any other as it is."""
+    found = _read_json(text) if text.lstrip().startswith("{") else text
+    return found if isinstance(found, dict) and found else text
 
 
 def _messages(stored: Any) -> list[Message]:
