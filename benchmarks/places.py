@@ -176,6 +176,19 @@ class Place:
         finally:
             server.end()
 
+    @contextmanager
+    def scripted_model(self, script: Path) -> Iterator[str]:
+        """A scripted model over HTTP: the base URL of its chat completions."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        command = [sys.executable, str(ROOT / "manage.py"), "scripted_model", str(script), "--port", str(port)]
+        server = Process(self._started(command, stdout=subprocess.DEVNULL), "the scripted model")
+        try:
+            _wait_for(port)
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            server.end()
+
     def _started(self, command: list[str], **streams: Any) -> subprocess.Popen:
         return subprocess.Popen(command, cwd=ROOT, env=self._environment, start_new_session=True, **streams)
 

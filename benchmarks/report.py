@@ -30,6 +30,11 @@ TARGETS = {
     "waiting, memory": (50, 50),
     "waiting, held": (0, 0),
     "neighbour": (1, 1),
+    "minds": (2.6, 4),
+    "minds, HTTP": (4.5, 6),
+    "minds, memory": (450, 450),
+    "minds, sessions": (1.5, 1.5),
+    "first token": (30, 30),
 }
 RATES = ("/s",)
 """Units in which more is better."""

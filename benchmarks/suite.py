@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from benchmarks import alive
+from benchmarks import alive, models
 from benchmarks.entrance import entrance
 from benchmarks.machine import memory
 from benchmarks.places import Ground, Place
@@ -46,14 +46,37 @@ class Size:
     """Runs, tasks of each, websockets that watch them."""
     judged: int
     """Steps behind a judgement of being stuck."""
+    minds: int
+    """Agents that wait for a model."""
 
 
 FULL = Size(
     3, (1000, 10_000), 10_000, 200, 40, 10_000, 200, 200, 40, 200, 1000, 50, 500, 12, 2.0, (("sessions",), ("tasks",)),
-    1000, 50, (1000, 10_000), (20, 200, 30), 1000,
+    1000, 50, (1000, 10_000), (20, 200, 30), 1000, 500,
 )  # fmt: skip
 SMOKE = Size(
-    1, (300,), 1000, 30, 5, 300, 20, 10, 4, 20, 300, 5, 12, 2, 0.2, (("sessions", "tasks"),), 200, 12, (200,), (2, 20, 3), 100
+    1,
+    (300,),
+    1000,
+    30,
+    5,
+    300,
+    20,
+    10,
+    4,
+    20,
+    300,
+    5,
+    12,
+    2,
+    0.2,
+    (("sessions", "tasks"),),
+    200,
+    12,
+    (200,),
+    (2, 20, 3),
+    100,
+    50,
 )
 
 
@@ -293,4 +316,5 @@ BENCHMARKS: dict[str, Callable[[Run], Iterator[Row]]] = {
     "walls": alive.walls,
     "waiting": alive.waiting,
     "neighbours": alive.neighbours,
+    "models": models.models,
 }
