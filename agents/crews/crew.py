@@ -247,6 +247,15 @@ class Crew:
             turn.record("identity_accepted", agent_id=agent, identity=identity, add={"evidence": [row]})
         return member is not None
 
+    def hint(self, turn: Turn, agent: int, text: str) -> bool:
+        """A person's word, which its model reads next; a new window begins. False as in `accept`, and without a model."""
+        member = self._find_at_work(agent)
+        if member is None or not member.script.chooses:
+            return False
+        row = member.note(turn, kind="user", success=True, arguments={"said": text})
+        turn.record("window_began", agent_id=agent, add={"evidence": [row]})
+        return True
+
     def rule_on_loop(self, turn: Turn, ruling: Fields) -> bool:
         """An arbiter has ruled on a suspicion; the agent takes it up when its action has ended. False as in `accept`."""
         agent = ruling["suspicion"]["agent_id"]

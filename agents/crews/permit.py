@@ -34,7 +34,7 @@ def _follow_policies(member: Member, turn: Turn, step: Step) -> None:
     elif step.get("gate"):
         member.ask(turn, "task", f"{member.assignment.title}: {step['gate']}", approvals.APPROVAL_S, action=act.action)
         member.become(turn, "ask", reason="waits for a person")
-    elif (judgement.decision == "ask" and not member.gate.covers(act, judgement.critical)) or step.get("confirm"):
+    elif (judgement.decision == "ask" and not _is_covered(member, act, judgement)) or step.get("confirm"):
         title = f"{member.assignment.title}: {judgement.note or 'may it call ' + act.tool + '?'}"
         member.move(turn, "tool_asks", reason=judgement.note)
         member.ask(turn, "tool", title, approvals.APPROVAL_S, action=act.action)
@@ -48,6 +48,11 @@ def _follow_policies(member: Member, turn: Turn, step: Step) -> None:
 def judge_call(member: Member, act: Act) -> Judgement:
     """What the policies say of a call, and where a model chose it, what it may choose without asking."""
     return member.gate.judge_chosen(act) if member.script.chooses else member.gate.judge(act)
+
+
+def _is_covered(member: Member, act: Act, judgement: Judgement) -> bool:
+    """Whether who let the task begin has answered this, too. They have seen a model's task, and none of its calls."""
+    return not member.script.chooses and member.gate.covers(act, judgement.critical)
 
 
 def _follow_decision(member: Member, turn: Turn, approved: str = "approved", denied: str = "denied") -> None:

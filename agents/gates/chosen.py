@@ -17,10 +17,8 @@ from agents.tools.catalogue import PATHS
 
 PLAIN = re.compile(r"[\w./][\w./:,@%+\[\]-]*")
 """A word that a wildcard may stand for: no option, no assignment, no pattern, no code."""
-LOOKS = frozenset(["observe"])
-"""Tools that show a workspace and name no path."""
-READS = frozenset(["read_file"])
-"""Tools that change nothing where their paths lead."""
+LOOKS = frozenset(["observe", "read_file"])
+"""Tools that show a workspace and change nothing in it."""
 WATCHED = ".git"
 """A folder whose files say what programs run: to change them is always asked about."""
 
@@ -76,12 +74,13 @@ def _is_plain(word: str, act: Act) -> bool:
 
 def _why_not_here(act: Act, site: Site) -> str:
     """Why a file tool has to ask where it would work."""
-    if not site.is_confined:
+    looks = act.tool in LOOKS
+    if not (site.is_here if looks else site.is_confined):
         return f"a model chose it, and nothing confines what is done on {site.name}"
     for place in act.places:
         if place.doubt or _leads_out(place.path):
             return f"a model chose it, and its path leads to {place.path}" + (f": {place.doubt}" if place.doubt else "")
-        if act.tool not in READS and WATCHED in place.path.casefold().split("/"):
+        if not looks and WATCHED in place.path.casefold().split("/"):
             return f"a model chose to change {place.path}, which may run programs"
     return ""
 

@@ -25,7 +25,8 @@ def act_on(
 
 def site_of(device: Mapping[str, Any]) -> Site:
     """Where a model's call would be made, with whether that is behind walls."""
-    return Site.of(device)._replace(is_confined=_is_here(device) and is_confined())
+    here = _is_here(device)
+    return Site.of(device)._replace(is_here=here, is_confined=here and is_confined())
 
 
 def _is_here(device: Mapping[str, Any]) -> bool:

@@ -56,10 +56,13 @@ class Judgement:
 
 
 class Site(NamedTuple):
-    """Where a call is made, as rules see it. `is_confined`: what is done there stays behind walls (agents.tools.confining)."""
+    """Where a call is made, as rules see it. `is_here`: in a workspace of this host, whose paths can be looked at.
+    `is_confined`: whose commands are behind walls, too (agents.tools.confining).
+    """
 
     name: str
     labels: tuple[str, ...] = ()
+    is_here: bool = False
     is_confined: bool = False
 
     @classmethod

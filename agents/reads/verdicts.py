@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from agents.models import Evidence
+from agents.models import Evidence, ModelCall
 
 RULES = {
     "same_target_error": "the same error over the same target",
@@ -29,11 +29,15 @@ RULES = {
 """The rules in plain words. A row of another release may name one that is not here."""
 WAYS = {
     "go_on": "Let it go on anyway: this loop is none from now on, for this task.",
+    "hint": "Give it a hint: its model reads your words next. Where it has ended, its task begins again with them.",
+    "model": "Let the task begin again with another model.",
     "change": "Change the task, for example its command or what a step does to recover, and let it begin again.",
     "elsewhere": "Let the task begin again on another device.",
     "patience": "Let the task begin again with more patience (progress, tries, every).",
 }
 """What a person can do about an agent that is stuck. A task that still runs is cancelled before it begins again."""
+OF_A_MIND = {"hint", "model"}
+"""Ways that only an agent with a model has."""
 FOLLOWED = {
     "steer": "It was told so, and goes on.", "halt": "It was halted.", "fail": "Its task failed.", "continue": "It goes on.",
 }  # fmt: skip
@@ -45,10 +49,11 @@ def describe_rule(rule: str) -> str:
     return RULES.get(rule, rule.replace("_", " "))
 
 
-def ways_on(verdict: dict[str, Any], *, lives: bool) -> dict[str, str]:
-    """The ways of WAYS that are open: an agent that has ended cannot go on, and only a loop can be none."""
+def ways_on(verdict: dict[str, Any], *, lives: bool, has_mind: bool) -> dict[str, str]:
+    """The ways of WAYS that are open: an agent that has ended cannot go on, only a loop can be none, only a mind can read."""
     may_go_on = lives and verdict["action"] in ("steer", "halt")
-    return {name: text for name, text in WAYS.items() if name != "go_on" or may_go_on}
+    closed = (set() if may_go_on else {"go_on"}) | (set() if has_mind else OF_A_MIND)
+    return {name: text for name, text in WAYS.items() if name not in closed}
 
 
 def describe_verdict(row: Evidence) -> dict[str, Any] | None:
@@ -80,5 +85,6 @@ def latest_verdict(rows: Iterable[Evidence], *, lives: bool) -> dict[str, Any] |
     found = describe_verdict(judged[-1]) if judged else None
     if found is None:
         return None
-    ways = [{"way": name, "text": text} for name, text in ways_on(found, lives=lives).items()]
+    has_mind = ModelCall.objects.filter(agent__loop=judged[-1].loop_id).exists()
+    ways = [{"way": name, "text": text} for name, text in ways_on(found, lives=lives, has_mind=has_mind).items()]
     return {**found, "row": judged[-1].number, "ways": ways}

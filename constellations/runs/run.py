@@ -377,9 +377,14 @@ class ConstellationWork:
         self.crews.wake_all()
 
     def go_on(self, turn: Turn, item: InboxRow) -> bool:
-        """A person says "go on anyway": the loop identity is none for this task from now on, also in its next attempts."""
-        identity = str(item["payload"].get("identity", ""))
-        start = self.crews.go_on(turn, int(item["payload"].get("agent", 0)), identity)
+        """A person says "go on anyway": the loop identity is none for this task from now on, also in its next attempts.
+
+        Or a person gives a hint, which the agent's model reads next.
+        """
+        agent, identity = int(item["payload"].get("agent", 0)), str(item["payload"].get("identity", ""))
+        if text := item["payload"].get("text"):
+            return self.crews.hint(turn, agent, str(text))
+        start = self.crews.go_on(turn, agent, identity)
         if start is None:
             return False
         row = start.node.row

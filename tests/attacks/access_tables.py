@@ -58,6 +58,7 @@ REST = lines(
     GET    /api/agents                                  login     read     list
     GET    /api/agents/{pk}                             login     read     own
     GET    /api/agents/{pk}/evidence                    login     read     own
+    POST   /api/agents/{pk}/hint                        operator  operate  own
     GET    /api/agents/{pk}/loop_transitions            login     read     own
     GET    /api/agents/{pk}/transitions                 login     read     own
 
@@ -136,6 +137,7 @@ BODIES: dict[str, Any] = {
     "POST /api/sessions/{pk}/commands": {"kind": "ping"},
     "POST /api/sessions/{pk}/interactions": {"plan": PLAN},
     "POST /api/sessions/{pk}/import": {"document": PLAN},
+    "POST /api/agents/{pk}/hint": {"text": "Look again."},
     "POST /api/approvals/{pk}/callback": {"data": {"a": 1}},
     "POST /api/approvals/{pk}/decision": {"decision": "reject"},
     "POST /api/policies": {"decision": "deny", "tool": "command"},

@@ -242,6 +242,10 @@ class Crews:
         """Whether one of the agents here is the one that an arbiter has ruled on."""
         return any(crew.rule_on_loop(turn, ruling) for crew, _ in self._crews.values())
 
+    def hint(self, turn: Turn, agent: int, text: str) -> bool:
+        """A person's word to an agent with a model; whether one is here that takes it."""
+        return any(crew.hint(turn, agent, text) for crew, _ in self._crews.values())
+
     def go_on(self, turn: Turn, agent: int, identity: str) -> Start | None:
         """A person says "go on anyway"; the attempt whose agent it is."""
         for crew, start in self._crews.values():

@@ -10,7 +10,7 @@ from agents.gates.chosen import judge_chosen, why_different
 from agents.gates.policies import Act, Judgement, Site
 from agents.gates.unasked import DEFAULT, Unasked, read_unasked
 
-HERE = Site("here", is_confined=True)
+HERE = Site("here", is_here=True, is_confined=True)
 LEVEL = Unasked.of(
     read_unasked(
         {
@@ -101,8 +101,8 @@ def test_what_is_asked_about_is_so_behind_a_program_that_runs_it():
 def test_file_tools_run_unasked_in_a_confined_workspace_only():
     writing = Act("write_file", {"path": "a/b.py", "content": ""})
     assert decision(writing) == decision(Act("observe", {})) == "allow"
-    assert decision(writing, Site("here")) == decision(Act("observe", {}), Site("here")) == "ask"
-    assert decision(Act("noop", {}), Site("here")) == "allow"
+    assert decision(writing, Site("here", is_here=True)) == decision(writing, Site("far")) == "ask"
+    assert decision(Act("noop", {}), Site("far")) == "allow"
     assert decision(writing, level=Unasked.of(DEFAULT)) == "allow"
 
 
@@ -125,6 +125,13 @@ def act_in(workspace, tool, arguments) -> Act:
         tool, arguments, lambda path, is_word=False: resolve_path(workspace, path, is_word), "",
         lambda name: identify_content(workspace, name),
     )  # fmt: skip
+
+
+def test_what_only_looks_needs_a_workspace_of_this_host_and_no_walls():
+    for looking in (Act("observe", {}), Act("read_file", {"path": "a"})):
+        assert decision(looking, Site("here", is_here=True)) == "allow"
+        assert decision(looking, Site("far")) == "ask"
+    assert decision(Act("read_file", {"path": "../a"}), Site("here", is_here=True)) == "ask"
 
 
 def test_links_are_followed_before_anything_runs_unasked(workspace):

@@ -23,7 +23,7 @@ CALLS = st.one_of(
     WORDS.map(lambda argv: Act("command", {"argv": argv})),
     TOOLS.map(lambda tool: Act(tool, {"path": "x"} if tool != "noop" else {})),
 )
-HERE = Site("here", is_confined=True)
+HERE = Site("here", is_here=True, is_confined=True)
 
 
 def is_let(act: Act, level: Unasked) -> bool:
