@@ -17,14 +17,16 @@ from agents.engine.runner import Runner
 from agents.errors import AgentsError
 from agents.llm.choices import PURPOSES
 from agents.llm.profiles import FROM_ENVIRONMENT
-from agents.models import Approval, Device, InboxItem, ModelProfile, Policy
+from agents.models import Agent, Approval, Device, InboxItem, ModelProfile, Policy
 from agents.services.approvals import approval_decide
 from agents.services.devices import device_create
 from agents.services.model_profiles import model_profile_create
 from agents.services.policies import policy_create
 from agents.services.sessions import request_submit, session_change, session_create
+from constellations.limits import REOPEN
 from constellations.models import Constellation
 from constellations.services.edits import edit_apply
+from constellations.services.lifecycle import RETRY, constellation_reopen, constellation_retry
 from project.replay.bodies import RecordedCalls, RecordedSessions, Who, who_is
 from project.replay.recorder import record_session
 from project.replay.recording import Fields, Recording
@@ -119,9 +121,30 @@ class _People:
             self.is_over.set()
 
     def _ask(self, asked: Fields) -> None:
-        self._try(
-            "request", lambda: request_submit(self.session, asked["kind"], secrets.token_hex(8), asked["payload"], by=self._by)
-        )
+        self._try("request", lambda: self._submit(asked["kind"], self._find_rows(asked["payload"])))
+
+    def _submit(self, kind: str, payload: Fields) -> None:
+        retry = payload.get(REOPEN, payload) if kind in ("interaction", RETRY) else {}
+        if "retry" not in retry:
+            request_submit(self.session, kind, secrets.token_hex(8), payload, by=self._by)
+            return
+        wanted = {"operations": retry["operations"], "by": self._by, "reason": retry["reason"]}
+        if kind == RETRY or "every_failed" in retry:
+            constellation_retry(retry["constellation"], retry["retry"], **wanted)
+        else:
+            constellation_reopen(retry["constellation"], retry=retry["retry"], **wanted)
+
+    def _find_rows(self, payload: Any) -> Any:
+        """The opposite of what the recorder does with rows in a payload."""
+        if not isinstance(payload, dict):
+            return payload
+        if set(payload) == {"constellation"} and isinstance(number := payload["constellation"], int):
+            found = list(Constellation.objects.filter(session=self.session).order_by("id").values_list("id", flat=True))
+            return found[number] if number < len(found) else 0
+        if set(payload) == {"request", "task", "agent"}:
+            agents = Agent.objects.filter(session=self.session, name=payload["agent"]).order_by("-id")
+            return next((agent.pk for agent in agents if who_is(agent)[0] == payload["task"]), 0)
+        return {name: self._find_rows(value) for name, value in payload.items()}
 
     def _decide(self, row: Approval) -> None:
         """As it was decided in the recording; what nobody decided there waits here too."""

@@ -12,7 +12,8 @@ from agents.llm.conversation import Message, Text, Thinking, ToolCall, ToolResul
 from agents.llm.scripted.script import ANSWERS
 from agents.models import Agent, Approval, Device, Evidence, InboxItem, Loop, ModelCall, Output, Policy, Session
 from agents.services.policies import FIELDS as POLICY_FIELDS
-from constellations.models import Attempt, Edit, Task
+from constellations.limits import REOPEN
+from constellations.models import Attempt, Constellation, Edit, Task
 from project.replay.recording import VERSION, Fields, RecordingRejected, hide_secrets
 
 CALLS = ("tool", "test", "poll", "observe")
@@ -49,6 +50,7 @@ class _Recorder:
         interactions = [item.pk for item in requests if item.kind == "interaction"]
         self._numbers = {key: number for number, key in enumerate(interactions, 1)}
         self._agents = {agent.pk: agent for agent in Agent.objects.filter(session=session)}
+        self._constellations = list(Constellation.objects.filter(session=session).order_by("id").values_list("id", flat=True))
         self._attempts = list(Attempt.objects.filter(agent__session=session).select_related("task").order_by("id"))
         self._tasks = {attempt.agent_id: attempt.task.task_id for attempt in self._attempts}
         self._looped = set(Loop.objects.filter(agent__session=session).values_list("agent_id", flat=True))
@@ -68,7 +70,10 @@ class _Recorder:
                 "profiles": sorted(filter(None, names)),
                 "requests": list(map(self._request, self._requests)),
                 "approvals": [self._approval(row) for row in Approval.objects.filter(session=self._session).order_by("id")],
-                "edits": [edit for edit in self._edits() if _is_a_persons(edit["author"])],
+                "edits": [
+                    edit for edit in self._edits()
+                    if _is_a_persons(edit["author"]) and not self._follows_from_a_request(edit)
+                ],
                 "questions": list(map(self._question, calls)),
                 "results": results,
                 "decisions": self._decisions(calls, results),
@@ -79,7 +84,24 @@ class _Recorder:
         return round((at - self._began).total_seconds(), 6)
 
     def _request(self, item: InboxItem) -> Fields:
-        return {"at": self._seconds(item.created_at), "kind": item.kind, "payload": item.payload}
+        return {"at": self._seconds(item.created_at), "kind": item.kind, "payload": self._name_rows(item.payload)}
+
+    def _name_rows(self, payload: Any) -> Any:
+        """A payload with the numbers of rows as a recording names them: agents by `of`, constellations by their order."""
+        if not isinstance(payload, dict):
+            return payload
+        named = {name: self._name_rows(value) for name, value in payload.items()}
+        if payload.get("agent") in self._agents:
+            named["agent"] = self.of(payload["agent"])
+        for name in ("constellation", "subject"):
+            if payload.get(name) in self._constellations:
+                named[name] = {"constellation": self._constellations.index(payload[name])}
+        return named
+
+    def _follows_from_a_request(self, edit: Fields) -> bool:
+        """Whether an edit was made with a retry, which makes it again."""
+        asked = (item.payload.get(REOPEN, item.payload) for item in self._requests)
+        return any(edit["reason"] == each.get("reason") and each.get("operations") for each in asked)
 
     def of(self, agent_id: int | None) -> Fields:
         """Who decided: as `of` stands in the file."""

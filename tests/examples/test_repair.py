@@ -21,6 +21,7 @@ from tests.constellations.runs.test_run import query
 pytestmark = [pytest.mark.live, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified", "loopback")]
 
 REPAIR = Path(__file__).resolve().parents[2] / "examples" / "repair"
+HINT = "Read prices.py first"
 PLAN = (REPAIR / "plan.yaml").read_text()
 
 
@@ -88,11 +89,27 @@ def test_a_model_mends_what_fails_and_a_person_is_asked_for_the_release_only(eng
     assert Approval.objects.filter(state="approved").count() == 2
 
 
-def test_a_model_that_goes_round_is_steered_and_then_halted(engine, admin_user, model):
-    model("stuck.yaml")
+def test_a_model_that_goes_round_is_steered_then_halted_and_succeeds_after_a_hint(engine, client, admin_user, model):
+    asked = model("stuck.yaml")
     ask_for_repair(engine, admin_user)
     engine.run()
     task = Task.objects.get(task_id="repair")
     assert (task.state, task.attempt) == ("FAILED", 1)
     assert "stuck" in task.error + task.reason
-    assert Evidence.objects.filter(kind="nudge").count() >= 1
+    assert Evidence.objects.filter(kind="nudge").count() == 1
+    steered = ModelCall.objects.filter(purpose="device_agent", number=4).get()
+    assert "You go round in circles: “prices.py” failed 3 times" in str(steered.added)
+
+    agent = Agent.objects.get(machine="device_agent", name__contains="repair")
+    client.force_login(admin_user)
+    hinted = client.post(f"/api/agents/{agent.pk}/hint/", {"text": HINT}, content_type="application/json")
+    assert hinted.status_code == 202, hinted.content
+    engine.run()
+    task.refresh_from_db()
+    assert (task.state, task.attempt, task.result) == ("COMPLETED", 2, {"mended": ["prices.py"], "passed": 2})
+
+    recorded = read_recording(write_recording(record_session(task.constellation.session_id)))
+    calls = len(asked.asked)
+    again = play_recording(recorded)
+    assert first_difference(recorded.content["decisions"], again["recording"]["decisions"]) is None
+    assert len(asked.asked) == calls
