@@ -10,7 +10,7 @@ from typing import Any
 
 from agents.llm.conversation import Message, Text, Thinking, ToolCall, ToolResult, read_conversation
 from agents.llm.scripted.script import ANSWERS
-from agents.models import Agent, Approval, Device, Evidence, InboxItem, Loop, ModelCall, Output, Policy, Session
+from agents.models import Agent, Approval, Device, Evidence, InboxItem, Loop, ModelCall, Output, Policy, Prompt, Session
 from agents.services.policies import FIELDS as POLICY_FIELDS
 from constellations.limits import REOPEN
 from constellations.models import Attempt, Constellation, Edit, Task
@@ -74,6 +74,10 @@ class _Recorder:
                     edit for edit in self._edits()
                     if _is_a_persons(edit["author"]) and not self._follows_from_a_request(edit)
                 ],
+                "prompts": [
+                    {"digest": row.digest, "version": row.version, "text": row.text}
+                    for row in Prompt.objects.filter(digest__in={row.prompt_digest for row in calls}).order_by("digest")
+                ],
                 "questions": list(map(self._question, calls)),
                 "results": results,
                 "decisions": self._decisions(calls, results),
@@ -117,6 +121,7 @@ class _Recorder:
     def _question(self, row: ModelCall) -> Fields:
         told = {
             "of": self.of(row.agent_id), "purpose": row.purpose, "profile": row.profile, "prompt": row.prompt_digest,
+            "asked": "\n".join(_told(row)),
             "begun": self._seconds(row.started_at), "ended": self._seconds(row.ended_at or row.started_at),
         }  # fmt: skip
         return told if row.outcome != "failed" else told | {"error": row.error, "error_kind": row.error_kind}
@@ -210,7 +215,7 @@ def _answers(calls: Iterable[ModelCall]) -> Iterator[Fields]:
     for row in calls:
         if row.purpose in ("creation", "editing") and not row.asked_again:  # a conversation of its own
             turns[row.agent_id] = 0
-        told = [part.text for each in _messages(row.added) for part in each.parts if isinstance(part, Text | ToolResult)]
+        told = _told(row)
         when = {"turn": turns[row.agent_id]} | _without_empty({"last": told[-1].strip()[-KEPT_WORDS:].strip() if told else ""})
         turns[row.agent_id] += bool(row.reply)
         if row.outcome == "failed":
@@ -222,6 +227,11 @@ def _answers(calls: Iterable[ModelCall]) -> Iterator[Fields]:
             "think": _words(said, Thinking), "say": _as_object(_words(said, Text)),
             "call": [{"tool": part.tool, "arguments": part.arguments} for part in said if isinstance(part, ToolCall)],
         })  # fmt: skip
+
+
+def _told(row: ModelCall) -> list[str]:
+    """Texts and results that came into the conversation with a call."""
+    return [part.text for each in _messages(row.added) for part in each.parts if isinstance(part, Text | ToolResult)]
 
 
 def _as_object(text: str) -> Any:
