@@ -1,5 +1,6 @@
 """`manage.py demo`: everything started, the example run, its progress shown."""
 
+import json
 import os
 import sys
 import time
@@ -75,7 +76,8 @@ class Command(BaseCommand):
 def _what_is_asked(options, models: dict[str, str]) -> Asked:
     """A plan; or words, where there is a model and no plan."""
     plan: Path | None = options["plan"] or (None if models else DIGITS)
-    chosen = {"models": models} if models else {}
     if plan is None:
-        return Asked(options["script"].stem, {"request": options["words"], **chosen})
-    return Asked(plan.stem, {"plan": plan.read_text(), **chosen})
+        return Asked(options["script"].stem, {"request": options["words"], "models": models})
+    works = {purpose: name for purpose, name in models.items() if purpose == "device_agent"}  # its rules replan, and no model
+    chosen = f"\nmodels: {json.dumps(works)}\n" if models else ""  # a plan with tasks in words names its model itself
+    return Asked(plan.stem, {"plan": plan.read_text() + chosen})
