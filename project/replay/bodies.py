@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -31,20 +32,37 @@ class RecordedCalls:
     def __init__(self, recording: Recording, asks_models: bool):
         content, self._asks_models = recording.content, asks_models
         questions, results = content["questions"], content["results"]
-        spans = [*questions, *results] if not asks_models else results
-        self.order = Order([(each["begun"], each["ended"]) for each in spans])
+        self.order = Order([(each["begun"], each["ended"]) for each in (*questions, *results)])
         self._given = dict[int, Outcome]()
         self._left = defaultdict[Who, list[tuple[int, Mapping[str, Any], PreparedAnswer | None]]](list)
-        if not asks_models:
-            for number, (question, answer) in enumerate(zip(questions, recording.script.answers, strict=True)):
-                self._left[_who(question["of"])].append((number, question, answer))
-        for number, result in enumerate(results, len(spans) - len(results)):
+        for number, (question, answer) in enumerate(zip(questions, recording.script.answers, strict=True)):
+            self._left[_who(question["of"])].append((number, question, answer))
+        for number, result in enumerate(results, len(questions)):
             self._left[_who(result["of"])].append((number, result, None))
 
     def replace_body(self, call: Call) -> None:
-        """Let the call give what is recorded, unless it asks a model that is really asked."""
-        if not (call.tool == ASKS and self._asks_models):
+        """Let the call give what is recorded, or ask its model in the place of the recorded question."""
+        if call.tool == ASKS and self._asks_models:
+            assert call.body is not None
+            call.body = partial(self._ask, call.body)
+        else:
             call.body, call.timeout = self.give, None
+
+    async def _ask(self, body: Callable[[Call], Awaitable[Outcome]], call: Call) -> Outcome:
+        """Really ask. What came after the recorded answer comes after this one."""
+        left = self._left[await sync_to_async(_asker_of)(call)]
+        number = next((number for number, _, answer in left if answer is not None), None)
+        if number is None:
+            return await body(call)
+        left[:] = [each for each in left if each[0] != number]
+        self.order.begin(number)
+        self.order.asking += 1
+        try:
+            outcome = await body(call)
+        finally:
+            self.order.asking -= 1
+        await self.order.end(number)
+        return outcome
 
     async def give(self, call: Call) -> Outcome:
         """The body of a call; a call that is tried once more gives the same again."""

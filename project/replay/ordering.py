@@ -23,6 +23,9 @@ class Order:
         self._places = {(kind, number): place for place, (_, kind, number) in enumerate(self._marks)}
         self._met = set[int]()
         self._at, self._moved_at, self._moved = 0, time.monotonic(), asyncio.Event()
+        self.asking = 0
+
+    # `asking`: models that are really asked now; while there are any, nothing is given up.
 
     def begin(self, number: int) -> None:
         """On the loop: this call has begun."""
@@ -37,13 +40,14 @@ class Order:
             with suppress(TimeoutError):
                 async with asyncio.timeout(STALL_S):
                     await self._moved.wait()
-            if self._at == before:
+            if self._at == before and not self.asking:
                 self._go_to(place)
         self._meet(place)
 
     def is_due(self, at: float) -> bool:
         """In any thread: whether all before the time `at` has come, or nothing comes any more."""
-        return self._at >= bisect_right(self._marks, (at, 2, 0)) or time.monotonic() - self._moved_at > STALL_S
+        stalled = not self.asking and time.monotonic() - self._moved_at > STALL_S
+        return self._at >= bisect_right(self._marks, (at, 2, 0)) or stalled
 
     def _meet(self, place: int) -> None:
         self._met.add(place)

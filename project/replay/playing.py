@@ -16,15 +16,17 @@ from django.db import connections
 from agents.engine.runner import Runner
 from agents.errors import AgentsError
 from agents.llm.choices import PURPOSES
-from agents.models import Approval, Device, InboxItem, ModelProfile, Policy
+from agents.llm.profiles import FROM_ENVIRONMENT
+from agents.models import Agent, Approval, Device, InboxItem, ModelProfile, Policy
 from agents.services.approvals import approval_decide
 from agents.services.devices import device_create
 from agents.services.model_profiles import model_profile_create
 from agents.services.policies import policy_create
-from agents.services.sessions import request_submit, session_create
-from agents.streams.door import door
+from agents.services.sessions import request_submit, session_change, session_create
+from constellations.limits import REOPEN
 from constellations.models import Constellation
 from constellations.services.edits import edit_apply
+from constellations.services.lifecycle import RETRY, constellation_reopen, constellation_retry
 from project.replay.bodies import RecordedCalls, RecordedSessions, Who, who_is
 from project.replay.recorder import record_session
 from project.replay.recording import Fields, Recording
@@ -36,6 +38,8 @@ LOOK_S = 0.05
 DECISIONS = {"approved": "approve", "rejected": "reject"}
 ALONE = {"provider": "openai_compatible", "model": "recorded", "base_url": "https://replay.invalid/v1"}
 """A profile in name only: nobody asks it."""
+REPLAYED = "replayed"
+"""The profile with all purposes, in the place of what the installation had."""
 NOT_REPEATED = ("ruling",)
 """Requests about rows of the recorded run, which have other ids here."""
 
@@ -64,7 +68,7 @@ def _furnish(content: Mapping[str, Any], profile: Fields | None) -> None:
     if not Policy.objects.exists():
         for policy in content["policies"]:
             policy_create(by="system", **policy)
-    names = [*content["profiles"], "replayed"]
+    names = [*(name for name in content["profiles"] if name != FROM_ENVIRONMENT), REPLAYED]
     for name in names:
         if not ModelProfile.objects.filter(name__iexact=name).exists():
             purposes = list(PURPOSES) if name == names[-1] else []
@@ -88,10 +92,9 @@ class _People:
 
     def settle(self, told: Mapping[str, Any]) -> None:
         """The session's own settings, and its first request."""
-        wanted = {name: told[name] for name in ("model_profiles", "start") if told.get(name)}
-        if wanted:
-            with door(self.session, self._by) as opened:
-                opened.turn.record("session_changed", set={"session": {str(self.session): wanted}})
+        models = told.get("model_profiles", {}).items()
+        chosen = {purpose: REPLAYED if name == FROM_ENVIRONMENT else name for purpose, name in models}
+        session_change(self.session, by=self._by, models=chosen, start=told.get("start", ""))
         first = self._requests.pop(0)
         request_submit(self.session, first["kind"], secrets.token_hex(8), first["payload"], by=self._by)
 
@@ -118,9 +121,30 @@ class _People:
             self.is_over.set()
 
     def _ask(self, asked: Fields) -> None:
-        self._try(
-            "request", lambda: request_submit(self.session, asked["kind"], secrets.token_hex(8), asked["payload"], by=self._by)
-        )
+        self._try("request", lambda: self._submit(asked["kind"], self._find_rows(asked["payload"])))
+
+    def _submit(self, kind: str, payload: Fields) -> None:
+        retry = payload.get(REOPEN, payload) if kind in ("interaction", RETRY) else {}
+        if "retry" not in retry:
+            request_submit(self.session, kind, secrets.token_hex(8), payload, by=self._by)
+            return
+        wanted = {"operations": retry["operations"], "by": self._by, "reason": retry["reason"]}
+        if kind == RETRY or "every_failed" in retry:
+            constellation_retry(retry["constellation"], retry["retry"], **wanted)
+        else:
+            constellation_reopen(retry["constellation"], retry=retry["retry"], **wanted)
+
+    def _find_rows(self, payload: Any) -> Any:
+        """The opposite of what the recorder does with rows in a payload."""
+        if not isinstance(payload, dict):
+            return payload
+        if set(payload) == {"constellation"} and isinstance(number := payload["constellation"], int):
+            found = list(Constellation.objects.filter(session=self.session).order_by("id").values_list("id", flat=True))
+            return found[number] if number < len(found) else 0
+        if set(payload) == {"request", "task", "agent"}:
+            agents = Agent.objects.filter(session=self.session, name=payload["agent"]).order_by("-id")
+            return next((agent.pk for agent in agents if who_is(agent)[0] == payload["task"]), 0)
+        return {name: self._find_rows(value) for name, value in payload.items()}
 
     def _decide(self, row: Approval) -> None:
         """As it was decided in the recording; what nobody decided there waits here too."""

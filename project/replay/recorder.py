@@ -10,9 +10,10 @@ from typing import Any
 
 from agents.llm.conversation import Message, Text, Thinking, ToolCall, ToolResult, read_conversation
 from agents.llm.scripted.script import ANSWERS
-from agents.models import Agent, Approval, Device, Evidence, InboxItem, Loop, ModelCall, Output, Policy, Session
+from agents.models import Agent, Approval, Device, Evidence, InboxItem, Loop, ModelCall, Output, Policy, Prompt, Session
 from agents.services.policies import FIELDS as POLICY_FIELDS
-from constellations.models import Attempt, Edit, Task
+from constellations.limits import REOPEN
+from constellations.models import Attempt, Constellation, Edit, Task
 from project.replay.recording import VERSION, Fields, RecordingRejected, hide_secrets
 
 CALLS = ("tool", "test", "poll", "observe")
@@ -49,6 +50,7 @@ class _Recorder:
         interactions = [item.pk for item in requests if item.kind == "interaction"]
         self._numbers = {key: number for number, key in enumerate(interactions, 1)}
         self._agents = {agent.pk: agent for agent in Agent.objects.filter(session=session)}
+        self._constellations = list(Constellation.objects.filter(session=session).order_by("id").values_list("id", flat=True))
         self._attempts = list(Attempt.objects.filter(agent__session=session).select_related("task").order_by("id"))
         self._tasks = {attempt.agent_id: attempt.task.task_id for attempt in self._attempts}
         self._looped = set(Loop.objects.filter(agent__session=session).values_list("agent_id", flat=True))
@@ -68,7 +70,14 @@ class _Recorder:
                 "profiles": sorted(filter(None, names)),
                 "requests": list(map(self._request, self._requests)),
                 "approvals": [self._approval(row) for row in Approval.objects.filter(session=self._session).order_by("id")],
-                "edits": [edit for edit in self._edits() if _is_a_persons(edit["author"])],
+                "edits": [
+                    edit for edit in self._edits()
+                    if _is_a_persons(edit["author"]) and not self._follows_from_a_request(edit)
+                ],
+                "prompts": [
+                    {"digest": row.digest, "version": row.version, "text": row.text}
+                    for row in Prompt.objects.filter(digest__in={row.prompt_digest for row in calls}).order_by("digest")
+                ],
                 "questions": list(map(self._question, calls)),
                 "results": results,
                 "decisions": self._decisions(calls, results),
@@ -79,7 +88,24 @@ class _Recorder:
         return round((at - self._began).total_seconds(), 6)
 
     def _request(self, item: InboxItem) -> Fields:
-        return {"at": self._seconds(item.created_at), "kind": item.kind, "payload": item.payload}
+        return {"at": self._seconds(item.created_at), "kind": item.kind, "payload": self._name_rows(item.payload)}
+
+    def _name_rows(self, payload: Any) -> Any:
+        """A payload with the numbers of rows as a recording names them: agents by `of`, constellations by their order."""
+        if not isinstance(payload, dict):
+            return payload
+        named = {name: self._name_rows(value) for name, value in payload.items()}
+        if payload.get("agent") in self._agents:
+            named["agent"] = self.of(payload["agent"])
+        for name in ("constellation", "subject"):
+            if payload.get(name) in self._constellations:
+                named[name] = {"constellation": self._constellations.index(payload[name])}
+        return named
+
+    def _follows_from_a_request(self, edit: Fields) -> bool:
+        """Whether an edit was made with a retry, which makes it again."""
+        asked = (item.payload.get(REOPEN, item.payload) for item in self._requests)
+        return any(edit["reason"] == each.get("reason") and each.get("operations") for each in asked)
 
     def of(self, agent_id: int | None) -> Fields:
         """Who decided: as `of` stands in the file."""
@@ -95,6 +121,7 @@ class _Recorder:
     def _question(self, row: ModelCall) -> Fields:
         told = {
             "of": self.of(row.agent_id), "purpose": row.purpose, "profile": row.profile, "prompt": row.prompt_digest,
+            "asked": "\n".join(_told(row)),
             "begun": self._seconds(row.started_at), "ended": self._seconds(row.ended_at or row.started_at),
         }  # fmt: skip
         return told if row.outcome != "failed" else told | {"error": row.error, "error_kind": row.error_kind}
@@ -186,19 +213,31 @@ def _answers(calls: Iterable[ModelCall]) -> Iterator[Fields]:
     """The answers as a scripted model gives them; `when` says to which question, for a reader and for `scripted_model`."""
     turns = defaultdict[int, int](int)
     for row in calls:
-        added = read_conversation(row.added) if row.added else []
-        last = next((part.text for each in added for part in each.parts if isinstance(part, Text | ToolResult)), "")
-        when = _without_empty({"turn": turns[row.agent_id], "last": last.strip()[:KEPT_WORDS].strip()})
-        turns[row.agent_id] += 1
+        if row.purpose in ("creation", "editing") and not row.asked_again:  # a conversation of its own
+            turns[row.agent_id] = 0
+        told = _told(row)
+        when = {"turn": turns[row.agent_id]} | _without_empty({"last": told[-1].strip()[-KEPT_WORDS:].strip() if told else ""})
+        turns[row.agent_id] += bool(row.reply)
         if row.outcome == "failed":
             yield {"when": when, "times": 1, "fail": {"status": STATUS.get(row.error_kind, 500), "message": row.error}}
             continue
         said = [part for each in _messages(row.reply) for part in each.parts]
         tokens = {"input": row.input_tokens or 0, "output": row.output_tokens or 0}
         yield {"when": when, "times": 1, "tokens": tokens} | _without_empty({
-            "think": _words(said, Thinking), "say": _words(said, Text),
+            "think": _words(said, Thinking), "say": _as_object(_words(said, Text)),
             "call": [{"tool": part.tool, "arguments": part.arguments} for part in said if isinstance(part, ToolCall)],
         })  # fmt: skip
+
+
+def _told(row: ModelCall) -> list[str]:
+    """Texts and results that came into the conversation with a call."""
+    return [part.text for each in _messages(row.added) for part in each.parts if isinstance(part, Text | ToolResult)]
+
+
+def _as_object(text: str) -> Any:
+    """A text that is a JSON object as that object, which is easier to read; any other as it is."""
+    found = _read_json(text) if text.lstrip().startswith("{") else text
+    return found if isinstance(found, dict) and found else text
 
 
 def _messages(stored: Any) -> list[Message]:

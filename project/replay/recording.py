@@ -4,7 +4,8 @@
     recording:
       session, devices, policies, profiles: what the run stood on
       requests, approvals, edits: what people did, each with its time `at`
-      questions: one for each answer: of whom, begun, ended, and the fault where there was one
+      prompts: system prompts, by the digests that questions have
+      questions: one for each answer: of whom, what was asked, begun, ended, and the fault where there was one
       results: what calls of tools brought: of whom, tool, arguments, begun, ended, and the fields of an outcome
       decisions: what is compared: of whom, at, kind, what
 

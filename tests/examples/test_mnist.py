@@ -6,8 +6,8 @@ import pytest
 
 from agents.llm.scripted.script import read_script
 from agents.llm.scripted.server import ScriptedModel
-from agents.models import Agent, ModelCall, Transition
-from agents.services.model_profiles import model_profile_create
+from agents.models import Agent, ModelCall, ModelProfile, Transition
+from agents.services.model_profiles import model_profile_create, model_profile_delete
 from constellations.models import Constellation, Dependency, Edit
 from project.demo.demo import demo_devices
 from project.demo.scripted import WORDS
@@ -69,3 +69,11 @@ def test_the_conversation_over_http_ends_with_a_model_that_is_good_enough(engine
     again = play_recording(recorded)
     assert first_difference(recorded.content["decisions"], again["recording"]["decisions"]) is None
     assert len(mnist.asked) == len(recorded.content["questions"]), "the replay asked nobody"
+
+    with served(ScriptedModel(recorded.script)) as address:
+        provider = Provider(recorded.script, address, "openai_compatible")
+        profile = {"provider": "openai_compatible", "model": "other", "base_url": provider.profile.base_url}
+        for row in ModelProfile.objects.all():
+            model_profile_delete(row.pk, by="system")
+        asked_again = play_recording(recorded, profile)
+    assert first_difference(recorded.content["decisions"], asked_again["recording"]["decisions"]) is None

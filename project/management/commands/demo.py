@@ -1,9 +1,11 @@
 """`manage.py demo`: everything started, the example run, its progress shown."""
 
+import json
 import os
 import sys
 import time
 from argparse import ArgumentParser
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from django.conf import settings
@@ -18,6 +20,8 @@ from project.management.commands.up import add_serving_arguments, refuse_missing
 from project.up.instance import AlreadyUp
 from project.up.supervisor import TICK_S, ChildBroken, PortTaken, make_supervisor
 
+DIGITS = settings.BASE_DIR / "examples" / "digits.yaml"
+
 
 class Command(BaseCommand):
     help = "Run the example and watch it. Serves on until Ctrl-C on a terminal; ends with the run elsewhere, or with ONCE=1."
@@ -27,13 +31,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--once", action="store_true", default=os.environ.get("ONCE") == "1", help="end with the run (ONCE=1)"
         )
-        parser.add_argument("--words", default=WORDS, help="with --script: what is asked")
-        parser.add_argument(
-            "--script", type=Path, help="ask in words; a scripted model (docs/models.md) answers from this file"
-        )
-        parser.add_argument(
-            "--plan", type=Path, default=settings.BASE_DIR / "examples" / "digits.yaml", help="plan file to run"
-        )
+        parser.add_argument("--plan", type=Path, help="plan file to run, if not examples/digits.yaml")
+        parser.add_argument("--script", type=Path, help="a scripted model (docs/models.md) answers from this file")
+        parser.add_argument("--words", default=WORDS, help="with --script and no --plan: what is asked")
 
     def handle(self, *args, **options) -> None:
         refuse_missing_migrations()
@@ -42,15 +42,10 @@ class Command(BaseCommand):
         progress = Progress(Console())
         stays = not options["once"] and sys.stdout.isatty()
         script: Path | None = options["script"]
+        served: AbstractContextManager[dict[str, str]] = nullcontext({}) if script is None else scripted_profile(script)
         try:
-            if script is None:
-                asked = Asked(options["plan"].stem, {"plan": options["plan"].read_text()})
-                code = self._run(asked, options, progress, stays)
-            else:
-                with scripted_profile(script) as models:
-                    code = self._run(
-                        Asked(script.stem, {"request": options["words"], "models": models}), options, progress, stays
-                    )
+            with served as models:
+                code = self._run(_what_is_asked(options, models), options, progress, stays)
         except (PortTaken, ChildBroken, TimeoutError, AgentsError) as error:
             raise CommandError(str(error)) from error
         finally:
@@ -76,3 +71,13 @@ class Command(BaseCommand):
         except KeyboardInterrupt:
             return INTERRUPTED
         return code
+
+
+def _what_is_asked(options, models: dict[str, str]) -> Asked:
+    """A plan; or words, where there is a model and no plan."""
+    plan: Path | None = options["plan"] or (None if models else DIGITS)
+    if plan is None:
+        return Asked(options["script"].stem, {"request": options["words"], "models": models})
+    works = {purpose: name for purpose, name in models.items() if purpose == "device_agent"}  # its rules replan, and no model
+    chosen = f"\nmodels: {json.dumps(works)}\n" if models else ""  # a plan with tasks in words names its model itself
+    return Asked(plan.stem, {"plan": plan.read_text() + chosen})
