@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from agents.crews.evidence import TRIES_USED_UP
 from agents.crews.members.member import Member
-from agents.crews.minds.wording import outcome_text
+from agents.crews.minds.wording import is_part, outcome_text
 from agents.crews.permit import is_free
 from agents.crews.script import Position
 from agents.crews.ways import FAULTS
@@ -41,7 +41,10 @@ def remember_end(member: Member, turn: Turn, now: float) -> bool:
         wrong = f"tried {step['tries']} of {step['tries']} times; the last error: {wrong}"
         position = replace(position, error=wrong[:2000])
     also = {"evidence": {str(row["id"]): fields}}
-    member.move(turn, "fault" if faulty else "returned", position, reason=wrong, also=also)
+    event = "fault" if faulty else "returned"
+    if member.script.chooses and is_part(outcome) and not wrong and member.memory.verdict is None:
+        event, position = "streamed", member.script.choose_course(position)[1]
+    member.move(turn, event, position, reason=wrong, also=also)
     member.phases.note_call(turn, row)
     if not wrong:
         member.blackboard.save(turn, step["save"], found)

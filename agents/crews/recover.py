@@ -8,9 +8,11 @@ from dataclasses import replace
 from agents.crews.check import STUCK
 from agents.crews.members.member import Member
 from agents.crews.permit import is_free
+from agents.crews.think import mind_of
 from agents.crews.ways import FIRST_S, LONGEST_S, STRETCH, model_way, way_out
 from agents.faults import pause_seconds
 from agents.gates import approvals
+from agents.minds.budgets.more import asks, open_budget_approval
 from agents.streams.turn import Turn
 from agents.tools.calls import Outcome
 
@@ -155,6 +157,22 @@ def _ask_whether(member: Member, turn: Turn) -> bool:
     return _ask_again(member, turn) if choice == AGAIN else _give_up(member, turn)
 
 
+def _ask_for_more(member: Member, turn: Turn) -> bool:
+    """Its budget is used up. Where that says so, a person may raise it, which is done in the commit of the decision."""
+    facts = (mind_of(member).rows[-1]["result"] or {}).get("budget")
+    approval, member.approval = member.approval, None
+    if approval is None:
+        if facts is None or not asks(facts):
+            return _give_up(member, turn)
+        member.approval = open_budget_approval(
+            turn, member.assignment.stream, member.assignment.task, facts, agent=member.agent["id"]
+        )
+        member.wait(turn, "approval", approvals.APPROVAL_S, "asks for more of its budget")
+        return False
+    return _ask_again(member, turn) if approval["state"] == "approved" else _give_up(member, turn)
+
+
 MODEL_WAYS: dict[str, Callable[[Member, Turn], bool]] = {
-    "wait": _ask_later, "steer": _ask_again, "shorten": _ask_shorter, "ask": _ask_whether, "give_up": _give_up,
+    "wait": _ask_later, "steer": _ask_again, "shorten": _ask_shorter, "ask": _ask_whether, "more": _ask_for_more,
+    "give_up": _give_up,
 }  # fmt: skip

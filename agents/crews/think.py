@@ -104,7 +104,10 @@ def take_answer(member: Member, turn: Turn) -> None:
     if outcome.outcome in ("lost", "cancelled"):  # it is asked again, by a new row
         _record_end(member, turn, row, ended_fields(row, outcome, turn.at))
     elif outcome.outcome != "completed":
-        _record_end(member, turn, row, ended_fields(row, outcome, turn.at))
+        fields = ended_fields(row, outcome, turn.at)
+        if isinstance(outcome.result, dict) and "budget" in outcome.result:
+            fields["result"] = row["result"] = {"budget": outcome.result["budget"]}
+        _record_end(member, turn, row, fields)
         _fault(member, turn, outcome.error_kind, outcome.error)
     elif row["purpose"] == SUMMARY and not outcome.result["text"].strip():
         fields = ended_fields(row, outcome, turn.at, error_kind=BAD_ANSWER, error="there is no summary in it")

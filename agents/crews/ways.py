@@ -49,17 +49,18 @@ def way_out(kind: str, made: int, *, on_lost: str = "retry", detour: bool = Fals
     return {"timeout": "longer", "bad_arguments": "steer", "missing": "ask", "permission": "ask"}.get(kind, "give_up")  # type: ignore[return-value]
 
 
-ModelWay = Literal["wait", "steer", "shorten", "ask", "give_up"]
+ModelWay = Literal["wait", "steer", "shorten", "ask", "more", "give_up"]
 MODEL_WAYS: dict[str, ModelWay] = {
     **dict.fromkeys(
         (
             "model_unreachable", "model_first_token_late", "model_answer_broken", "model_call_too_long", "model_rate_limited",
-            "model_provider_failed",
+            "model_provider_failed", "model_limit_reached",
         ),
         "wait",
     ),
     **dict.fromkeys(("model_answer_empty", "model_answer_unreadable", "model_answer_too_large", "bad_answer"), "steer"),
     "model_context_too_long": "shorten",
+    "model_budget_used_up": "more",
     **dict.fromkeys(
         (
             "model_key_rejected", "model_unknown", "model_quota_used_up", "model_profile_unusable", "model_address_refused",
@@ -75,6 +76,7 @@ def model_way(code: str, made: int) -> ModelWay:
     """What to do about the `made`-th fault in a row of an agent's calls of its model, beyond what the call itself has tried.
 
     wait: asked again after a pause. steer: asked again at once. shorten: asked again with less. ask: a person says what now.
+    more: a person may raise its budget, where that says so.
     """
     way = MODEL_WAYS.get(code, "give_up")
-    return way if way == "ask" or made <= RECOVERIES else "give_up"
+    return way if way in ("ask", "more") or made <= RECOVERIES else "give_up"

@@ -90,7 +90,6 @@ class Runner:
     def run(self) -> None:
         """Until told to stop."""
         forget_old_outcomes(self._folder)
-        forget_left_deltas()
         try:
             with _short_waits():
                 asyncio.run(self._main())
@@ -114,6 +113,8 @@ class Runner:
         self._loop.add_signal_handler(signal.SIGTERM, self.stop)
         listener = nudges.NudgeListener(self._nudged)
         await listener.start()
+        # In a thread, whose connection waits for a lock.
+        self.sessions.readings.spawn(self.sessions.readings.in_thread(forget_left_deltas))
         try:
             while not self._done():
                 try:

@@ -110,16 +110,16 @@ class _Asked:
         desk = desk_of_loop()
         # Where others may be asked, a limit is not waited for until nothing is left for them.
         reservation = await desk.reserve(self._demand(profile), self.left_s if last else self.left_s / 2)
-        used: Used | None = None
         try:
             reply = await self._stream(profile)
-            used = used_of(reply.usage, profile)
-            return reply
         except ModelFault as fault:
-            used = _used_by_failed(fault, profile)
+            await desk.settle(reservation, _used_by_failed(fault, profile))
             raise
-        finally:
-            await desk.settle(reservation, used)
+        except BaseException:  # it was cancelled: whoever did that waits for nothing
+            desk.settle_soon(reservation, None)
+            raise
+        await desk.settle(reservation, used_of(reply.usage, profile))
+        return reply
 
     def _demand(self, profile: Profile) -> Demand:
         tokens = self._question.input_tokens, self._question.output_tokens(profile)

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from django.apps import apps
 from django.db import connection
+from psycopg.pq import TransactionStatus
 
 from agents import ids
 from agents.errors import AgentsError, NoSuchSession
@@ -98,14 +99,15 @@ def stream_snapshot(stream: int) -> Fields:
 
 @contextmanager
 def consistent_read() -> Iterator[None]:
-    """Everything read inside comes from one moment; it takes no lock that a writer waits for."""
+    """Everything read inside comes from one moment; it takes no lock that a writer waits for. Inside another it is that one."""
     connection.ensure_connection()
     raw = connection.connection
-    if connection.in_atomic_block:
+    sqlite = connection.vendor == "sqlite"
+    if connection.in_atomic_block or (raw.in_transaction if sqlite else raw.info.transaction_status != TransactionStatus.IDLE):
         yield
         return
     cursor = raw.cursor()
-    cursor.execute("BEGIN" if connection.vendor == "sqlite" else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    cursor.execute("BEGIN" if sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     try:
         yield
     finally:

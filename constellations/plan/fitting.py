@@ -60,9 +60,9 @@ def missing_mind(row: Row, devices: Devices | None) -> tuple[str, str] | None:
     return "tool", f"{NEEDS_DOING}, and {NO_MIND}"
 
 
-def missing_minds(tasks: Iterable[Row], devices: Devices | None) -> list[Finding]:
-    """As `unknown_devices`, of the models that tasks in words need."""
-    found = ((number, missing_mind(row, devices)) for number, row in enumerate(tasks))
+def missing_minds(tasks: Iterable[Row], devices: Devices | None, usual: str = "") -> list[Finding]:
+    """As `unknown_devices`, of the models that tasks in words need; `usual` is the one for those that name none."""
+    found = ((number, missing_mind({**row, "model": row["model"] or usual}, devices)) for number, row in enumerate(tasks))
     return [(("tasks", number, *({wrong[0]} - {"tool"})), wrong[1]) for number, wrong in found if wrong]
 
 

@@ -105,7 +105,7 @@ def parse_plan(
         )
         raise PlanRejected([_problem(error.line, error.path, FENCED if is_fence else str(error))], source) from error
     plan, findings = read_value(document.value, in_words)
-    findings = [*document.repeated, *findings, *missing_minds(plan.tasks, devices)]
+    findings = [*document.repeated, *findings, *missing_minds(plan.tasks, devices, plan.models.get("device_agent", ""))]
     if devices is not None:
         findings += unknown_devices(plan.tasks, devices)
     if devices is not None and not findings:

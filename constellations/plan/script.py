@@ -12,9 +12,9 @@ from constellations.plan.values import Row
 
 
 def script_of(task: Mapping[str, Any]) -> list[Row]:
-    """A task's steps; of a plain task its one call, of one in words none that are known before."""
+    """A task's steps; of a plain task its one call. What a task in words will call is not known; its words stand for it."""
     if task["tool"] == INSTRUCTION:
-        return [{"description": "", "expected_duration": None, "steps": []}]
+        return plain_script(INSTRUCTION, {"name": task["name"], "description": task["description"]}, None)
     return task["phases"] if task["tool"] == STEPS else plain_script(task["tool"], task["arguments"], task["timeout"])
 
 

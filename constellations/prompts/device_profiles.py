@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agents.streams.row_types import LiveDevice
-from constellations.prompts.quoting import json_line, shorten
+from constellations.prompts.quoting import json_line, quote_lines, shorten
 
 DEVICES = 20_000
 """Characters of all devices together."""
@@ -35,7 +35,7 @@ def render_devices(devices: Sequence[LiveDevice]) -> str:
     left = [device["name"] for device in ordered[len(lines) :]]
     if left:
         lines.append(f"and {len(left):,} more: {shorten(', '.join(left), max(0, room) // 2 + 1_000)}")
-    return "\n".join(lines)
+    return quote_lines("devices", lines)
 
 
 def describe_device(device: LiveDevice) -> dict[str, Any]:

@@ -7,13 +7,14 @@ still be changed, then the rest, as far as there is room; of what is left out, t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain
 from typing import Any
 
 from constellations.editor.draft import may_change
 from constellations.plan.keys.calls import COMMAND
 from constellations.plan.keys.fields import PRIORITIES
-from constellations.prompts.quoting import json_line, quote, shorten, text_of
+from constellations.prompts.quoting import json_line, quote, quote_lines, shorten, text_of
 from constellations.prompts.scene import Scene
 
 TASKS = 60_000
@@ -45,13 +46,13 @@ def render_constellation(scene: Scene) -> str:
     numbers = ", ".join(f"{count:,} {state}" for state, count in sorted(counts.items()))
     upstream = _by_downstream(scene.dependencies)
     lines, left = _lines(scene, upstream)
-    parts = [json_line({**named, "tasks": len(scene.tasks)}), f"Tasks by state: {numbers or 'none'}.", *lines]
     if left:
         ids = ", ".join(task["task_id"] for task in left[:LEFT_OUT])
         states = Counter(f"{mark_of(task)} {task['state']}" for task in left)
         told = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
-        parts.append(f"{len(left):,} tasks are left out here ({told}); the first of them: {ids}")
-    return "\n".join([*parts, *render_results(scene)])
+        lines.append(f"{len(left):,} tasks are left out here ({told}); the first of them: {ids}")
+    shown = quote_lines("constellation", [json_line({**named, "tasks": len(scene.tasks)}), *lines])
+    return "\n".join([f"Tasks by state: {numbers or 'none'}.", shown, *render_results(scene)])
 
 
 def mark_of(task: Row) -> str:
@@ -86,13 +87,20 @@ def _by_importance(scene: Scene) -> Iterator[int]:
     near = {one["to"] for one in scene.dependencies if one["from"] in ended}
     near |= {one["from"] for one in scene.dependencies if one["to"] in ended}
 
-    def importance(place: int) -> tuple[int, int]:
-        task = scene.tasks[place]
-        task_id, state = task["task_id"], task["state"]
-        ranks = (task_id in ended, task_id in near, may_change(task), state == "RUNNING", state == "FAILED")
-        return next((rank for rank, holds in enumerate(ranks) if holds), len(ranks)), place
+    ranks: list[list[int]] = [[] for _ in range(6)]
+    for place, task in enumerate(scene.tasks):
+        ranks[_rank_of(task, ended, near)].append(place)
+    return chain.from_iterable(ranks)
 
-    return iter(sorted(range(len(scene.tasks)), key=importance))
+
+def _rank_of(task: Row, ended: Set[str], near: Set[str]) -> int:
+    if task["task_id"] in ended:
+        return 0
+    if task["task_id"] in near:
+        return 1
+    if may_change(task):
+        return 2
+    return {"RUNNING": 3, "FAILED": 4}.get(task["state"], 5)
 
 
 def render_task(task: Row, upstream: Sequence[Row]) -> str:
@@ -159,9 +167,10 @@ def render_results(scene: Scene) -> list[str]:
     """Results, and errors, of tasks that no event tells of: first those that tasks need which have not started."""
     told = {event["task_id"] for event in scene.events}
     rows = {task["task_id"]: task for task in scene.tasks}
-    waiting = [one["from"] for one in scene.dependencies if one["to"] in rows and may_change(rows[one["to"]])]
-    ordered = dict.fromkeys([*waiting, *rows])
-    found = [rows[key] for key in ordered if key in rows and key not in told and has_outcome(rows[key])]
+    to_start = {task["task_id"] for task in scene.tasks if may_change(task)}
+    waiting = (one["from"] for one in scene.dependencies if one["to"] in to_start)
+    ordered = dict.fromkeys(key for key in chain(waiting, rows) if key in rows and key not in told)
+    found = [rows[key] for key in ordered if has_outcome(rows[key])]
     if not found:
         return []
     parts, room, left = ["Results so far:"], RESULTS, 0

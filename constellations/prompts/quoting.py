@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from agents.masks.values import mask_text, mask_value
@@ -25,6 +26,13 @@ def text_of(value: Any) -> str:
 def quote(source: str, value: Any, budget: int) -> str:
     """A value between the marks of what is untrusted, cut to `budget` characters; it is masked before it is cut."""
     return quote_untrusted(source, text_of(value), budget)
+
+
+def quote_lines(source: str, lines: Iterable[str]) -> str:
+    """Lines that are masked and bounded already, between such marks: what people and devices have written into names and texts
+    is material, too."""
+    text = "\n".join(lines)
+    return quote_untrusted(source, text, len(text))
 
 
 def words(text: str, budget: int) -> str:

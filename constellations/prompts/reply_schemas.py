@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from constellations.plan.keys.fields import DEPENDENCY_TYPES, PRIORITIES
+from constellations.plan.schemas import TOOLS
 
 Schema = dict[str, Any]
 
@@ -18,6 +19,7 @@ OPTIONAL_KEYS = 24
 
 TEXT: Schema = {"type": "string"}
 TEXTS: Schema = {"type": "array", "items": TEXT}
+TOOL: Schema = {"type": "string", "enum": list(TOOLS)}
 
 
 def json_text(kind: str) -> Schema:
@@ -92,7 +94,7 @@ EDITING: Schema = closed_object(
         "status": {"type": "string", "enum": ["CONTINUE", "FINISH", "FAIL", "START"]},
         "actions": {
             "type": "array",
-            "items": closed_object({"tool": TEXT, "parameters": closed_object(PARAMETER_KEYS)}, "tool", "parameters"),
+            "items": closed_object({"tool": TOOL, "parameters": closed_object(PARAMETER_KEYS)}, "tool", "parameters"),
         },
         "result": {**TEXT, "description": "With FINISH the summary for the user, with FAIL why; else empty."},
     },

@@ -7,7 +7,6 @@ from typing import Any
 
 from agents.machines import DEVICE_AGENT
 from agents.models import Agent, InboxItem
-from agents.streams.fold import consistent_read
 from constellations.models import Constellation, Task
 from constellations.prompts.quoting import shorten, text_of
 
@@ -30,25 +29,27 @@ BLACKBOARD = 500
 def read_memory(session_id: int, before: int) -> list[dict[str, Any]]:
     """The session's interactions before the one with the id `before`, oldest first.
 
-    Each is {"request", "outcome", "summary", "tasks": [{"task_id", "name", "state", "result"?}], "blackboards"?: {agent's
-    name: text}}; a plan's request is its name.
+    Each is {"request", "outcome", "summary", "answer"?, "tasks": [{"task_id", "name", "state", "result"?}], "blackboards"?:
+    {agent's name: text}}; `answer` is what its model said when it finished. A plan's request is its name. What has ended stays
+    as it is, so this needs no one moment.
     """
-    with consistent_read():
-        found = InboxItem.objects.filter(session_id=session_id, kind="interaction", id__lt=before).order_by("-id")
-        return [_remember(item) for item in reversed(found[:INTERACTIONS])]
+    found = InboxItem.objects.filter(session_id=session_id, kind="interaction", id__lt=before).order_by("-id")
+    return [_remember(item) for item in reversed(found[:INTERACTIONS])]
 
 
 def _remember(item: InboxItem) -> dict[str, Any]:
     constellation = Constellation.objects.filter(interaction_id=item.pk).order_by("-id").first()
     words = item.payload.get("request")
     name = constellation.name if constellation is not None else ""
-    summary = item.result.get("summary") if isinstance(item.result, dict) else ""
+    result = item.result if isinstance(item.result, dict) else {}
     told: dict[str, Any] = {
         "request": shorten(words, REQUEST) if isinstance(words, str) else f"(a plan) {name}",
         "outcome": item.outcome or item.state,
-        "summary": shorten(text_of(summary or ""), SUMMARY),
+        "summary": shorten(text_of(result.get("summary") or ""), SUMMARY),
         "tasks": [] if constellation is None else _tasks_of(constellation.pk),
     }
+    if (answer := result.get("answer")) not in (None, "") and answer != result.get("summary"):
+        told["answer"] = shorten(text_of(answer), SUMMARY)
     boards = Agent.objects.filter(interaction_id=item.pk, machine=DEVICE_AGENT.name).exclude(blackboard={})
     if found := _blackboards(boards.order_by("-id")[:BLACKBOARDS]):
         told["blackboards"] = found

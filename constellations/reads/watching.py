@@ -16,7 +16,7 @@ from agents.decisions import DECISIONS
 from agents.gates.policies import Act, Rule, Site, judge_act
 from agents.progress.digests import canonical_json
 from constellations.plan.fitting import device_fits
-from constellations.plan.keys.calls import STEPS
+from constellations.plan.keys.calls import INSTRUCTION, STEPS
 from constellations.plan.script import calls_of, rule_of, script_of
 from constellations.plan.tasks import IN_WORDS
 from constellations.plan.values import Row
@@ -119,10 +119,10 @@ def key_of(tool: str, arguments: Mapping[str, Any]) -> Key:
 
 def keys_of(row: Mapping[str, Any]) -> Iterator[Key]:
     """Of all calls of a task."""
-    if row["tool"] != STEPS:
+    if row["tool"] not in (STEPS, INSTRUCTION):
         yield key_of(row["tool"], row["arguments"])
         return
-    for step in calls_of(row["phases"]):
+    for step in calls_of(script_of(row)):
         yield key_of(*call_of(step))
 
 

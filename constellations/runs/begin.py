@@ -76,7 +76,7 @@ def begin_plan(
     named = {**chosen_models(plan, payload), **(model_profiles or {})}
     context.live = _create(context, turn, name=plan.name, rules=plan.rules, model_profiles=named)
     context.live.build(turn, Changes(added_tasks=tasks, added_dependencies=plan.dependencies))
-    _start(context, turn, waits=waits or waits_for_review(plan, payload))
+    _start(context, turn, waits=bool(plan.tasks) and (waits or waits_for_review(plan, payload)))
     turn.transition(CONSTELLATION_AGENT, "agent", context.agent, "created")
 
 

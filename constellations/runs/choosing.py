@@ -1,4 +1,4 @@
-"""What people have chosen about models for a constellation: in plan, request, session and installation."""
+"""What people have chosen about models for a constellation, in its plan and in the request. Pure."""
 
 from __future__ import annotations
 

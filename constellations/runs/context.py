@@ -13,9 +13,12 @@ from agents.gates.policies import Rule
 from agents.llm.profiles import Profile
 from agents.streams.row_types import AgentRow, InboxRow, LiveDevice, LoopRow
 from agents.streams.tables import Fields
+from constellations.limits import MODELS
 from constellations.live.live import LiveGraph
 from constellations.live.row_types import AttemptRow, ConstellationRow
 from constellations.live.rows import Node
+from constellations.plan.fitting import KnownDevices
+from constellations.reads.devices import minds_of
 
 
 @dataclass(slots=True)
@@ -60,6 +63,14 @@ class Context:
         """The graph, for whoever is asked only while there is one."""
         assert self.live is not None
         return self.live
+
+    @property
+    def known_devices(self) -> KnownDevices:
+        """What tasks may run on, as the editor looks at it: devices by name, and the models for tasks in words."""
+        known = KnownDevices({row["name"]: dict(row) for row in self.devices.values()})
+        named = {**self.constellation.get("model_profiles", {}), **self.interaction["payload"].get(MODELS, {})}
+        known.minds = minds_of(self.profiles) | ({""} if named.get("device_agent") in self.profiles else frozenset())
+        return known
 
     @property
     def scope(self) -> str:

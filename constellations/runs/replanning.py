@@ -11,8 +11,6 @@ from agents.streams.turn import PIECE, Turn
 from constellations.errors import LimitReached
 from constellations.limits import EDITING_SESSIONS, REOPEN
 from constellations.machines import CONSTELLATION_AGENT
-from constellations.plan.fitting import KnownDevices
-from constellations.reads.devices import minds_of
 from constellations.reads.watching import GateWatch
 from constellations.runs import planner
 from constellations.runs.context import Context
@@ -76,9 +74,7 @@ class Replanning:
 
     def _apply(self, turn: Turn, firing: Firing, replanned: ReplanResult) -> None:
         context, count = self._context, self._count(firing)
-        devices = KnownDevices({row["name"]: dict(row) for row in context.devices.values()})
-        devices.minds = minds_of(context.profiles)
-        target = InTurn(context.graph, turn, GateWatch(devices, context.policies))
+        target = InTurn(context.graph, turn, GateWatch(context.known_devices, context.policies))
         commands, edit_id = commands_of(firing.operations), f"{PLANNERS}{firing.rule}:{count}"
         try:
             done = execute_commands(commands, target, author=planner.AUTHOR, reason=firing.reason, edit_id=edit_id)

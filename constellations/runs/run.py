@@ -436,6 +436,7 @@ class ConstellationWork:
         self.dispatch.unsettled()
 
     def apply_foreign(self, data: Fields) -> None:
+        self.calls.apply_foreign(data)
         if self.context.live is not None:
             self.timers.set_deadlines(self.context.live.apply_foreign(data))
             self.crews.apply_foreign(data)

@@ -276,3 +276,17 @@ def test_staff_who_are_no_admins_see_model_profiles_and_change_none(rows, operat
     assert client.post(address(ModelProfile, "change", profile.pk), PROFILE).status_code == 403
     assert client.post(address(ModelProfile, "delete", profile.pk), {"post": "yes"}).status_code == 403
     assert client.get(address(ModelProfile, "add")).status_code == 403
+
+
+def test_an_admin_keeps_budgets_and_the_stream_has_it(staff, admin_user, verified):
+    said = {"scope": "session", "tokens": "1000", "money": "", "subject": "", "per": "total", "then": "ask"}
+    assert staff.post(address(Budget, "add"), said).status_code == 302
+    made = Budget.objects.get()
+    assert (made.scope, made.tokens, made.money, made.subject, made.then) == ("session", 1000, None, None, "ask")
+    assert staff.post(address(Budget, "change", made.pk), {**said, "money": "2.5"}).status_code == 302
+    wrong = staff.post(address(Budget, "change", made.pk), {**said, "tokens": "-1"})
+    assert (wrong.status_code, "must be a whole number" in wrong.content.decode()) == (200, True)
+    assert staff.post(address(Budget, "delete", made.pk), {"post": "yes"}).status_code == 302
+    events = list(Event.objects.filter(type__startswith="budget").order_by("seq"))
+    assert [event.type for event in events] == ["budget_created", "budget_changed", "budget_deleted"]
+    assert events[1].data["set"] == {"budget": {str(made.pk): {"money": 2.5}}}

@@ -97,6 +97,13 @@ def outcome_text(outcome: Outcome, wrong: str) -> str:
     return "\n".join(parts) or "done; nothing was printed"
 
 
+def is_part(outcome: Outcome) -> bool:
+    """Whether a tool has answered with a part, and there is more: the beginning of a file, or a piece of it."""
+    found = outcome.result if isinstance(outcome.result, Mapping) else {}
+    content, offset, size = (found.get(key) for key in ("content", "offset", "size"))
+    return isinstance(content, str) and isinstance(offset, int) and isinstance(size, int) and offset + len(content) < size
+
+
 def kept_result(call_id: str, tool: str, text: str, *, failed: bool, trusted: bool) -> dict[str, Any]:
     """A result as it is kept until the model is told: masked, cut, and between marks unless it is our own word."""
     masked = mask_text(text)

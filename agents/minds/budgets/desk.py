@@ -26,6 +26,7 @@ from agents.minds.budgets.places import say_amount, say_place
 from agents.models import Runner
 from agents.per_loop import one_per_loop
 from agents.streams.door import door
+from agents.streams.outages import outage_refusal, with_fresh_connection
 
 DEMANDS = 1_000
 """Demands that one transaction looks at; the others wait for the next."""
@@ -35,10 +36,10 @@ LONGEST_LOOK_S = 5.0
 """Also where a minute must pass first: what others reserve may turn out to be less."""
 RELEASE_S = 1.0
 """Between two looks for what dead runners had reserved."""
-SETTLE_TRIES = 8
-"""A settlement that the database does not take is tried so often; then its reservation becomes unknown in time."""
-FIRST_PAUSE_S = 0.1
-LONGEST_PAUSE_S = 5.0
+SETTLE_S = 600.0
+"""While the database is away a settlement is tried for so long; then its reservation becomes unknown when its time is over."""
+AWAY_S = 0.5
+"""Between two tries while it is away."""
 
 
 @dataclass(eq=False)
@@ -46,14 +47,14 @@ class _Waiting:
     demand: Demand
     until: float
     granted: asyncio.Future[Granted]
-    limited: bool = False
+    refused: Exception | None = None
 
 
 @dataclass(eq=False)
 class _Ended:
     settlement: Settlement
     written: asyncio.Future[None]
-    failures: int = 0
+    until: float
 
 
 @dataclass
@@ -80,21 +81,21 @@ class Desk:
             if waiting in self._waiting:
                 self._waiting.remove(waiting)
             elif waiting.granted.done() and not waiting.granted.cancelled():  # it was let in at this very moment
-                self._give_back(waiting.granted.result().reservation)
+                self.settle_soon(waiting.granted.result().reservation, Used())
             raise
         return granted.reservation
 
     async def settle(self, reservation: int, used: Used | None) -> None:
-        """What the try has used; None: nobody told. It is durable when this returns, or given up after SETTLE_TRIES."""
-        written = asyncio.get_running_loop().create_future()
-        self._ended.append(_Ended(Settlement(reservation, used), written))
-        self._begin()
-        await asyncio.shield(written)
+        """What the try has used; None: nobody told. It is durable when this returns, or given up after SETTLE_S."""
+        await asyncio.shield(self.settle_soon(reservation, used))
 
-    def _give_back(self, reservation: int) -> None:
-        """Nobody is there any more who would ask."""
-        self._ended.append(_Ended(Settlement(reservation, Used()), asyncio.get_running_loop().create_future()))
+    def settle_soon(self, reservation: int, used: Used | None) -> asyncio.Future[None]:
+        """The same for who cannot wait; where its process ends before, it is unknown."""
+        loop = asyncio.get_running_loop()
+        ended = _Ended(Settlement(reservation, used), loop.create_future(), loop.time() + SETTLE_S)
+        self._ended.append(ended)
         self._begin()
+        return ended.written
 
     def _begin(self) -> None:
         self._news.set()
@@ -107,7 +108,7 @@ class Desk:
             self._news.clear()
             wait_s = await self._round()
             self._give_up_late()
-            if self._waiting and not self._ended:
+            if wait_s and (self._waiting or self._ended):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait_s * (1 + random.random() / 2)):  # noqa: S311  jitter is no secret
                         await self._news.wait()
@@ -117,12 +118,11 @@ class Desk:
         waiting, ended = self._waiting[:DEMANDS], self._ended
         del self._waiting[:DEMANDS]
         self._ended = []
+        demands, settlements = [each.demand for each in waiting], [each.settlement for each in ended]
         try:
-            answers = await sync_to_async(self._keep)([each.demand for each in waiting], [each.settlement for each in ended])
+            answers = await sync_to_async(with_fresh_connection)(self._keep, demands, settlements)
         except Exception as error:  # whatever it is, nobody may wait for ever
-            for each in waiting:
-                _tell(each.granted, error)
-            return await self._keep_unwritten(ended)
+            return self._take_refusal(waiting, ended, error)
         for settled in ended:
             if not settled.written.done():
                 settled.written.set_result(None)
@@ -133,13 +133,16 @@ class Desk:
         looks = [0.0] if self._waiting else []
         for each, answer in zip(waiting, answers, strict=True):
             if isinstance(answer, NoRoom):
+                if each.granted.cancelled():
+                    continue
+                each.refused = None
                 stay.append(each)
                 looks.append(LOOK_S if answer.wait_s is None else min(answer.wait_s, LONGEST_LOOK_S))
                 looks.append(each.until - asyncio.get_running_loop().time())
             elif isinstance(answer, Short):
                 _tell(each.granted, BudgetUsedUp(describe_shortage(answer.facts), answer.facts))
             elif each.granted.cancelled():
-                self._give_back(answer.reservation)
+                self.settle_soon(answer.reservation, Used())
             else:
                 each.granted.set_result(answer)
         self._waiting[:0] = stay
@@ -149,21 +152,29 @@ class Desk:
         now = asyncio.get_running_loop().time()
         for each in [each for each in self._waiting if each.until <= now]:
             self._waiting.remove(each)
-            _tell(each.granted, LimitReached(
+            limited = (
                 f"the limits of model profile {each.demand.profile} had no room for the call in the time that it could wait"
-            ))  # fmt: skip
+            )
+            _tell(each.granted, each.refused or LimitReached(limited))
 
-    async def _keep_unwritten(self, ended: Sequence[_Ended]) -> float:
-        """The database takes nothing now: what is to be settled waits, and what has waited too often is given up."""
-        for each in ended:
-            each.failures += 1
-            if each.failures < SETTLE_TRIES:
-                self._ended.append(each)
-            elif not each.written.done():
-                each.written.set_result(None)
-        most = max((each.failures for each in ended), default=1)
-        await asyncio.sleep(min(FIRST_PAUSE_S * 2**most, LONGEST_PAUSE_S))
-        return LOOK_S
+    def _take_refusal(self, waiting: Sequence[_Waiting], ended: Sequence[_Ended], error: Exception) -> float:
+        """Nothing is written. While the database is away everybody waits on, within bounds; any other error is theirs."""
+        now, is_away = asyncio.get_running_loop().time(), outage_refusal(error) is not None
+        for each in waiting:
+            each.refused = error
+        for settled in ended:
+            if is_away and settled.until > now:
+                self._ended.append(settled)
+            elif is_away and not settled.written.done():
+                settled.written.set_result(None)
+            else:
+                _tell(settled.written, error)
+        if is_away:
+            self._waiting[:0] = [each for each in waiting if not each.granted.cancelled()]
+        else:
+            for each in waiting:
+                _tell(each.granted, error)
+        return AWAY_S
 
     # --- in a thread
 

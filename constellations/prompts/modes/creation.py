@@ -18,6 +18,8 @@ from constellations.prompts.prompter import register_prompter
 from constellations.prompts.scene import Scene
 
 KEYS = ("observation", "thought", "status", "constellation", "result")
+PLAN_KEYS = ("name", "tasks", "dependencies")
+"""What of a plan a model says; which models work in it, when it starts and what its rules do is for people."""
 EXPLAINING = ("build_constellation", "add_task", "add_dependency")
 """The editor's tools that explain the keys of tasks and dependencies; the others change what is there."""
 
@@ -66,6 +68,11 @@ def _read_plan(said: Any, problems: list[dict[str, Any]]) -> dict[str, Any] | No
     if not isinstance(said, dict):
         problems.append(problem("constellation", f"must be an object with tasks and dependencies, not {value_kind(said)}"))
         return None
+    problems += [
+        problem(f"constellation.{str(key)[:80]}", f"a constellation has {', '.join(PLAN_KEYS)} here, and nothing else")
+        for key in said
+        if key not in PLAN_KEYS
+    ]
     plan = {key: value for key, value in said.items() if value not in (None, "", [])}
     for key in ("tasks", "dependencies"):
         if key in plan and not isinstance(plan[key], list):

@@ -9,7 +9,7 @@ from agents.errors import AgentsError
 from agents.streams.tables import Fields
 from agents.streams.turn import Turn
 from constellations.errors import PlanRejected
-from constellations.plan.fitting import Devices, unknown_devices
+from constellations.plan.fitting import Devices, missing_minds, unknown_devices
 from constellations.plan.hidden_texts import refuse_hidden
 from constellations.plan.plan import MAX_PROBLEMS, Plan, read_value
 from constellations.plan.values import key_text
@@ -81,8 +81,7 @@ class Creating:
             context.said = answer.result
             return Plan(), {"result": {"said": answer.result}}
         plan = answer.plan or {}
-        devices = {row["name"]: row for row in context.devices.values()}
-        made = read_plan_of_model(plan, devices)
+        made = read_plan_of_model(plan, context.known_devices)
         return made, {
             "actions": [{"tool": BUILD, "parameters": plan}],
             "result": {"tasks": len(made.tasks), "dependencies": len(made.dependencies), "said": answer.result},
@@ -96,7 +95,7 @@ def read_plan_of_model(plan: Mapping[str, Any], devices: Devices) -> Plan:
         _problem(str(key)[:80], f"there is no such key; a plan has {', '.join(KEYS)}") for key in plan if key not in KEYS
     ]
     read, findings = read_value(dict(plan))
-    findings += unknown_devices(read.tasks, devices) if not findings else []
+    findings += [*missing_minds(read.tasks, devices), *unknown_devices(read.tasks, devices)] if not findings else []
     if not findings:
         strange += [_problem(f"{task}.unasked", f"{let}: that is for a person to say") for task, let in unasked_widenings(read)]
     problems = strange + [_problem(key_text(path), message) for path, message in findings[:MAX_PROBLEMS]]

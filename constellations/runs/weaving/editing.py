@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from agents.llm.profiles import Profile, choose_profiles
@@ -106,7 +106,7 @@ class ModelEditing:
         refuse_hidden(operations_of(answer.actions))
         context, row = self._context, self._calls.rows[-1]
         done = execute_commands(
-            answer.actions, InTurn(context.graph, turn, GateWatch(self._devices(), context.policies)), author=AUTHOR,
+            answer.actions, InTurn(context.graph, turn, GateWatch(context.known_devices, context.policies)), author=AUTHOR,
             reason=answer.thought[:REASON_LENGTH], edit_id=f"{MODELS}{row['agent_id']}:{row['editing_session']}",
         )  # fmt: skip
         replanned.timed = [entry["task"] for entry in done.diff if "task" in entry and entry["change"] != "removed"]
@@ -116,13 +116,10 @@ class ModelEditing:
         """The tasks that would be open after these actions."""
         live, changes = self._context.graph, editor.Changes()
         if actions:
-            changes = editor.apply_operations(live.snapshot(), operations_of(actions), self._devices())
+            changes = editor.apply_operations(live.snapshot(), operations_of(actions), self._context.known_devices)
         gone = set(changes.removed_tasks)
         added = [row["task_id"] for row in changes.added_tasks]
         return [*(key for key, node in live.nodes.items() if not node.ended and key not in gone), *added]
-
-    def _devices(self) -> dict[str, Mapping[str, Any]]:
-        return {row["name"]: row for row in self._context.devices.values()}
 
 
 def _refusal(message: str) -> EditRefused:

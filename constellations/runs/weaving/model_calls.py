@@ -6,19 +6,21 @@ own. An answer that cannot be used is asked for again, with what is wrong with i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from agents.clock import from_iso
 from agents.errors import AgentsError
+from agents.gates.approvals import expire_approval, has_expired, use_approval, withdraw_approval
 from agents.llm.conversation import Message, Text, ToolCall, read_conversation
 from agents.llm.exchange import CALL_S, Patience
-from agents.llm.faults import AnswerEmpty, AnswerTooLarge, AnswerUnreadable, CallTooLong
+from agents.llm.faults import AnswerEmpty, AnswerTooLarge, AnswerUnreadable, BudgetUsedUp, CallTooLong
 from agents.llm.profiles import NoModelProfile, Profile
+from agents.minds.budgets.more import KIND, asks, open_budget_approval
 from agents.minds.calls import ERROR, begin_call, conversation_of, ended_fields
 from agents.minds.question import Question
-from agents.streams.row_types import ModelCallRow
+from agents.streams.row_types import ApprovalRow, ModelCallRow
 from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import TABLES, Fields, fold_rows
 from agents.streams.turn import Turn
@@ -42,6 +44,7 @@ UNUSABLE = (AnswerEmpty.code, AnswerUnreadable.code, AnswerTooLarge.code)
 """Faults of a call that are an answer, if a bad one."""
 GRACE_S = 5.0
 """A call that does not keep its own time is cut off so long after it."""
+UNDECIDED = "agent_id = %s AND kind = %s AND used_at IS NULL AND state IN ('waiting', 'approved', 'rejected')"
 LAST = "agent_id = %s AND number = (SELECT max(number) FROM agents_modelcall WHERE agent_id = %s)"
 SESSIONS = "SELECT coalesce(max(editing_session), 0), coalesce(max(number), 0) FROM agents_modelcall WHERE agent_id = %s"
 T = TypeVar("T")
@@ -73,9 +76,11 @@ class ModelCalls:
         self._calls: list[Call] = []
         self._end: Fields = {}
         self._asked = 0
+        self._shortage: Mapping[str, Any] | None = None
+        self._approval: ApprovalRow | None = None
 
     # `_calls`: to be begun once they are durable; `_end`: what is not yet recorded of the last call's end; `_asked`: calls of
-    # the agent.
+    # the agent. `_shortage`: what the budget lacks that has stopped the last call, where that is known; `_approval`: of more.
 
     @property
     def busy(self) -> bool:
@@ -97,6 +102,7 @@ class ModelCalls:
         if self._is_under_way(last):
             first = last["number"] - last["asked_again"]
             self.rows = fold_rows("model_call", "agent_id = %s AND number >= %s", agent, first)
+            self._approval = next(iter(fold_rows("approval", UNDECIDED, agent, KIND)), None)
         elif last["status"] == "FINISH":
             context.said = (last["result"] or {}).get("said")
 
@@ -169,6 +175,7 @@ class ModelCalls:
         if row is None or row["id"] != key:
             return False
         self._end = ended_fields(row, outcome, turn.at, planning_s=self._spent(turn.ts))
+        self._shortage = outcome.result.get("budget") if isinstance(outcome.result, dict) else None
         return True
 
     def record_end(self, turn: Turn) -> None:
@@ -184,7 +191,9 @@ class ModelCalls:
                 self._context.interrupt(row["id"])
                 self._end = {"ended_at": turn.at}
             self._record(turn, outcome="cancelled")
-        self.rows, self._calls = [], []
+        if self._approval is not None:
+            withdraw_approval(turn, self._approval, "the planner does not ask any more")
+        self.rows, self._calls, self._approval = [], [], None
 
     def settle(self, turn: Turn, make_scene: Callable[[], Scene], use: Callable[[Answer], tuple[T, Fields]]) -> T | None:
         """What `use` makes of the answer, if there is one: that, and fields of the row. None while the model is asked.
@@ -206,6 +215,10 @@ class ModelCalls:
             self.record_end(turn)
             self._repeat(turn, make_scene())
             return None
+        if row["error_kind"] == BudgetUsedUp.code:
+            if self._may_have_more(turn, row):
+                self._repeat(turn, make_scene())
+            return None
         try:
             answer = self._read_answer(row)
             found, more = use(answer)
@@ -218,6 +231,35 @@ class ModelCalls:
         self._record(turn, **more)
         self.rows = []
         return found
+
+    def _may_have_more(self, turn: Turn, row: ModelCallRow) -> bool:
+        """The budget had no room: whether a person has allowed more, who is asked first. Raises GivenUp where nobody has."""
+        self.record_end(turn)
+        approval, shortage = self._approval, self._shortage
+        if approval is None and shortage is None:
+            return True  # its runner knew what is missing, and has died: asked again, the call says it again
+        if approval is None:
+            if not asks(shortage):
+                raise GivenUp(f"the model could not be asked: {row['error']}")
+            agent = self._context.agent["id"]
+            self._approval = open_budget_approval(turn, self._context.stream, agent, shortage or {}, agent=agent)
+            return False
+        if has_expired(approval, turn.ts):
+            expire_approval(turn, approval)
+        elif approval["state"] == "waiting":
+            return False
+        else:
+            use_approval(turn, approval)
+        self._approval = None
+        if approval["state"] != "approved":
+            raise GivenUp(f"the model could not be asked: {row['error']}; more was not allowed")
+        return True
+
+    def apply_foreign(self, data: Fields) -> None:
+        """Somebody has decided about the approval."""
+        if self._approval is not None:
+            fields = data.get("set", {}).get("approval", {}).get(str(self._approval["id"]), {})
+            self._approval.update(fields)
 
     def _read_answer(self, row: ModelCallRow) -> Answer:
         if row["outcome"] == "failed":
@@ -237,7 +279,7 @@ class ModelCalls:
         """The answer cannot be used: the model is told why, unless that has been so too often."""
         outcome = "failed" if row["outcome"] == "failed" else "rejected"
         self._record(turn, outcome=outcome, error=str(error)[:ERROR], error_kind=row["error_kind"] or error.code)
-        refused = sum(each["outcome"] in ("rejected", "failed") for each in self.rows)
+        refused = sum(each["outcome"] == "rejected" or each["error_kind"] in UNUSABLE for each in self.rows)
         if refused > ASKED_AGAIN:
             raise GivenUp(f"no answer of the model could be used, {refused} times: {error}", error.problems)
         if self._spent_all(turn.at):
@@ -276,8 +318,10 @@ class ModelCalls:
             raise GivenUp(told)
 
     def wake_at(self) -> float | None:
-        """When the call under way is to be cut off."""
+        """When the call under way is to be cut off, or nobody may be asked for more any longer."""
         row = self._open
+        if self._approval is not None and self._approval["expires_at"] is not None:
+            return from_iso(self._approval["expires_at"])
         if row is None:
             return None
         return from_iso(row["started_at"]) + limits.PLANNING_S + GRACE_S - self._spent(from_iso(row["started_at"]))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents.streams.tables import Fields
-from constellations.limits import MODELS
 from constellations.prompts.scene import Scene
 from constellations.runs.context import Context
 from constellations.services.dispatcher import list_tools
@@ -48,5 +47,4 @@ def _request(context: Context) -> str:
 
 def _takes_instructions(context: Context) -> bool:
     """Whether a model is there for tasks in words."""
-    named = {**context.constellation.get("model_profiles", {}), **context.interaction["payload"].get(MODELS, {})}
-    return bool(named.get("device_agent")) or any("device_agent" in each.purposes for each in context.profiles.values())
+    return "" in context.known_devices.minds

@@ -12,7 +12,7 @@ from agents.crews.script import call_of
 from agents.decisions import DECISIONS
 from agents.gates.unasked import Unasked
 from constellations.plan.fitting import DEVICE_FIELDS
-from constellations.plan.keys.calls import STEPS
+from constellations.plan.keys.calls import INSTRUCTION, STEPS
 from constellations.plan.script import calls_of
 from constellations.plan.values import Row
 from constellations.reads.watching import (
@@ -131,7 +131,7 @@ def _look_for(
     tools = {tool for tool, _ in loose}
     anywhere = bool(watched.rules or behind.gates)
     for row in rows.values():
-        if row["tool"] == STEPS:
+        if row["tool"] in (STEPS, INSTRUCTION):
             same = [key for key in keys_of(row) if key in loose]
         elif row["tool"] in tools and (anywhere or row["confirm"] or row["policies"]):
             key = key_of(row["tool"], row["arguments"])

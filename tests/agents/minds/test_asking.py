@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from asgiref.sync import sync_to_async
 
 from agents.clock import to_iso
 from agents.llm.conversation import Message, Text
@@ -90,6 +91,8 @@ def test_a_call_that_is_cancelled_leaves_what_it_may_have_used_as_unknown(openai
         asks.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asks
+        while await sync_to_async(Reservation.objects.filter(state="open").exists)():  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0)
 
     asyncio.run(main())
     left = Reservation.objects.get()

@@ -80,6 +80,12 @@ def test_a_constellation_without_tasks_is_a_direct_answer_only_with_finish():
     assert CREATION.read_answer(created(status="FAIL", result="No GPU.")).plan is None
 
 
+@pytest.mark.parametrize("key", ["models", "start", "replan", "absent", "x"])
+def test_what_is_for_people_to_choose_is_refused_in_a_models_constellation(key):
+    (told,) = problems_of(CREATION, created(constellation={**PLAN, key: "x"}))
+    assert told["field"] == f"constellation.{key}"
+
+
 def test_each_wrong_action_is_named_by_its_number_and_place():
     told = problems_of(
         EDITING,

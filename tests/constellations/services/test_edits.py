@@ -178,6 +178,7 @@ def test_a_constellation_that_is_not_there_says_so(constellation, digits):
     [
         ({"edit_id": "so bad"}, "edit_id: up to 64 letters, digits and . _ : -"),
         ({"edit_id": "rule:x:1"}, "edit_id: those that begin with rule: are made by replan rules; choose another"),
+        ({"edit_id": "model:7:1"}, "edit_id: those that begin with model: are made by a model; choose another"),
         ({"reason": "x" * 2001}, "reason: at most 2,000 characters, not 2,001"),
         ({"author": ""}, "author: 1 to 80 characters"),
         ({"based_on": 7}, "based_on: there is no version 7 yet; version 1 is the newest"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 
+import psycopg
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import DatabaseError
 
 from agents.llm.faults import BudgetUsedUp, LimitReached
 from agents.minds.budgets import desk as desks
@@ -19,6 +19,7 @@ from tests.agents.minds.budgets.test_ledger import budget, session, spent  # noq
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FREE = Limits(None, None, None)
+GONE = psycopg.OperationalError("the connection is lost")
 
 
 def demand(number, limits=FREE, of=5) -> Demand:
@@ -152,22 +153,51 @@ def test_a_budget_without_room_is_said_with_its_amounts():
     assert refused.value.facts["needed"] == 10
 
 
-def test_what_the_database_does_not_take_is_settled_later(monkeypatch):
-    monkeypatch.setattr(desks, "FIRST_PAUSE_S", 0.001)
-    fails = iter([DatabaseError("gone"), DatabaseError("gone")])
+@pytest.fixture
+def refused(monkeypatch):
+    """A function that lets the database refuse so many transactions with an error."""
+    left: list[Exception] = []
 
-    def keep(demands, settlements, *more, **how):
-        if settlements and (error := next(fails, None)):
-            raise error
-        return keep_books(demands, settlements, *more, **how)
+    def keep(*arguments, **how):
+        if left:
+            raise left.pop()
+        return keep_books(*arguments, **how)
 
     monkeypatch.setattr(desks, "keep_books", keep)
+    monkeypatch.setattr(desks, "AWAY_S", 0.001)
+    return lambda error, times=1: left.extend([error] * times)
 
+
+def test_while_the_database_is_away_everybody_waits(refused):
     async def main():
-        await use(Desk(), 1)
+        desk = Desk()
+        refused(GONE, 3)
+        reservation = await desk.reserve(demand(1), 20.0)
+        refused(GONE, 3)
+        await desk.settle(reservation, Used())
 
     asyncio.run(main())
     assert spent("installation").calls == 1
+
+
+def test_who_has_waited_for_the_database_too_long_is_told_so(refused):
+    refused(GONE, 10_000)
+
+    async def main():
+        await Desk().reserve(demand(1), 0.05)
+
+    with pytest.raises(psycopg.OperationalError):
+        asyncio.run(main())
+
+
+def test_a_fault_of_ours_is_told_at_once_and_nobody_waits_for_ever(refused):
+    refused(ZeroDivisionError())
+
+    async def main():
+        await Desk().reserve(demand(1), 20.0)
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(main())
 
 
 def test_a_budget_that_is_nearly_used_up_is_an_event_of_the_session(session):  # noqa: F811

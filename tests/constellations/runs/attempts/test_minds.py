@@ -11,6 +11,7 @@ from agents.engine import runner
 from agents.models import Agent, Approval, Event, Evidence, Loop, ModelCall, PhaseRecord, Prompt, Transition
 from agents.services import policies, sessions
 from agents.services.approvals import approval_decide
+from agents.services.budgets import budget_create
 from constellations.errors import PlanRejected
 from constellations.models import Attempt, Task
 from tests.agents.llm.conftest import loopback, openai_provider  # noqa: F401  fixtures
@@ -202,6 +203,13 @@ def test_a_missing_file_is_the_models_to_judge(engine, device, model):
     assert "ErrorRecovery" in states_of("tool_loop")
 
 
+def test_a_file_is_read_in_parts_and_each_goes_straight_to_the_model(engine, device, model, state_dir):
+    write_notes(state_dir, "buy milk and bread")
+    model(call("read_file", path="notes.txt", limit=8), call("read_file", path="notes.txt", offset=8), after("bread", FINISH))
+    assert carry_out(engine).state == "COMPLETED"
+    assert "streamed" in Transition.objects.filter(machine="tool_loop").values_list("event", flat=True)
+
+
 # --- answers that cannot be used
 
 
@@ -270,6 +278,31 @@ def test_a_person_is_asked_and_the_answer_is_the_result_of_the_call(engine, devi
     engine.run()
     assert Task.objects.get().state == "COMPLETED"
     assert [part["text"] for part in told(2)] == ["green"]
+
+
+def test_a_question_that_is_refused_goes_back_to_the_model(engine, device, model):
+    model(call("ask", question="Which one?"), after("ask somebody else", FINISH))
+    engine.submit({"tasks": [words()]})
+    approve(engine, "reject", reason="ask somebody else")
+    engine.run()
+    assert Task.objects.get().state == "COMPLETED"
+    assert Transition.objects.filter(machine="device_agent", event="failed").exists()
+
+
+@pytest.mark.parametrize(
+    ("answer", "event"),
+    [
+        (call("ask", question="Which one?"), "timeout"),
+        (call("wait", **{"for": "the build", "seconds": 0.1}), "timeout"),
+        (call("confirm", tool="command", arguments={"argv": ["true"]}, why="It matters."), "expired"),
+    ],
+)
+def test_what_nobody_answers_in_time_fails_the_task(engine, device, model, monkeypatch, answer, event):
+    monkeypatch.setattr("agents.gates.approvals.APPROVAL_S", 0.2)
+    monkeypatch.setattr("agents.crews.minds.controls.APPROVAL_S", 0.2)
+    model(answer)
+    assert carry_out(engine).state == "FAILED"
+    assert Transition.objects.filter(machine="device_agent", event=event).count() == 1
 
 
 @pytest.mark.parametrize("decision", ["approve", "reject"])
@@ -344,7 +377,8 @@ def test_phases_are_begun_completed_and_begun_anew(engine, device, model):
 
 def test_a_model_that_cannot_be_reached_is_asked_again_after_a_pause(engine, device, model, monkeypatch):
     monkeypatch.setattr("agents.crews.recover.FIRST_S", 0.01)
-    model({"fail": {"status": 500, "message": "down"}, "times": 1}, FINISH)
+    monkeypatch.setattr("agents.minds.tries.FIRST_PAUSE_S", 0.01)
+    model({"fail": {"status": 500, "message": "down"}, "times": 4}, FINISH)
     assert carry_out(engine).state == "COMPLETED"
     assert "ErrorRecovery" in states_of("tool_loop")
 
@@ -363,6 +397,42 @@ def test_for_a_key_that_is_not_taken_a_person_is_asked_and_can_have_it_tried_aga
     assert "no such key" in approval.title
     engine.run()
     assert Task.objects.get().state == "COMPLETED"
+
+
+def test_a_conversation_that_the_model_does_not_take_is_made_shorter_and_asked_again(engine, device, model):
+    model({"fail": {"status": 400, "message": "too long", "code": "context_length_exceeded"}}, FINISH)
+    assert carry_out(engine).state == "COMPLETED"
+    assert Loop.objects.get().position["shorter"] == 1
+    assert ModelCall.objects.get(number=1).error_kind == "model_context_too_long"
+
+
+def test_a_model_that_is_configured_no_more_is_asked_for_from_a_person(engine, device, model, settings):
+    provider = model(call("ask", question="Which one?"), FINISH)
+    engine.submit({"tasks": [words()]})
+    approve(engine, answer="the red one")
+    settings.LLM_MODEL = ""
+    approval = approve_mended(engine, settings, provider)
+    assert "no language model is configured for device_agent" in approval.title
+    engine.run()
+    assert Task.objects.get().state == "COMPLETED"
+
+
+def approve_mended(engine, settings, provider) -> Approval:
+    engine.run(WAITING)
+    settings.LLM_MODEL, settings.LLM_BASE_URL = "test-model", f"{provider.address}/v1"
+    return approve(engine, answer="try again")
+
+
+@pytest.mark.parametrize("then", ["ask", "stop"])
+def test_a_budget_that_is_used_up_asks_a_person_for_more_or_ends_the_task(engine, device, model, then):
+    budget_create(scope="session", tokens=100, then=then, by="user:1")
+    model(FINISH)
+    engine.submit({"tasks": [words()]})
+    if then == "ask":
+        assert approve(engine).kind == "budget"
+    engine.run()
+    assert Task.objects.get().state == {"ask": "COMPLETED", "stop": "FAILED"}[then]
+    assert ModelCall.objects.get(number=1).error_kind == "model_budget_used_up"
 
 
 # --- a runner that dies, pauses, cancels

@@ -67,10 +67,10 @@ def test_an_answer_that_needs_no_task_passes_through_an_empty_constellation(engi
     assert moves == [("START", "CONTINUE"), ("CONTINUE", "FINISH")]
 
 
-def test_tasks_are_told_of_while_the_model_still_writes_them(engine, device, thinking):
+def test_tasks_are_told_of_while_the_model_still_writes_them(engine, device, thinking_in_any_protocol):
     text = planned(*(task(f"t{number}") for number in range(6)))
     pieces = [text[at : at + 40] for at in range(0, len(text), 40)]
-    thinking({"say": pieces, "pause": 0.03}, *[NOTHING] * 7)
+    thinking_in_any_protocol({"say": pieces, "pause": 0.03}, *[NOTHING] * 7)
     ask(engine)
     engine.run()
     drafted = list(Event.objects.filter(type="task_drafted").order_by("seq"))

@@ -2,11 +2,14 @@
 
 import pytest
 
-from agents.models import Actor, Event, ModelCall
+from agents.models import Actor, Approval, Event, ModelCall
+from agents.services.approvals import approval_decide
+from agents.services.budgets import budget_create
 from constellations.models import Constellation, Edit
+from constellations.services.lifecycle import constellation_pause, constellation_resume
 from tests.conftest import TestRunner
-from tests.constellations.runs.test_run import actor_state, inbox_rests, query, states
-from tests.constellations.runs.weaving.conftest import ask, calls, edited, planned, task, tell
+from tests.constellations.runs.test_run import actor_state, in_thread, inbox_rests, query, something_runs, states
+from tests.constellations.runs.weaving.conftest import ask, calls, command, edited, planned, task, tell
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
@@ -166,10 +169,6 @@ def test_a_restart_while_the_model_thinks_begins_again_from_the_words(engine, de
 
 
 def test_a_constellation_that_is_paused_asks_no_model_until_it_goes_on(engine, device, thinking):
-    from constellations.services.lifecycle import constellation_pause, constellation_resume
-    from tests.constellations.runs.test_run import in_thread, something_runs
-    from tests.constellations.runs.weaving.conftest import command
-
     model = thinking(planned(command("a", "sleep", "0.5")), NOTHING)
     ask(engine)
     key = lambda: query("SELECT id FROM constellations_constellation")  # noqa: E731
@@ -180,3 +179,29 @@ def test_a_constellation_that_is_paused_asks_no_model_until_it_goes_on(engine, d
     engine.run()
     assert len(model.model.asked) == 2
     assert Constellation.objects.get().state == "COMPLETED"
+
+
+@pytest.mark.parametrize(("decision", "outcome"), [("approve", "completed"), ("reject", "failed")])
+def test_a_budget_that_is_used_up_asks_a_person_while_the_session_rests(engine, device, thinking, decision, outcome):
+    model = thinking(planned(task("a")), NOTHING)
+    session, item = ask(engine)
+    budget_create(by="system", scope="session", subject=session.pk, tokens=10, then="ask")
+    engine.run(until=lambda: query("SELECT count(*) FROM agents_approval WHERE state = 'waiting'") == 1)
+    approval = Approval.objects.get()
+    assert (approval.kind, model.model.asked) == ("budget", [])
+    assert calls()[0].error_kind == "model_budget_used_up"
+    engine.run(until=lambda: True)  # a runner that finds it waiting
+    approval_decide(approval.pk, decision, by="user:1")
+    approving = once(
+        lambda: query("SELECT count(*) FROM agents_approval WHERE state = 'waiting'") > 0,
+        lambda: in_thread(lambda: approval_decide(Approval.objects.get(state="waiting").pk, decision, by="user:1")),
+    )  # fmt: skip
+
+    def all_is_decided() -> bool:
+        approving()
+        return inbox_rests()
+
+    engine.run(until=all_is_decided)
+    item.refresh_from_db()
+    assert item.outcome == outcome
+    assert bool(model.model.asked) == (decision == "approve")

@@ -66,12 +66,13 @@ def test_a_model_that_cannot_be_asked_fails_the_creation_with_its_fault(engine, 
     assert "the model could not be asked" in item.result["summary"]
 
 
-def test_an_empty_answer_is_asked_for_again(engine, device, thinking):
-    thinking({"say": ""}, planned(task("a")), NOTHING)
-    ask(engine)
+def test_answers_without_a_word_fail_in_the_end_and_each_is_on_record(engine, device, thinking):
+    thinking(*[{"say": ""}] * 20)
+    _, item = ask(engine)
     engine.run()
-    assert Constellation.objects.get().state == "COMPLETED"
-    assert [row.error_kind for row in calls()] == ["model_answer_empty", "", ""]
+    item.refresh_from_db()
+    assert item.outcome == "failed"
+    assert [(row.outcome, row.error_kind) for row in calls()] == [("failed", "model_answer_empty")] * 4
 
 
 def test_the_model_may_say_that_it_finds_no_plan(engine, device, thinking):
