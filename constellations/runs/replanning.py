@@ -10,6 +10,7 @@ from agents.streams.tables import Fields
 from agents.streams.turn import PIECE, Turn
 from constellations.errors import LimitReached
 from constellations.limits import EDITING_SESSIONS, REOPEN
+from constellations.live.rows import Node
 from constellations.machines import CONSTELLATION_AGENT
 from constellations.reads.watching import GateWatch
 from constellations.runs import planner
@@ -36,18 +37,23 @@ class Replanning:
             current_store().execute(raw_cursor(), SO_FAR, (self._context.agent["id"],)).fetchone()[0]
         )
 
-    def session(self, turn: Turn) -> ReplanResult:
-        """One editing session over all ends that wait; it edits if any rule of the plan answers to them."""
+    def take_ends(self, turn: Turn) -> list[Node]:
+        """All ends that wait; no session takes them again. Where the run is given up, nobody answers to them."""
         context = self._context
-        firings, notes = planner.find_firings(context.graph, context.devices)
         taken = context.graph.take_news()
-        replanned = ReplanResult(taken)
-        for at in range(0, len(taken), PIECE):  # no other session takes these ends again
+        for at in range(0, len(taken), PIECE):
             piece = taken[at : at + PIECE]
             turn.record(
                 "ends_taken", mode=EDITING, agent_id=context.agent["id"], tasks=[node.key for node in piece],
                 set={"task": {str(node.row["id"]): {"untold": False} for node in piece}},
             )  # fmt: skip
+        return taken
+
+    def session(self, turn: Turn) -> ReplanResult:
+        """One editing session over all ends that wait; it edits if any rule of the plan answers to them."""
+        context = self._context
+        firings, notes = planner.find_firings(context.graph, context.devices)
+        replanned = ReplanResult(self.take_ends(turn))
         for note in notes:
             turn.record("condition_unknown", message=note)
         if not firings:

@@ -304,6 +304,7 @@ class ConstellationWork:
         if (onward := HELD.get(constellation["state"])) is not None:  # nothing in it will start any more
             turn.transition(CONSTELLATION, "constellation", constellation, onward, reason=reason)
         self._cancel_open(turn, reason)
+        self.replanning.take_ends(turn)  # what ended while a model thought
         self._finish(turn, *close(self.context, turn, now, reason, given_up=given_up))
 
     def _give_up(self, turn: Turn, now: float, failure: str) -> None:
