@@ -542,7 +542,7 @@ def test_an_agents_page_costs_the_same_queries_however_much_it_did(rest, session
     )
     add_agents(session, count, parent_id=agent)
     add_approvals(session, count, agent_id=agent)
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(15):
         assert rest.get(f"/api/agents/{agent}/").status_code == 200
     with django_assert_max_num_queries(5):
         assert rest.get(f"/api/agents/{agent}/evidence/").status_code == 200
