@@ -303,8 +303,8 @@ class ConstellationWork:
         constellation = self.context.constellation
         if (onward := HELD.get(constellation["state"])) is not None:  # nothing in it will start any more
             turn.transition(CONSTELLATION, "constellation", constellation, onward, reason=reason)
-        self.replanning.take_ends(turn)  # those that came while a model thought: nothing follows from them any more
         self._cancel_open(turn, reason)
+        self.replanning.take_ends(turn)  # what ended while a model thought: nothing follows from it any more
         self._finish(turn, *close(self.context, turn, now, reason, given_up=given_up))
 
     def _give_up(self, turn: Turn, now: float, failure: str) -> None:

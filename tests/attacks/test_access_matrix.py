@@ -96,6 +96,7 @@ def filled(line: Line, world: World) -> str:
     keys: dict[str, Any] = {
         "sessions": world.session, "agents": world.agent, "policies": world.policy,
         "model_profiles": world.model_profile, "devices": world.device,
+        "budgets": world.budget, "model_calls": world.model_call,
         "approvals": world.callback if line.address.endswith("/callback") else world.approval,
         "constellations": world.ended if ended else world.constellation,
         "tasks": world.task("failed" if line.address.endswith("/retry") else "done" if "output" in line.address else "waits"),
