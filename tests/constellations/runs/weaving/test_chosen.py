@@ -5,7 +5,7 @@ import pytest
 from agents.models import Approval
 from agents.services.devices import device_change
 from constellations.models import Constellation, Task
-from tests.constellations.runs.test_run import in_thread, states
+from tests.constellations.runs.test_run import query, states
 from tests.constellations.runs.weaving.conftest import answer, ask, command, edited, planned, task, tell
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
@@ -13,7 +13,7 @@ NOTHING = edited(thought="All is well.")
 
 
 def waits(count: int = 1) -> bool:
-    return in_thread(Approval.objects.filter(state="waiting").count) == count
+    return query("SELECT count(*) FROM agents_approval WHERE state = 'waiting'") == count
 
 
 def test_a_command_that_a_model_planned_waits_for_a_person(engine, device, thinking):
@@ -37,9 +37,9 @@ def test_one_that_the_device_lets_run_unasked_runs(engine, device, thinking):
 
 def test_a_command_that_a_model_adds_or_writes_anew_in_an_edit_waits_too(engine, device, thinking):
     thinking(
-        planned(task("first"), task("later", after=["first"])),
+        planned(task("first"), command("slow", "sleep", "1"), task("later", after=["slow"])),
         edited(("add_task", command("more", "echo", "more")), ("update_task", {"task_id": "later", "command": ["echo", "x"]})),
-        NOTHING,
+        *[NOTHING] * 3,
     )
     ask(engine)
     engine.run(lambda: waits(2))
