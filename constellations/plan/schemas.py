@@ -37,6 +37,7 @@ NEW_KEYS = schemas_of(field for field in TASK if field.is_new)
 COPY = {"copy": said("A task of which it is a copy; what else is given is otherwise.", IDENT)}
 SHORT: dict[str, Schema] = {
     "steps": many(OBJECT), "phases": many(OBJECT), "policies": many(OBJECT), "progress": OBJECT,
+    "unasked": OBJECT,
 }  # fmt: skip
 """Parts of a task that only build_constellation spells out: half of a task's schema, for what few tasks have."""
 
@@ -70,7 +71,7 @@ DEFS: dict[str, Schema] = {
 CALLING = ("task", "step")
 """Those whose `tool` is the name of one; a policy's is a pattern."""
 
-SPELT_OUT = "steps, phases, policies and progress are as in build_constellation."
+SPELT_OUT = "steps, phases, policies, progress and unasked are as in build_constellation."
 """Each key is explained in one tool: a model reads them all."""
 
 TOOLS: dict[str, EditorTool] = {
@@ -88,7 +89,8 @@ TOOLS: dict[str, EditorTool] = {
         ),
         EditorTool(
             "add_task",
-            "Add a task. It needs a task_id, and one of command, tool (with arguments), steps and copy; `after` ties it to "
+            "Add a task. It needs a task_id, and one of command, tool (with arguments), steps and copy, or a description that "
+            "an agent with a model carries out; `after` ties it to "
             "tasks that have to be completed first. `copy` makes another one like a task that is there, also one that has "
             f"failed; it waits for the same tasks unless after is given. {SPELT_OUT}",
             an_object({**TASK_KEYS, **SHORT, **COPY, **NEW_KEYS}, "task_id"),

@@ -27,7 +27,7 @@ from tests.constellations.mcp.mcp_program import SCOPES, Program, answer_of, wit
 from tests.constellations.planting import advance, noop, plant, states
 
 pytestmark = pytest.mark.django_db(transaction=True)
-TOOLS_BYTES = 30_000
+TOOLS_BYTES = 30_500
 """Of the whole list of tools, as JSON: every conversation begins with it."""
 WORDS = {
     "type", "properties", "required", "additionalProperties", "items", "enum", "const", "pattern", "description", "minimum",

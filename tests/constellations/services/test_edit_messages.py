@@ -23,7 +23,8 @@ from constellations import conditions
 from constellations.editor.inverse import inverse_operations
 from constellations.errors import EditGiven
 from constellations.live import live
-from constellations.plan.fitting import why_none_fits
+from constellations.plan.fitting import NO_MIND, KnownDevices, missing_mind, why_none_fits
+from constellations.plan.keys.calls import INSTRUCTION, NEEDS_DOING
 from constellations.plan.operations import MAX_TASKS
 from constellations.plan.plan import parse_plan
 from constellations.runs import rules
@@ -143,6 +144,13 @@ def condition(text: str, result: Any = None, **results: Any) -> str:
     return str(error.value)
 
 
+def devices_with(*minds: str) -> KnownDevices:
+    """No devices, and these minds."""
+    known = KnownDevices()
+    known.minds = frozenset(minds)
+    return known
+
+
 def nested(value: Any, depth: int) -> Any:
     for _ in range(depth):
         value = [value]
@@ -172,6 +180,13 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
     (lambda: refused(("update_task", {"task_id": "a", "arguments": {"x": 1}}), tasks=(task_row("a", tool=""),)),
      "operation 1 (update_task), arguments: a is in words alone, and has no arguments; "
      "give them with a tool, or give it a command"),
+    (lambda: refused(("update_task", {"task_id": "a", "arguments": {"x": 1}}), tasks=(task_row("a", tool=INSTRUCTION),)),
+     "operation 1 (update_task), arguments: a is in words, and has no arguments"),
+    (lambda: rejected({"tasks": [{"task_id": "a", "tool": INSTRUCTION, "arguments": {"x": 1}}]}),
+     "plan: line 1, tasks[0].arguments: a task in words has no arguments; its words are in its name and description; "
+     f"line 1, tasks[0]: {NEEDS_DOING}, and {NO_MIND}"),
+    (lambda: missing_mind({"tool": INSTRUCTION, "model": "wise"}, devices_with("", "quick")),
+     ("model", "there is no model profile wise; there is quick")),
     (lambda: refused(("remove_task", {"task_id": "a"}), tasks=(task_row("a"),)),
      "nothing would be left; a constellation has at least one task"),
     (lambda: refused(("update_task", {"task_id": "a", "device": "laptop"}), tasks=(task_row("a", not_device=["laptop"]),)),
