@@ -402,6 +402,23 @@ def many(type_: str, *tasks: int) -> dict[str, Any]:
             "The constellation night was created as a fork of one in session 5, as it was after event 47",
         ),
         ({"seq": 1, "type": "something_new", "data": {}}, "something new"),
+        (plain("model_asked", add={"model_call": [{"purpose": "creation"}]}), "A model is asked for a plan"),
+        (
+            plain("task_drafted", tasks=[{"task_id": "a", "name": "Fetch"}, *({"task_id": f"t{n}"} for n in range(4))]),
+            "The model writes down Fetch, t0, t1, t2 and 1 more",
+        ),
+        (
+            plain("model_answered", set={"model_call": {"9": {"outcome": "answered", "thought": "First the data."}}}),
+            "The model thinks: First the data.",
+        ),
+        (
+            plain("model_answered", set={"model_call": {"9": {"outcome": "rejected", "error": "there is no device gpu"}}}),
+            "The model's answer is of no use: there is no device gpu",
+        ),
+        (
+            plain("model_answered", set={"model_call": {"9": {"outcome": "lost", "error": "gone"}}}),
+            "The model's answer was lost with its runner, so it is asked again",
+        ),
     ],
 )
 def test_events_are_told_as_sentences(run, told, text):

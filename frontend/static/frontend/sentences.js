@@ -34,11 +34,21 @@ const PLAIN = {
   constellation_created: (data) => created(data.add?.constellation?.[0]),
   constellation_built: (data) => [`The graph was built: ${counted(data)}`],
   edit_refused: (data) => [`The edit of the rule ${data.rule ?? ""} was refused${because(data.message)}`],
+  model_asked: (data) => [ASKED[first(data.add?.model_call)?.purpose] ?? "A model is asked"],
+  task_drafted: (data) => [`The model writes down ${named(data.tasks ?? [])}`],
+  model_answered: (data) => [answered(first(data.set?.model_call) ?? {})],
   retry_due: () => ["A failed task is due again"],
   approved: (data) => [`The task ${data.task_id ?? ""} was approved`],
   condition_unknown: (data) => [`A condition could not be decided: ${data.message ?? ""}`],
   device_state_changed: (data) => [`The device ${data.name} went from ${data.from_state} to ${data.to_state}`],
   stopped: (data) => [`${data.terminal === false ? "What ran was cut off" : "Work stopped"}${because(data.reason)}`],
+};
+
+const ASKED = {
+  creation: "A model is asked for a plan",
+  editing: "A model is asked what follows from what has ended",
+  device_agent: "An agent asks its model what to do next",
+  summary: "An agent's model is asked to sum up what was said",
 };
 
 const MOVED = {
@@ -171,4 +181,17 @@ function because(reason) {
 
 function spent(told) {
   return typeof told.spent === "number" ? ` after ${duration(told.spent * 1000)}` : "";
+}
+
+// Of tasks that are not in the graph yet.
+function named(tasks) {
+  const names = tasks.slice(0, LONGEST_LIST).map((task) => task.name || task.task_id);
+  return names.join(", ") + (tasks.length > names.length ? ` and ${tasks.length - names.length} more` : "");
+}
+
+function answered(call) {
+  if (call.outcome === "lost") return "The model's answer was lost with its runner, so it is asked again";
+  if (call.outcome === "cancelled") return "The model was interrupted";
+  if (call.error) return `The model's answer is of no use${because(call.error)}`;
+  return call.thought ? `The model thinks: ${shorten(call.thought, LONGEST_REASON)}` : "The model answered";
 }
