@@ -1,7 +1,8 @@
 """Who may do what, over every door: the tables that `test_access_matrix.py` holds against the running code.
 
 A line is an address, the least role (`anyone` needs no login, `login` any account, then viewer, operator, admin;
-`one|other`: one of these), the scope that a token needs (`read|edit`: one of them), and whose rows it is about:
+`one|other`: one of these), the scope that a token needs (`read|edit`: one of them; `none`: no token may), and whose
+rows it is about:
 
 own     those of the user; admins have all; for everybody else a row of another is not there (404)
 mine    those of the user, for admins too
@@ -52,8 +53,8 @@ REST = lines(
     GET    /api/sessions/{pk}/transitions               login     read     own
     POST   /api/sessions/{pk}/import                    operator  operate  own
     GET    /api/sessions/{pk}/model_calls               login     read     own
-    PUT    /api/sessions/{pk}/budget                    operator  operate  own
-    DELETE /api/sessions/{pk}/budget                    operator  operate  own
+    PUT    /api/sessions/{pk}/budget                    operator  none     own
+    DELETE /api/sessions/{pk}/budget                    operator  none     own
 
     GET    /api/agents                                  login     read     list
     GET    /api/agents/{pk}                             login     read     own

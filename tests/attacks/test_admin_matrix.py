@@ -163,7 +163,7 @@ def about_model(who: Identity, label: str, worlds) -> list[tuple]:  # noqa: F811
     ]
     found += [] if may(who, adds) else [(page(label, "add"), SENT, refused(403))]
     for role in {who.role, "stranger"} & set(keys):
-        visible = role == who.role or whose == "shared" or sees_all(who)
+        visible = whose == "shared" or sees_all(who) or (whose != "admins" and role == who.role)
         found += about_row(who, label, keys[role], visible=visible and may(who, sees), table=(changes, deletes))
     return found
 

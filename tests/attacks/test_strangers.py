@@ -10,6 +10,9 @@ from rest_framework import serializers
 from agents.api.live_view.websocket import ViewClosed, acknowledged_by
 from agents.api.parsers import KeyTwice, read_json
 from agents.api.serializers.fields import RequestBody
+from agents.api.serializers.sessions import Models
+from agents.llm.choices import CHOSEN
+from project import urls  # noqa: F401  loads every body, however few files of tests are run
 from project.asgi import application
 from tests.agents.conftest import Rest, closed_connections, make_token  # noqa: F401 (a fixture)
 from tests.project.test_asgi import get
@@ -78,6 +81,7 @@ ALLOWED = (
     (serializers.CharField, {"text"}), (serializers.ChoiceField, {"text"}), (serializers.IntegerField, {"a number"}),
     (serializers.FloatField, {"a number", "a fraction"}), (serializers.BooleanField, {"a truth"}),
     (serializers.ListField, {"a list"}), (serializers.DictField, {"an object"}), (serializers.JSONField, set(KINDS)),
+    (Models, {"an object"}),
 )  # fmt: skip
 
 
@@ -102,6 +106,20 @@ def test_no_body_turns_one_kind_of_json_into_another(body):
             if name not in form.errors:
                 taken.append((name, kind))
     assert taken == []
+
+
+@pytest.mark.parametrize("purpose", CHOSEN)
+@pytest.mark.parametrize("kind", sorted(set(KINDS) - {"text"}))
+def test_a_model_is_named_by_a_text_and_nothing_becomes_one(operator, purpose, kind):
+    rest = Rest(operator)
+    session = rest.post("/api/sessions/", {}).json()["id"]
+    body = {"models": {purpose: KINDS[kind]}}
+    for answer in (
+        rest.post("/api/sessions/", body),
+        rest.client.patch(f"/api/sessions/{session}/", json.dumps(body), content_type="application/json"),
+        rest.post(f"/api/sessions/{session}/interactions/", {"request": "go", **body}),
+    ):
+        assert (answer.status_code, [each["key"] for each in answer.json()["problems"]]) == (400, [f"models.{purpose}"])
 
 
 def test_a_device_with_a_number_for_a_name_is_refused_by_that_key(admin_user):

@@ -66,7 +66,7 @@ class Identity:
         return self.role == "admin"
 
     def has_scope(self, scopes: str) -> bool:
-        """Whether it may do what needs one of `scopes` (read|edit); a login has them all."""
+        """Whether it may do what needs one of `scopes` (read|edit), and `none` no token has; a login has them all."""
         return scopes == "-" or not self.token or bool(set(scopes.split("|")) & set(self.scopes))
 
     def has_role(self, role: str) -> bool:
