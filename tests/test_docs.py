@@ -28,6 +28,8 @@ from constellations.services.plans import read_plan
 from project.demo.demo import demo_devices
 from tests.agents.conftest import Rest
 
+pytestmark = pytest.mark.one_database
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / app / "README.md" for app in ("agents", "constellations"))]

@@ -57,6 +57,17 @@ DEVICES: dict[str, dict[str, Any]] = {
     "prod_server": {"type": "server", "capabilities": ["deploy"]},
 }
 """Each has the recipes that its capabilities name."""
+TRAIN = ["python", "-m", "examples.digits.train", "--out", "model-*", "--epochs", "*"]
+UNASKED: dict[str, list[list[str]]] = {
+    "fetch": [["python", "-m", "examples.digits.fetch"]],
+    "train": [
+        [*TRAIN, "--batch", "*", "--learning-rate", "*"],
+        [*TRAIN, "--hidden", "*", "--batch", "*", "--learning-rate", "*", "--decay", "*", "--shift"],
+    ],
+    "evaluate": [["python", "-m", "examples.digits.evaluate", "--model", "model-*"]],
+    "deploy": [["python", "-m", "examples.digits.deploy", "--model", "model-*"]],
+}
+"""The commands of the example, by recipe: a demonstration's model runs them, and nothing else, without asking."""
 EXIT_CODES = {"completed": 0, "partially_failed": 3}
 FAILED = 1
 INTERRUPTED = 130
@@ -74,12 +85,17 @@ def demo_user() -> User:
     return user
 
 
-def demo_devices() -> None:
-    """The four local devices of the examples, each with a workspace of its own; their commands find the examples' modules."""
+def demo_devices(*, for_model: bool = False) -> None:
+    """The four local devices of the examples, each with a workspace of its own; their commands find the examples' modules.
+
+    `for_model`: a model may run the commands of the example on them without asking.
+    """
     limits = {"env": {"PYTHONPATH": str(settings.BASE_DIR)}}
     known = {device.name: device for device in Device.objects.filter(name__in=DEVICES)}
     for name, profile in DEVICES.items():
         wanted: dict[str, Any] = {"limits": limits, "recipes": {key: RECIPES[key] for key in profile["capabilities"]}}
+        if for_model:
+            wanted["unasked"] = {"commands": [line for key in profile["capabilities"] for line in UNASKED[key]]}
         if name not in known:
             device_create(name, by="system", **wanted, **profile)
         elif any(getattr(known[name], key) != value for key, value in wanted.items()):  # moved, or of an earlier version

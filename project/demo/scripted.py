@@ -8,14 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import yaml
-
 from agents.llm.scripted.script import read_script
 from agents.llm.scripted.server import HOST, ScriptedModel, make_server
-from agents.models import Device, ModelProfile
-from agents.services.devices import device_change
+from agents.models import ModelProfile
 from agents.services.model_profiles import model_profile_change, model_profile_create
-from project.demo.demo import DEVICES
 
 WORDS = (
     "Download MNIST dataset on laptop, train CNN on GPU server, evaluate on test server, deploy to production if accuracy > 95%"
@@ -43,22 +39,11 @@ def scripted_profile(script: Path) -> Iterator[dict[str, str]]:
             raise TimeoutError(f"the scripted model did not start within {START_S:g} s")
         time.sleep(PORT_LOOK_S)
     try:
-        let_run_unasked(script)
         _keep_profile(f"http://{HOST}:{server.servers[0].sockets[0].getsockname()[1]}/v1")
         yield dict.fromkeys(PURPOSES, PROFILE)
     finally:
         server.should_exit = True
         thread.join(START_S)
-
-
-def let_run_unasked(script: Path) -> None:
-    """What a model chose waits for a person, but for what the file NAME_unasked.yaml beside its script lets run on the devices
-    of the demonstration.
-    """
-    path = script.with_name(f"{script.stem}_unasked.yaml")
-    unasked = yaml.safe_load(path.read_bytes()) if path.exists() else {}
-    for key in Device.objects.filter(name__in=DEVICES).values_list("pk", flat=True):
-        device_change(key, unasked=unasked, by="system")
 
 
 def _keep_profile(base_url: str) -> None:

@@ -14,7 +14,7 @@ from tests.agents.llm.conftest import loopback, openai_provider  # noqa: F401  f
 from tests.constellations.runs.attempts.test_minds import FINISH, call, words
 from tests.constellations.runs.weaving.conftest import ask, edited, planned, task, thinking  # noqa: F401  fixture
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
 NOTHING = edited(thought="Nothing to do.")
 LONG = "x" * 200_000

@@ -19,7 +19,7 @@ from constellations.models import Task
 from project.environment import ceilings_of
 from tests.agents.conftest import Rest, make_token
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db]
 BAD = [
     "", ".", "..", "...", "../x", "/", "a/b", "a\\b", "-rf", ".hidden", "x.", "a..b", " x", "x ", "a b", "a\nb", "x\n",
     "a\x00b", "a\x1b[2J", "con", "NUL", "nul.txt", "com1", "LPT9.log", "x" * 81, "l\u0430ptop", "\uff4captop", "cafe\u0301",

@@ -18,7 +18,7 @@ from tests.agents.llm.conftest import loopback, openai_provider  # noqa: F401  f
 from tests.constellations.runs.attempts.test_crews import WAITING
 from tests.constellations.runs.attempts.test_minds import after, approve, call, model, words  # noqa: F401  fixture
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
 DONE = after("", call("finish", result="done"))
 PAYLOAD = "touch escaped"

@@ -14,7 +14,7 @@ from tests.agents.conftest import Rest
 from tests.attacks.gated import ALL, EDITOR, token
 from tests.conftest import person
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
 
 WIDE = {"commands": [["pytest", "-q"]]}
 NARROW = {"ask": ["*"]}

@@ -14,7 +14,7 @@ from constellations.models import Task
 from project.management.commands.up import say_walls
 from tests.agents.conftest import Rest, make_token
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
 COMMAND = {"tasks": [{"task_id": "a", "command": ["echo", "1"]}]}
 STEPS = {"tasks": [{"task_id": "a", "steps": [{"command": ["echo", "1"]}]}]}
 RULE = {

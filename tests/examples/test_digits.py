@@ -12,7 +12,7 @@ from agents.devices import CommandLimits, run_command
 from agents.devices.confinement import Walls, find_confinement
 from examples.digits.fetch import SOURCE, parts, read
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.one_database, pytest.mark.live]
 
 ROOT = Path(__file__).resolve().parents[2]
 PLAN = yaml.safe_load((ROOT / "examples" / "digits.yaml").read_text())

@@ -10,7 +10,7 @@ from agents.models import Agent, ModelCall, ModelProfile, Transition
 from agents.services.model_profiles import model_profile_create, model_profile_delete
 from constellations.models import Constellation, Dependency, Edit
 from project.demo.demo import demo_devices
-from project.demo.scripted import WORDS, let_run_unasked
+from project.demo.scripted import WORDS
 from project.replay.comparing import first_difference
 from project.replay.playing import play_recording
 from project.replay.recorder import record_session
@@ -18,7 +18,12 @@ from project.replay.recording import read_recording, write_recording
 from tests.agents.llm.conftest import Provider, loopback, protocol, served  # noqa: F401  # fixtures
 from tests.constellations.runs.test_run import states
 
-pytestmark = [pytest.mark.live, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [
+    pytest.mark.one_database,
+    pytest.mark.live,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("verified"),
+]
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "models" / "mnist.yaml"
 
@@ -37,8 +42,7 @@ def mnist(protocol, loopback):  # noqa: F811
 
 
 def test_the_conversation_over_http_ends_with_a_model_that_is_good_enough(engine, client, mnist):
-    demo_devices()
-    let_run_unasked(SCRIPT)
+    demo_devices(for_model=True)
     client.force_login(engine.owner)
     session = client.post("/api/sessions/", {"title": "mnist"}, content_type="application/json").json()["id"]
     said = client.post(f"/api/sessions/{session}/interactions/", {"request": WORDS}, content_type="application/json")

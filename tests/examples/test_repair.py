@@ -18,7 +18,12 @@ from project.replay.recording import read_recording, write_recording
 from tests.agents.llm.conftest import loopback, served  # noqa: F401  # fixtures
 from tests.constellations.runs.test_run import query
 
-pytestmark = [pytest.mark.live, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified", "loopback")]
+pytestmark = [
+    pytest.mark.one_database,
+    pytest.mark.live,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("verified", "loopback"),
+]
 
 REPAIR = Path(__file__).resolve().parents[2] / "examples" / "repair"
 HINT = "Read prices.py first"

@@ -13,6 +13,8 @@ from agents.streams.door import door
 from frontend.views.agents import EVIDENCE_SHOWN, state_spans
 from tests.frontend.working_rows import VERDICT, Working
 
+pytestmark = pytest.mark.one_database
+
 
 def signed_in(user) -> Client:
     client = Client()

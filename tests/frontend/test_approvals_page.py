@@ -9,6 +9,8 @@ from django.test import Client
 from frontend.views.approvals import COUNTED, DECIDED_SHOWN
 from tests.frontend.working_rows import Working
 
+pytestmark = pytest.mark.one_database
+
 
 def signed_in(user) -> Client:
     client = Client()

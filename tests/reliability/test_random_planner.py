@@ -107,7 +107,7 @@ def planner(monkeypatch, settings) -> RandomPlanner:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("verified")
-@pytest.mark.parametrize("wanted", [150, pytest.param(2_000, marks=pytest.mark.attack)])
+@pytest.mark.parametrize("wanted", [30, pytest.param(2_000, marks=pytest.mark.attack)])
 def test_a_planner_that_answers_at_random_breaks_no_invariant(engine, device, planner, touched, loopback, wanted):  # noqa: F811
     model_profile_create(
         "weaver", by="system", provider="openai_compatible", model="m", base_url="http://127.0.0.1:9/v1",

@@ -38,10 +38,10 @@ class Command(BaseCommand):
     def handle(self, *args, **options) -> None:
         refuse_missing_migrations()
         say_walls(self.stdout.write)
-        demo_devices()  # before the runners start, so that they know them from the first
+        script: Path | None = options["script"]
+        demo_devices(for_model=script is not None)  # before the runners start, so that they know them from the first
         progress = Progress(Console())
         stays = not options["once"] and sys.stdout.isatty()
-        script: Path | None = options["script"]
         served: AbstractContextManager[dict[str, str]] = nullcontext({}) if script is None else scripted_profile(script)
         try:
             with served as models:

@@ -5,7 +5,7 @@ import pytest
 from agents.models import Event
 from tests.agents.conftest import Rest, make_token
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
 FAST = {"name": "fast", "provider": "anthropic", "model": "small-1"}
 ADDRESS = "/api/model_profiles/"
 

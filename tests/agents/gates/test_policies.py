@@ -13,7 +13,7 @@ from agents.patterns import pattern_fault
 from agents.services import policies
 from tests.agents.conftest import Rest, make_token
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db]
 DENY = Rule(tool="command", pattern=r"^rm ", decision="deny", note="nothing is removed here")
 ASK = Rule(tool="*", decision="ask", critical=True, note="somebody looks first")
 ALLOW = Rule(tool="command", pattern="^make", note="builds are fine")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ipaddress import ip_network
@@ -26,17 +26,34 @@ LOOPBACK = Hosts(frozenset(), (ip_network("127.0.0.0/8"),))
 
 @contextmanager
 def served(model: ScriptedModel) -> Iterator[str]:
-    """The server's address while it serves, in a thread of its own."""
-    server = make_server(model, 0)
-    thread = threading.Thread(target=server.run, daemon=True)
+    """The server's address while it serves, in a thread of its own. It ends at once; a server's own end takes 0.2 s."""
+    server, loop, stopped = make_server(model, 0), asyncio.new_event_loop(), asyncio.Event()
+    started = threading.Event()
+
+    async def serve() -> None:
+        server.config.load()
+        server.lifespan = server.config.lifespan_class(server.config)
+        await server.startup()
+        started.set()
+        await stopped.wait()
+        for listening in server.servers:
+            listening.close()
+        for connection in list(server.server_state.connections):
+            connection.transport.abort()
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(serve())
+
+    thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    patience = time.monotonic() + PATIENCE_S
-    while not server.started:
-        assert time.monotonic() < patience, "the scripted model did not start"
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = server.force_exit = True
-    thread.join(PATIENCE_S)
+    assert started.wait(PATIENCE_S), "the scripted model did not start"
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        loop.call_soon_threadsafe(stopped.set)
+        thread.join(PATIENCE_S)
+    assert not thread.is_alive(), "the scripted model did not stop"
 
 
 class Provider:

@@ -12,7 +12,7 @@ from project.settings import ARBITERS
 from tests.agents.llm.conftest import asking, reply_to
 from tests.agents.services.test_arbiters import ended, plan, suspected  # noqa: F401  # a fixture
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from agents.models import Event, InboxItem, Session
 from agents.services import sessions
 from tests.agents.conftest import PLAN, Rest, make_token
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
 
 CYCLE = """\
 name: round and round

@@ -14,7 +14,7 @@ from agents.services.labels import REASON_LENGTH, LabelRejected, NoSuchLoop, loo
 from agents.services.sessions import session_create
 from tests.agents.conftest import add_agents, add_evidence, add_loop
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from agents.services import model_profiles
 from agents.services.model_profiles import model_profile_change, model_profile_create, model_profile_delete
 from project.environment import hosts_of
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
 FAST = {"provider": "anthropic", "model": "small-1", "by": "system"}
 
 

@@ -10,7 +10,7 @@ from agents.services.model_profiles import model_profile_create
 from agents.services.sessions import check_payload, session_change, session_create
 from tests.agents.conftest import Rest
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from tests.conftest import person, rows_of
 from tests.constellations.admin.admin_client import Staff, added, address, problems, row_of
 from tests.constellations.planting import advance, graph_of, noop, plant, states
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db]
 NO_JSON = "This is no JSON: expecting property name enclosed in double quotes, line 1, column 2."
 NO_WORK = f"{NEEDS_DOING}, and {NO_MIND}"
 

@@ -18,7 +18,7 @@ from tests.agents.conftest import Rest, add_actor, make_token
 from tests.constellations.api.test_api import add_constellation
 from tests.constellations.planting import noop, plant
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db]
 
 DOCUMENTS = Path(__file__).parents[1] / "plan" / "dialects"
 GALAXY = {

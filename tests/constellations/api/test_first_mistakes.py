@@ -20,7 +20,7 @@ from constellations.plan.keys.calls import NEEDS_DOING
 from tests.agents.conftest import Rest
 from tests.constellations.planting import noop, plant
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
 SHELL = (
     "means something to a shell, and no shell reads a command that is given as a text: give an argument list to have it as it "

@@ -19,7 +19,7 @@ from tests.constellations.planting import noop, states
 from tests.constellations.runs.attempts.test_crews_edges import GIVEN_BACK, found
 from tests.constellations.runs.test_run import query
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
 DOCUMENTS = Path(__file__).parents[1] / "plan" / "dialects"
 DEVICES = ("laptop", "gpu_server", "test_server", "prod_server")

@@ -21,7 +21,7 @@ from tests.constellations.mcp.test_tools import Program
 from tests.constellations.runs.test_run import command, noop, query, states
 from tests.constellations.services.test_lifecycle import told_while_it_runs
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 BY = "user:1"
 REPLACED = {"add_task": noop("train2", {"accuracy": 0.97}, after=["fetch"], replaces="train")}
 PLAN = {

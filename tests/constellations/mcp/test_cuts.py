@@ -17,7 +17,7 @@ from tests.agents.conftest import add_approvals, make_token, record
 from tests.constellations.mcp.mcp_program import SCOPES, Program, parts_that_may_be_cut, with_scopes
 from tests.constellations.planting import advance, noop, plant
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
 LONG = {"rows": [f"row {number}: é" for number in range(3_600)]}
 """About 50 kB as JSON."""
 LONG_TEXT = json.dumps(LONG, ensure_ascii=False, separators=(",", ":"))

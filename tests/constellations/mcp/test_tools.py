@@ -26,7 +26,7 @@ from tests.conftest import person
 from tests.constellations.mcp.mcp_program import SCOPES, Program, answer_of, with_scopes
 from tests.constellations.planting import advance, noop, plant, states
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
 TOOLS_BYTES = 30_500
 """Of the whole list of tools, as JSON: every conversation begins with it."""
 WORDS = {

@@ -17,7 +17,7 @@ from constellations.plan.dialects import read_edit
 from tests.agents.conftest import Rest, make_token
 from tests.constellations.planting import advance, noop, plant, states
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
 DOCUMENTS = Path(__file__).parent / "dialects"
 SEED = (DOCUMENTS / "seed_edit.json").read_text()

@@ -50,6 +50,8 @@ from tests.constellations.plan import test_plan, test_steps
 from tests.constellations.planting import noop, plant
 from tests.constellations.services import test_edits
 
+pytestmark = pytest.mark.one_database
+
 ROOT = Path(__file__).resolve().parents[3] / "constellations"
 PURE = (
     "editor/editor", "editor/draft", "editor/apply", "editor/commuting", "editor/inverse", "editor/replacing",

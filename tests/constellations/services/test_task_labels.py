@@ -17,7 +17,7 @@ from tests.constellations.admin.admin_client import Staff, problems
 from tests.constellations.mcp.mcp_program import SCOPES, Program
 from tests.constellations.planting import noop, plant
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from constellations.reads.why import explain_task
 from constellations.services.edits import edit_apply
 from tests.constellations.runs.attempts.test_crews import WAITING
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
 
 
 def known(*minds: str) -> KnownDevices:

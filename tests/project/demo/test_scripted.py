@@ -8,7 +8,11 @@ from agents.models import ModelProfile
 from project.demo.scripted import PROFILE, scripted_profile
 from tests.agents.llm.conftest import asking, loopback, reply_to  # noqa: F401  # a fixture
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback", "verified")]
+pytestmark = [
+    pytest.mark.one_database,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("loopback", "verified"),
+]
 
 
 def test_it_answers_while_it_is_served_and_keeps_one_profile(tmp_path):

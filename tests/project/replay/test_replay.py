@@ -17,7 +17,7 @@ from project.replay.recorder import record_session
 from project.replay.recording import RecordingRejected, read_recording, write_recording
 from tests.constellations.runs.test_run import query
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
 STEPS = [
     {"command": ["sh", "-c", "echo one >> said; echo '{\"n\": 1}'"]},

@@ -13,7 +13,7 @@ from tests.conftest import person, rows_of
 from tests.constellations.admin.admin_client import Form, Staff, address
 from tests.constellations.runs.test_run import command, noop, states
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 NOT_AGAIN = "is COMPLETED; only what has FAILED or was cancelled begins again"
 ADD_D = '[{"op": "add_task", "parameters": {"task_id": "d", "tool": "noop", "device": "laptop"}}]'
 

@@ -14,7 +14,7 @@ from constellations.services.plans import read_plan
 from constellations.services.preview import edit_preview
 from tests.constellations.planting import noop, plant
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
 
 
 def edit(constellation_id: int, operation: dict):

@@ -18,7 +18,7 @@ from tests.agents.llm.conftest import loopback, openai_provider  # noqa: F401  f
 from tests.constellations.runs.attempts.test_crews import WAITING, found, states_of
 from tests.constellations.runs.test_run import in_thread, noop
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
 ASKED = found("agents_modelcall", "outcome = ''")
 

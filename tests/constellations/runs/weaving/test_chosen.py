@@ -8,7 +8,7 @@ from constellations.models import Constellation, Task
 from tests.constellations.runs.test_run import query, states
 from tests.constellations.runs.weaving.conftest import answer, ask, command, edited, planned, task, tell
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 NOTHING = edited(thought="All is well.")
 
 

@@ -10,7 +10,7 @@ from constellations.models import Constellation, Edit
 from tests.constellations.runs.test_run import states
 from tests.constellations.runs.weaving.conftest import answer, ask, calls, edited, planned, task
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
 GOOD_ENOUGH = {"from": "train", "to": "deploy", "type": "CONDITIONAL", "condition": "accuracy > 0.95"}
 PLAN = planned(

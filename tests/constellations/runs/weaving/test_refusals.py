@@ -10,7 +10,7 @@ from constellations.models import Constellation, Edit, Task
 from tests.constellations.runs.test_run import states
 from tests.constellations.runs.weaving.conftest import answer, ask, calls, command, edited, planned, task
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
 NOTHING = edited(thought="Nothing to do.")
 

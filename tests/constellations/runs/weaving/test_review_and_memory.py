@@ -11,7 +11,7 @@ from constellations.services import lifecycle
 from tests.constellations.runs.test_run import query, states
 from tests.constellations.runs.weaving.conftest import answer, ask, edited, planned, task
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
+pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 
 
 def is_ready() -> bool:
