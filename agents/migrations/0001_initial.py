@@ -8,6 +8,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     initial = True
 
     dependencies = [
@@ -16,429 +17,306 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="Actor",
+            name='Actor',
             fields=[
-                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
-                ("epoch", models.IntegerField(help_text="1, 2, ... within the session")),
-                ("state", models.CharField(default="created", max_length=32)),
-                ("reason", models.TextField(blank=True)),
-                (
-                    "pausing",
-                    models.BooleanField(default=False, help_text="A cooperative pause waits for the tool call in flight."),
-                ),
-                ("created_at", models.DateTimeField()),
-                ("entered_at", models.DateTimeField(help_text="When the present state was entered.")),
-                ("active_at", models.DateTimeField(help_text="Last command or step: what inactivity is counted from.")),
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('epoch', models.IntegerField(help_text='1, 2, ... within the session')),
+                ('state', models.CharField(default='created', max_length=32)),
+                ('reason', models.TextField(blank=True)),
+                ('pausing', models.BooleanField(default=False, help_text='A cooperative pause waits for the tool call in flight.')),
+                ('created_at', models.DateTimeField()),
+                ('entered_at', models.DateTimeField(help_text='When the present state was entered.')),
+                ('active_at', models.DateTimeField(help_text='Last command or step: what inactivity is counted from.')),
             ],
         ),
         migrations.CreateModel(
-            name="Event",
+            name='Event',
             fields=[
-                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
-                ("seq", models.BigIntegerField()),
-                ("at", models.DateTimeField()),
-                ("by", models.CharField(help_text="user:ID, token:ID, agent:ID or system", max_length=80)),
-                ("type", models.CharField(max_length=40)),
-                ("v", models.SmallIntegerField(default=1)),
-                ("request_id", models.CharField(blank=True, max_length=40)),
-                ("data", models.JSONField(default=dict)),
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('seq', models.BigIntegerField()),
+                ('at', models.DateTimeField()),
+                ('by', models.CharField(help_text='user:ID, token:ID, agent:ID or system', max_length=80)),
+                ('type', models.CharField(max_length=40)),
+                ('v', models.SmallIntegerField(default=1)),
+                ('request_id', models.CharField(blank=True, max_length=40)),
+                ('data', models.JSONField(default=dict)),
             ],
             options={
-                "ordering": ("id",),
-                "abstract": False,
+                'ordering': ('id',),
+                'abstract': False,
             },
         ),
         migrations.CreateModel(
-            name="InboxItem",
+            name='InboxItem',
             fields=[
-                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
-                ("client_id", models.CharField(max_length=64)),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("interaction", "interaction"),
-                            ("pause", "pause"),
-                            ("resume", "resume"),
-                            ("cancel", "cancel"),
-                            ("ping", "ping"),
-                            ("shutdown", "shutdown"),
-                            ("approve", "approve"),
-                        ],
-                        max_length=16,
-                    ),
-                ),
-                ("payload", models.JSONField(default=dict)),
-                ("by", models.CharField(max_length=80)),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[("queued", "queued"), ("running", "running"), ("done", "done"), ("refused", "refused")],
-                        default="queued",
-                        max_length=16,
-                    ),
-                ),
-                (
-                    "outcome",
-                    models.CharField(blank=True, help_text="completed, partially_failed, failed, cancelled", max_length=32),
-                ),
-                ("result", models.JSONField(null=True)),
-                ("created_at", models.DateTimeField()),
-                ("started_at", models.DateTimeField(null=True)),
-                ("ended_at", models.DateTimeField(null=True)),
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('client_id', models.CharField(max_length=64)),
+                ('kind', models.CharField(choices=[('interaction', 'interaction'), ('pause', 'pause'), ('resume', 'resume'), ('cancel', 'cancel'), ('ping', 'ping'), ('shutdown', 'shutdown'), ('approve', 'approve')], max_length=16)),
+                ('payload', models.JSONField(default=dict)),
+                ('by', models.CharField(max_length=80)),
+                ('state', models.CharField(choices=[('queued', 'queued'), ('running', 'running'), ('done', 'done'), ('refused', 'refused')], default='queued', max_length=16)),
+                ('outcome', models.CharField(blank=True, help_text='completed, partially_failed, failed, cancelled', max_length=32)),
+                ('result', models.JSONField(null=True)),
+                ('created_at', models.DateTimeField()),
+                ('started_at', models.DateTimeField(null=True)),
+                ('ended_at', models.DateTimeField(null=True)),
             ],
             options={
-                "ordering": ("id",),
+                'ordering': ('id',),
             },
         ),
         migrations.CreateModel(
-            name="Stream",
+            name='Stream',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[("session", "session"), ("device", "device"), ("system", "system")], max_length=16
-                    ),
-                ),
-                ("head", models.BigIntegerField(default=0)),
-                ("rows", models.BigIntegerField(default=1, help_text="Last row number given out; 1 is the stream's own row.")),
-                ("token", models.BigIntegerField(default=0, help_text="Fencing token: grows with every lease.")),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('kind', models.CharField(choices=[('session', 'session'), ('device', 'device'), ('system', 'system')], max_length=16)),
+                ('head', models.BigIntegerField(default=0)),
+                ('rows', models.BigIntegerField(default=1, help_text="Last row number given out; 1 is the stream's own row.")),
+                ('token', models.BigIntegerField(default=0, help_text='Fencing token: grows with every lease.')),
             ],
         ),
         migrations.CreateModel(
-            name="Output",
+            name='Output',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("attempt_id", models.BigIntegerField(db_index=True)),
-                ("offset", models.BigIntegerField(help_text="In characters from the attempt's first.")),
-                ("text", models.TextField()),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('attempt_id', models.BigIntegerField(db_index=True)),
+                ('offset', models.BigIntegerField(help_text="In characters from the attempt's first.")),
+                ('text', models.TextField()),
             ],
             options={
-                "ordering": ("attempt_id", "offset"),
+                'ordering': ('attempt_id', 'offset'),
             },
         ),
         migrations.CreateModel(
-            name="PhaseRecord",
+            name='PhaseRecord',
             fields=[
-                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
-                ("number", models.IntegerField()),
-                ("total", models.IntegerField()),
-                ("description", models.TextField(blank=True)),
-                ("expected_s", models.FloatField(help_text="Expected duration in seconds.", null=True)),
-                ("started_at", models.DateTimeField()),
-                ("ended_at", models.DateTimeField(null=True)),
-                ("outcome", models.CharField(blank=True, help_text="success or completed_with_issues", max_length=32)),
-                ("files_changed", models.JSONField(default=list)),
-                ("tests", models.JSONField(default=list)),
-                ("blockers", models.JSONField(default=list)),
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('number', models.IntegerField()),
+                ('total', models.IntegerField()),
+                ('description', models.TextField(blank=True)),
+                ('expected_s', models.FloatField(help_text='Expected duration in seconds.', null=True)),
+                ('started_at', models.DateTimeField()),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('outcome', models.CharField(blank=True, help_text='success or completed_with_issues', max_length=32)),
+                ('files_changed', models.JSONField(default=list)),
+                ('tests', models.JSONField(default=list)),
+                ('blockers', models.JSONField(default=list)),
             ],
             options={
-                "ordering": ("id",),
+                'ordering': ('id',),
             },
         ),
         migrations.CreateModel(
-            name="Runner",
+            name='Runner',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("host", models.CharField(help_text="Host name and boot id.", max_length=200)),
-                ("pid", models.IntegerField()),
-                ("pid_start", models.BigIntegerField(help_text="Start time of the process in clock ticks since boot.")),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[("LIVE", "LIVE"), ("DRAINING", "DRAINING"), ("ENDED", "ENDED")], default="LIVE", max_length=16
-                    ),
-                ),
-                ("stop_wanted", models.BooleanField(default=False)),
-                ("files", models.CharField(help_text="Folder of its lock and outcome files on that host.", max_length=400)),
-                ("started_at", models.DateTimeField()),
-                ("renewed_at", models.DateTimeField()),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('host', models.CharField(help_text='Host name and boot id.', max_length=200)),
+                ('pid', models.IntegerField()),
+                ('pid_start', models.BigIntegerField(help_text='Start time of the process in clock ticks since boot.')),
+                ('state', models.CharField(choices=[('LIVE', 'LIVE'), ('DRAINING', 'DRAINING'), ('ENDED', 'ENDED')], default='LIVE', max_length=16)),
+                ('stop_wanted', models.BooleanField(default=False)),
+                ('files', models.CharField(help_text='Folder of its lock and outcome files on that host.', max_length=400)),
+                ('started_at', models.DateTimeField()),
+                ('renewed_at', models.DateTimeField()),
             ],
             options={
-                "ordering": ("-id",),
+                'ordering': ('-id',),
             },
         ),
         migrations.CreateModel(
-            name="Session",
+            name='Session',
             fields=[
-                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
-                ("title", models.CharField(blank=True, max_length=200)),
-                ("created_at", models.DateTimeField()),
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('title', models.CharField(blank=True, max_length=200)),
+                ('created_at', models.DateTimeField()),
             ],
             options={
-                "ordering": ("-id",),
+                'ordering': ('-id',),
             },
         ),
         migrations.CreateModel(
-            name="SlotRequest",
+            name='SlotRequest',
             fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("priority", models.SmallIntegerField(default=1, help_text="Of the session's first waiting task.")),
-                ("wanted", models.PositiveIntegerField(default=1)),
-                (
-                    "held",
-                    models.PositiveIntegerField(default=0, help_text="Slots the session has there: fair share ranks by it."),
-                ),
-                (
-                    "granted",
-                    models.PositiveIntegerField(
-                        default=0, help_text="Slots handed to it and not yet taken up; counted in `used`."
-                    ),
-                ),
-                ("since", models.DateTimeField()),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('priority', models.SmallIntegerField(default=1, help_text="Of the session's first waiting task.")),
+                ('wanted', models.PositiveIntegerField(default=1)),
+                ('held', models.PositiveIntegerField(default=0, help_text='Slots the session has there: fair share ranks by it.')),
+                ('granted', models.PositiveIntegerField(default=0, help_text='Slots handed to it and not yet taken up; counted in `used`.')),
+                ('since', models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(
-            name="Token",
+            name='Token',
             fields=[
-                ("digest", models.CharField(max_length=128, primary_key=True, serialize=False)),
-                ("token_key", models.CharField(db_index=True, max_length=25)),
-                ("created", models.DateTimeField(auto_now_add=True)),
-                ("expiry", models.DateTimeField(blank=True, null=True)),
-                ("name", models.CharField(blank=True, max_length=80)),
-                ("scopes", models.JSONField(default=agents.models.access.all_scopes)),
-                ("last_used", models.DateTimeField(null=True)),
+                ('digest', models.CharField(max_length=128, primary_key=True, serialize=False)),
+                ('token_key', models.CharField(db_index=True, max_length=25)),
+                ('created', models.DateTimeField(auto_now_add=True)),
+                ('expiry', models.DateTimeField(blank=True, null=True)),
+                ('name', models.CharField(blank=True, max_length=80)),
+                ('scopes', models.JSONField(default=agents.models.access.all_scopes)),
+                ('last_used', models.DateTimeField(null=True)),
             ],
             options={
-                "ordering": ("-created",),
+                'ordering': ('-created',),
             },
         ),
         migrations.CreateModel(
-            name="Transition",
+            name='Transition',
             fields=[
-                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
-                ("seq", models.BigIntegerField()),
-                ("at", models.DateTimeField()),
-                ("by", models.CharField(help_text="user:ID, token:ID, agent:ID or system", max_length=80)),
-                ("machine", models.CharField(max_length=32)),
-                (
-                    "subject_id",
-                    models.BigIntegerField(help_text="The row the machine belongs to: actor, agent, task or constellation."),
-                ),
-                ("from_state", models.CharField(max_length=32)),
-                ("to_state", models.CharField(max_length=32)),
-                ("event", models.CharField(max_length=32)),
-                ("reason", models.TextField(blank=True)),
-                ("spent", models.FloatField(help_text="Seconds spent in `from_state`.", null=True)),
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('seq', models.BigIntegerField()),
+                ('at', models.DateTimeField()),
+                ('by', models.CharField(help_text='user:ID, token:ID, agent:ID or system', max_length=80)),
+                ('machine', models.CharField(max_length=32)),
+                ('subject_id', models.BigIntegerField(help_text='The row the machine belongs to: actor, agent, task or constellation.')),
+                ('from_state', models.CharField(max_length=32)),
+                ('to_state', models.CharField(max_length=32)),
+                ('event', models.CharField(max_length=32)),
+                ('reason', models.TextField(blank=True)),
+                ('spent', models.FloatField(help_text='Seconds spent in `from_state`.', null=True)),
             ],
             options={
-                "ordering": ("id",),
-                "abstract": False,
+                'ordering': ('id',),
+                'abstract': False,
             },
         ),
         migrations.CreateModel(
-            name="Device",
+            name='Device',
             fields=[
-                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
-                ("name", models.CharField(max_length=80, unique=True)),
-                ("kind", models.CharField(default="local", max_length=16)),
-                ("platform", models.CharField(default="shell", max_length=32)),
-                ("type", models.CharField(blank=True, help_text="Device type a task may ask for, e.g. gpu.", max_length=80)),
-                ("capabilities", models.JSONField(default=list)),
-                ("recipes", models.JSONField(default=dict, help_text="Named commands with parameters.")),
-                (
-                    "limits",
-                    models.JSONField(default=dict, help_text="seconds, memory_mb, output_mb, processes of one command."),
-                ),
-                ("max_concurrent", models.PositiveIntegerField(default=4)),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[("ONLINE", "ONLINE"), ("DRAINING", "DRAINING"), ("OFFLINE", "OFFLINE")],
-                        default="ONLINE",
-                        max_length=16,
-                    ),
-                ),
-                ("created_at", models.DateTimeField()),
-                ("used", models.PositiveIntegerField(db_default=0, default=0, help_text="Slots taken or granted.")),
-                ("queued", models.PositiveIntegerField(db_default=0, default=0, help_text="Sessions in the queue.")),
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('name', models.CharField(max_length=80, unique=True)),
+                ('kind', models.CharField(default='local', max_length=16)),
+                ('platform', models.CharField(default='shell', max_length=32)),
+                ('type', models.CharField(blank=True, help_text='Device type a task may ask for, e.g. gpu.', max_length=80)),
+                ('capabilities', models.JSONField(default=list)),
+                ('recipes', models.JSONField(default=dict, help_text='Named commands with parameters.')),
+                ('limits', models.JSONField(default=dict, help_text='seconds, memory_mb, output_mb, processes of one command.')),
+                ('max_concurrent', models.PositiveIntegerField(default=4)),
+                ('state', models.CharField(choices=[('ONLINE', 'ONLINE'), ('DRAINING', 'DRAINING'), ('OFFLINE', 'OFFLINE')], default='ONLINE', max_length=16)),
+                ('created_at', models.DateTimeField()),
+                ('used', models.PositiveIntegerField(db_default=0, default=0, help_text='Slots taken or granted.')),
+                ('queued', models.PositiveIntegerField(db_default=0, default=0, help_text='Sessions in the queue.')),
             ],
             options={
-                "ordering": ("name",),
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(("used__lte", models.F("max_concurrent"))), name="slots_within_limit"
-                    )
-                ],
+                'ordering': ('name',),
+                'constraints': [models.CheckConstraint(condition=models.Q(('used__lte', models.F('max_concurrent'))), name='slots_within_limit')],
             },
         ),
         migrations.CreateModel(
-            name="Agent",
+            name='Agent',
             fields=[
-                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
-                ("machine", models.CharField(max_length=32)),
-                ("name", models.CharField(max_length=200)),
-                ("platform", models.CharField(blank=True, max_length=32)),
-                ("state", models.CharField(max_length=32)),
-                ("reason", models.TextField(blank=True)),
-                ("created_at", models.DateTimeField()),
-                ("entered_at", models.DateTimeField()),
-                (
-                    "parent",
-                    models.ForeignKey(
-                        db_index=False,
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="agents.agent",
-                    ),
-                ),
-                (
-                    "device",
-                    models.ForeignKey(
-                        db_index=False,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="agents.device",
-                    ),
-                ),
-                (
-                    "interaction",
-                    models.ForeignKey(
-                        db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="agents.inboxitem"
-                    ),
-                ),
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('machine', models.CharField(max_length=32)),
+                ('name', models.CharField(max_length=200)),
+                ('platform', models.CharField(blank=True, max_length=32)),
+                ('state', models.CharField(max_length=32)),
+                ('reason', models.TextField(blank=True)),
+                ('created_at', models.DateTimeField()),
+                ('entered_at', models.DateTimeField()),
+                ('parent', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='agents.agent')),
+                ('device', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='agents.device')),
+                ('interaction', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='agents.inboxitem')),
             ],
             options={
-                "ordering": ("id",),
+                'ordering': ('id',),
             },
         ),
         migrations.CreateModel(
-            name="Lease",
+            name='Lease',
             fields=[
-                (
-                    "stream",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE, primary_key=True, serialize=False, to="agents.stream"
-                    ),
-                ),
-                ("wake_at", models.DateTimeField(db_index=True, null=True)),
+                ('stream', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, serialize=False, to='agents.stream')),
+                ('wake_at', models.DateTimeField(db_index=True, null=True)),
             ],
         ),
         migrations.AddConstraint(
-            model_name="stream",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("kind", "system")), fields=("kind",), name="one_system_stream"
-            ),
+            model_name='stream',
+            constraint=models.UniqueConstraint(condition=models.Q(('kind', 'system')), fields=('kind',), name='one_system_stream'),
         ),
         migrations.AddField(
-            model_name="event",
-            name="stream",
-            field=models.ForeignKey(
-                db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="agents.stream"
-            ),
+            model_name='event',
+            name='stream',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='agents.stream'),
         ),
         migrations.AddField(
-            model_name="phaserecord",
-            name="agent",
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="phases", to="agents.agent"),
+            model_name='phaserecord',
+            name='agent',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='phases', to='agents.agent'),
         ),
         migrations.AddField(
-            model_name="session",
-            name="owner",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="agent_sessions", to=settings.AUTH_USER_MODEL
-            ),
+            model_name='session',
+            name='owner',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='agent_sessions', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
-            model_name="inboxitem",
-            name="session",
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="inbox", to="agents.session"),
+            model_name='inboxitem',
+            name='session',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='inbox', to='agents.session'),
         ),
         migrations.AddField(
-            model_name="agent",
-            name="session",
-            field=models.ForeignKey(
-                db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="agents", to="agents.session"
-            ),
+            model_name='agent',
+            name='session',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='agents', to='agents.session'),
         ),
         migrations.AddField(
-            model_name="actor",
-            name="session",
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="actors", to="agents.session"),
+            model_name='actor',
+            name='session',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='actors', to='agents.session'),
         ),
         migrations.AddField(
-            model_name="slotrequest",
-            name="device",
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="queue", to="agents.device"),
+            model_name='slotrequest',
+            name='device',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='queue', to='agents.device'),
         ),
         migrations.AddField(
-            model_name="slotrequest",
-            name="session",
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="agents.session"),
+            model_name='slotrequest',
+            name='session',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='agents.session'),
         ),
         migrations.AddField(
-            model_name="token",
-            name="user",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE, related_name="auth_token_set", to=settings.AUTH_USER_MODEL
-            ),
+            model_name='token',
+            name='user',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='auth_token_set', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
-            model_name="transition",
-            name="stream",
-            field=models.ForeignKey(
-                db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="agents.stream"
-            ),
+            model_name='transition',
+            name='stream',
+            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='agents.stream'),
         ),
         migrations.AddField(
-            model_name="lease",
-            name="runner",
-            field=models.ForeignKey(
-                null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="leases", to="agents.runner"
-            ),
+            model_name='lease',
+            name='runner',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='leases', to='agents.runner'),
         ),
         migrations.AddConstraint(
-            model_name="event",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "id",
-                        django.db.models.expressions.CombinedExpression(
-                            django.db.models.expressions.CombinedExpression(models.F("stream_id"), "*", models.Value(16777216)),
-                            "+",
-                            models.F("seq"),
-                        ),
-                    )
-                ),
-                name="event_key_is_stream_and_seq",
-            ),
+            model_name='event',
+            constraint=models.CheckConstraint(condition=models.Q(('id', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.F('stream_id'), '*', models.Value(16777216)), '+', models.F('seq')))), name='event_key_is_stream_and_seq'),
         ),
         migrations.AddConstraint(
-            model_name="phaserecord",
-            constraint=models.UniqueConstraint(fields=("agent", "number"), name="phase_once"),
+            model_name='phaserecord',
+            constraint=models.UniqueConstraint(fields=('agent', 'number'), name='phase_once'),
         ),
         migrations.AddConstraint(
-            model_name="inboxitem",
-            constraint=models.UniqueConstraint(fields=("session", "client_id"), name="inbox_item_once"),
+            model_name='inboxitem',
+            constraint=models.UniqueConstraint(fields=('session', 'client_id'), name='inbox_item_once'),
         ),
         migrations.AddConstraint(
-            model_name="actor",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ("created", "idle", "running", "paused", "completed", "error", "cancelled"))),
-                name="actor_state",
-            ),
+            model_name='actor',
+            constraint=models.CheckConstraint(condition=models.Q(('state__in', ('created', 'idle', 'running', 'paused', 'completed', 'error', 'cancelled'))), name='actor_state'),
         ),
         migrations.AddConstraint(
-            model_name="actor",
-            constraint=models.UniqueConstraint(fields=("session", "epoch"), name="actor_epoch_once"),
+            model_name='actor',
+            constraint=models.UniqueConstraint(fields=('session', 'epoch'), name='actor_epoch_once'),
         ),
         migrations.AddConstraint(
-            model_name="actor",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state__in", ["cancelled", "completed", "error"]), _negated=True),
-                fields=("session",),
-                name="one_live_actor",
-            ),
+            model_name='actor',
+            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['cancelled', 'completed', 'error']), _negated=True), fields=('session',), name='one_live_actor'),
         ),
         migrations.AddConstraint(
-            model_name="slotrequest",
-            constraint=models.UniqueConstraint(fields=("device", "session"), name="one_request_a_session"),
+            model_name='slotrequest',
+            constraint=models.UniqueConstraint(fields=('device', 'session'), name='one_request_a_session'),
         ),
         migrations.AddIndex(
-            model_name="transition",
-            index=models.Index(fields=["subject_id"], name="transition_subject"),
+            model_name='transition',
+            index=models.Index(fields=['subject_id'], name='transition_subject'),
         ),
     ]

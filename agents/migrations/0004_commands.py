@@ -4,27 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("agents", "0003_working"),
+        ('agents', '0003_working'),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name="inboxitem",
-            name="kind",
-            field=models.CharField(
-                choices=[
-                    ("interaction", "interaction"),
-                    ("pause", "pause"),
-                    ("resume", "resume"),
-                    ("cancel", "cancel"),
-                    ("ping", "ping"),
-                    ("shutdown", "shutdown"),
-                    ("go_on", "go_on"),
-                    ("stop", "stop"),
-                    ("restart", "restart"),
-                ],
-                max_length=16,
-            ),
+            model_name='inboxitem',
+            name='kind',
+            field=models.CharField(choices=[('interaction', 'interaction'), ('pause', 'pause'), ('resume', 'resume'), ('cancel', 'cancel'), ('ping', 'ping'), ('shutdown', 'shutdown'), ('go_on', 'go_on'), ('stop', 'stop'), ('restart', 'restart')], max_length=16),
         ),
     ]

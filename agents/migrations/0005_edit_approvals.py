@@ -4,29 +4,20 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("agents", "0004_commands"),
+        ('agents', '0004_commands'),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name="approval",
-            name="kind",
-            field=models.CharField(
-                choices=[
-                    ("task", "task"),
-                    ("tool", "tool"),
-                    ("lost", "lost"),
-                    ("question", "question"),
-                    ("callback", "callback"),
-                    ("edit", "edit"),
-                ],
-                max_length=16,
-            ),
+            model_name='approval',
+            name='kind',
+            field=models.CharField(choices=[('task', 'task'), ('tool', 'tool'), ('lost', 'lost'), ('question', 'question'), ('callback', 'callback'), ('edit', 'edit')], max_length=16),
         ),
         migrations.AlterField(
-            model_name="approval",
-            name="subject_id",
-            field=models.BigIntegerField(help_text="Row of the task, or for an edit of the constellation, it is about."),
+            model_name='approval',
+            name='subject_id',
+            field=models.BigIntegerField(help_text='Row of the task, or for an edit of the constellation, it is about.'),
         ),
     ]

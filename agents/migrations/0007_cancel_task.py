@@ -8,21 +8,6 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name="inboxitem",
             name="kind",
-            field=models.CharField(
-                choices=[
-                    ("interaction", "interaction"),
-                    ("pause", "pause"),
-                    ("resume", "resume"),
-                    ("cancel", "cancel"),
-                    ("ping", "ping"),
-                    ("shutdown", "shutdown"),
-                    ("go_on", "go_on"),
-                    ("stop", "stop"),
-                    ("restart", "restart"),
-                    ("retry", "retry"),
-                    ("cancel_task", "cancel_task"),
-                ],
-                max_length=16,
-            ),
+            field=models.CharField(choices=[('interaction', 'interaction'), ('pause', 'pause'), ('resume', 'resume'), ('cancel', 'cancel'), ('ping', 'ping'), ('shutdown', 'shutdown'), ('go_on', 'go_on'), ('stop', 'stop'), ('restart', 'restart'), ('retry', 'retry'), ('cancel_task', 'cancel_task')], max_length=16),
         ),
     ]

@@ -5,50 +5,34 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("agents", "0007_cancel_task"),
+        ('agents', '0007_cancel_task'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="session",
-            name="depth",
-            field=models.SmallIntegerField(default=0, help_text="Sessions above it."),
+            model_name='session',
+            name='depth',
+            field=models.SmallIntegerField(default=0, help_text='Sessions above it.'),
         ),
         migrations.AddField(
-            model_name="session",
-            name="parent",
-            field=models.ForeignKey(
-                help_text="The session it was started from.",
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="children",
-                to="agents.session",
-            ),
+            model_name='session',
+            name='parent',
+            field=models.ForeignKey(help_text='The session it was started from.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='children', to='agents.session'),
         ),
         migrations.AddField(
-            model_name="session",
-            name="token_key",
-            field=models.CharField(
-                blank=True,
-                db_index=True,
-                help_text="Key of the token that started it, also when that is revoked.",
-                max_length=25,
-            ),
+            model_name='session',
+            name='token_key',
+            field=models.CharField(blank=True, db_index=True, help_text='Key of the token that started it, also when that is revoked.', max_length=25),
         ),
         migrations.AddField(
-            model_name="token",
-            name="session",
-            field=models.ForeignKey(
-                help_text="What it starts is a child of this one, and it is good for as long as somebody is at work there.",
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="+",
-                to="agents.session",
-            ),
+            model_name='token',
+            name='session',
+            field=models.ForeignKey(help_text='What it starts is a child of this one, and it is good for as long as somebody is at work there.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='agents.session'),
         ),
         migrations.AddIndex(
-            model_name="inboxitem",
-            index=models.Index(fields=["state"], name="inbox_state"),
+            model_name='inboxitem',
+            index=models.Index(fields=['state'], name='inbox_state'),
         ),
     ]

@@ -4,38 +4,23 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("agents", "0008_ancestry"),
+        ('agents', '0008_ancestry'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="actor",
-            name="held_from",
-            field=models.BigIntegerField(
-                default=0, help_text="Request of the pause that holds it: only an interaction that was sent after it resumes."
-            ),
+            model_name='actor',
+            name='held_from',
+            field=models.BigIntegerField(default=0, help_text='Request of the pause that holds it: only an interaction that was sent after it resumes.'),
         ),
         migrations.AddConstraint(
-            model_name="agent",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("machine", "device_agent"), _negated=True),
-                    ("state__in", ("CONTINUE", "PENDING", "CONFIRM", "SCREENSHOT", "FINISH", "FAIL", "ERROR")),
-                    _connector="OR",
-                ),
-                name="device_agent_state",
-            ),
+            model_name='agent',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('machine', 'device_agent'), _negated=True), ('state__in', ('CONTINUE', 'PENDING', 'CONFIRM', 'SCREENSHOT', 'FINISH', 'FAIL', 'ERROR')), _connector='OR'), name='device_agent_state'),
         ),
         migrations.AddConstraint(
-            model_name="agent",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("machine", "constellation_agent"), _negated=True),
-                    ("state__in", ("START", "CONTINUE", "FAIL", "FINISH")),
-                    _connector="OR",
-                ),
-                name="constellation_agent_state",
-            ),
+            model_name='agent',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('machine', 'constellation_agent'), _negated=True), ('state__in', ('START', 'CONTINUE', 'FAIL', 'FINISH')), _connector='OR'), name='constellation_agent_state'),
         ),
     ]

@@ -4,14 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("agents", "0009_agent_states"),
+        ('agents', '0009_agent_states'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="runner",
-            name="confinement",
-            field=models.TextField(db_default="", default="", help_text="What its commands are behind (docs/confinement.md)."),
+            model_name='runner',
+            name='confinement',
+            field=models.TextField(db_default='', default='', help_text='What its commands are behind (docs/confinement.md).'),
         ),
     ]

@@ -28,8 +28,7 @@ class Migration(migrations.Migration):
             model_name="policy",
             name="label",
             field=models.CharField(
-                default="*",
-                help_text="Pattern of one of the device's labels; *: any device, also without labels.",
+                default="*", help_text="Pattern of one of the device's labels; *: any device, also without labels.",
                 max_length=80,
             ),
         ),

@@ -29,21 +29,16 @@ def find_parents(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("agents", "0011_device_labels"),
+        ('agents', '0011_device_labels'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="token",
-            name="parent",
-            field=models.ForeignKey(
-                help_text="The token it was made with: it ends with that one, and may never do more.",
-                null=True,
-                on_delete=CASCADE,
-                related_name="children",
-                to="agents.token",
-            ),
+            model_name='token',
+            name='parent',
+            field=models.ForeignKey(help_text='The token it was made with: it ends with that one, and may never do more.', null=True, on_delete=CASCADE, related_name='children', to='agents.token'),
         ),
         migrations.RunPython(find_parents, migrations.RunPython.noop),
     ]

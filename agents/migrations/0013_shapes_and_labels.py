@@ -4,34 +4,35 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("agents", "0012_token_parent"),
+        ('agents', '0012_token_parent'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="evidence",
-            name="call_shape",
-            field=models.CharField(blank=True, help_text="Shape of the arguments (agents.progress.shapes).", max_length=64),
+            model_name='evidence',
+            name='call_shape',
+            field=models.CharField(blank=True, help_text='Shape of the arguments (agents.progress.shapes).', max_length=64),
         ),
         migrations.AddField(
-            model_name="evidence",
-            name="error_shape",
+            model_name='evidence',
+            name='error_shape',
             field=models.CharField(blank=True, max_length=64),
         ),
         migrations.AddField(
-            model_name="evidence",
-            name="ordered",
-            field=models.BooleanField(default=False, help_text="A retry that the plan orders by its `tries`."),
+            model_name='evidence',
+            name='ordered',
+            field=models.BooleanField(default=False, help_text='A retry that the plan orders by its `tries`.'),
         ),
         migrations.AddField(
-            model_name="evidence",
-            name="shape",
-            field=models.CharField(help_text="Shape of what was answered.", max_length=64, null=True),
+            model_name='evidence',
+            name='shape',
+            field=models.CharField(help_text='Shape of what was answered.', max_length=64, null=True),
         ),
         migrations.AddField(
-            model_name="loop",
-            name="label",
-            field=models.JSONField(help_text="What a person says of it: stuck, since, reason, by, at.", null=True),
+            model_name='loop',
+            name='label',
+            field=models.JSONField(help_text='What a person says of it: stuck, since, reason, by, at.', null=True),
         ),
     ]

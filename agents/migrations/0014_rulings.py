@@ -4,50 +4,20 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("agents", "0013_shapes_and_labels"),
+        ('agents', '0013_shapes_and_labels'),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name="evidence",
-            name="kind",
-            field=models.CharField(
-                choices=[
-                    ("tool", "tool"),
-                    ("test", "test"),
-                    ("message", "message"),
-                    ("poll", "poll"),
-                    ("observe", "observe"),
-                    ("user", "user"),
-                    ("nudge", "nudge"),
-                    ("phase", "phase"),
-                    ("compaction", "compaction"),
-                    ("accept", "accept"),
-                    ("ruling", "ruling"),
-                ],
-                max_length=16,
-            ),
+            model_name='evidence',
+            name='kind',
+            field=models.CharField(choices=[('tool', 'tool'), ('test', 'test'), ('message', 'message'), ('poll', 'poll'), ('observe', 'observe'), ('user', 'user'), ('nudge', 'nudge'), ('phase', 'phase'), ('compaction', 'compaction'), ('accept', 'accept'), ('ruling', 'ruling')], max_length=16),
         ),
         migrations.AlterField(
-            model_name="inboxitem",
-            name="kind",
-            field=models.CharField(
-                choices=[
-                    ("interaction", "interaction"),
-                    ("pause", "pause"),
-                    ("resume", "resume"),
-                    ("cancel", "cancel"),
-                    ("ping", "ping"),
-                    ("shutdown", "shutdown"),
-                    ("go_on", "go_on"),
-                    ("ruling", "ruling"),
-                    ("stop", "stop"),
-                    ("restart", "restart"),
-                    ("retry", "retry"),
-                    ("cancel_task", "cancel_task"),
-                ],
-                max_length=16,
-            ),
+            model_name='inboxitem',
+            name='kind',
+            field=models.CharField(choices=[('interaction', 'interaction'), ('pause', 'pause'), ('resume', 'resume'), ('cancel', 'cancel'), ('ping', 'ping'), ('shutdown', 'shutdown'), ('go_on', 'go_on'), ('ruling', 'ruling'), ('stop', 'stop'), ('restart', 'restart'), ('retry', 'retry'), ('cancel_task', 'cancel_task')], max_length=16),
         ),
     ]

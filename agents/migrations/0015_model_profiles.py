@@ -4,81 +4,37 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("agents", "0014_rulings"),
+        ('agents', '0014_rulings'),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="ModelProfile",
+            name='ModelProfile',
             fields=[
-                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
-                (
-                    "name",
-                    models.CharField(help_text="What plans and fallbacks know it by; it stays.", max_length=80, unique=True),
-                ),
-                ("provider", models.CharField(help_text="The protocol that is spoken.", max_length=32)),
-                ("model", models.CharField(help_text="The model's name at the provider.", max_length=200)),
-                (
-                    "base_url",
-                    models.CharField(
-                        blank=True, help_text="Where it is asked; empty: the provider's own address.", max_length=500
-                    ),
-                ),
-                (
-                    "key",
-                    models.CharField(
-                        blank=True,
-                        help_text="The key's name: NAME of the variable ORRERY_KEY_NAME, or of a file in ORRERY_SECRETS_DIR.",
-                        max_length=64,
-                    ),
-                ),
-                (
-                    "context_window",
-                    models.PositiveIntegerField(blank=True, help_text="Tokens of question and answer together.", null=True),
-                ),
-                (
-                    "max_output_tokens",
-                    models.PositiveIntegerField(blank=True, help_text="Tokens of one answer, at most.", null=True),
-                ),
-                ("price_input", models.FloatField(blank=True, help_text="For a million tokens; empty: not known.", null=True)),
-                (
-                    "price_cached_input",
-                    models.FloatField(blank=True, help_text="The same for those that the provider had cached.", null=True),
-                ),
-                ("price_output", models.FloatField(blank=True, help_text="For a million tokens of answers.", null=True)),
-                (
-                    "requests_per_minute",
-                    models.PositiveIntegerField(blank=True, help_text="Of the whole installation; empty: any.", null=True),
-                ),
-                (
-                    "tokens_per_minute",
-                    models.PositiveIntegerField(blank=True, help_text="Of questions and answers together.", null=True),
-                ),
-                ("calls_in_flight", models.PositiveIntegerField(blank=True, help_text="Calls at one time.", null=True)),
-                ("temperature", models.FloatField(blank=True, help_text="From 0 to 2; empty: the provider's own.", null=True)),
-                (
-                    "thinking",
-                    models.CharField(
-                        blank=True, help_text="How much it thinks first; empty: the provider's own.", max_length=8
-                    ),
-                ),
-                (
-                    "fallbacks",
-                    models.JSONField(
-                        blank=True, default=list, help_text="Names of profiles, asked in this order where it fails."
-                    ),
-                ),
-                (
-                    "purposes",
-                    models.JSONField(
-                        blank=True, default=list, help_text="What it is asked for: creation, editing, device_agent."
-                    ),
-                ),
-                ("created_at", models.DateTimeField()),
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('name', models.CharField(help_text='What plans and fallbacks know it by; it stays.', max_length=80, unique=True)),
+                ('provider', models.CharField(help_text='The protocol that is spoken.', max_length=32)),
+                ('model', models.CharField(help_text="The model's name at the provider.", max_length=200)),
+                ('base_url', models.CharField(blank=True, help_text="Where it is asked; empty: the provider's own address.", max_length=500)),
+                ('key', models.CharField(blank=True, help_text="The key's name: NAME of the variable ORRERY_KEY_NAME, or of a file in ORRERY_SECRETS_DIR.", max_length=64)),
+                ('context_window', models.PositiveIntegerField(blank=True, help_text='Tokens of question and answer together.', null=True)),
+                ('max_output_tokens', models.PositiveIntegerField(blank=True, help_text='Tokens of one answer, at most.', null=True)),
+                ('price_input', models.FloatField(blank=True, help_text='For a million tokens; empty: not known.', null=True)),
+                ('price_cached_input', models.FloatField(blank=True, help_text='The same for those that the provider had cached.', null=True)),
+                ('price_output', models.FloatField(blank=True, help_text='For a million tokens of answers.', null=True)),
+                ('requests_per_minute', models.PositiveIntegerField(blank=True, help_text='Of the whole installation; empty: any.', null=True)),
+                ('tokens_per_minute', models.PositiveIntegerField(blank=True, help_text='Of questions and answers together.', null=True)),
+                ('calls_in_flight', models.PositiveIntegerField(blank=True, help_text='Calls at one time.', null=True)),
+                ('temperature', models.FloatField(blank=True, help_text="From 0 to 2; empty: the provider's own.", null=True)),
+                ('thinking', models.CharField(blank=True, help_text="How much it thinks first; empty: the provider's own.", max_length=8)),
+                ('fallbacks', models.JSONField(blank=True, default=list, help_text='Names of profiles, asked in this order where it fails.')),
+                ('purposes', models.JSONField(blank=True, default=list, help_text='What it is asked for: creation, editing, device_agent.')),
+                ('created_at', models.DateTimeField()),
             ],
             options={
-                "ordering": ("name",),
+                'ordering': ('name',),
             },
         ),
     ]

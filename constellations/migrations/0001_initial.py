@@ -5,309 +5,160 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     initial = True
 
     dependencies = [
-        ("agents", "0001_initial"),
+        ('agents', '0001_initial'),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="Constellation",
+            name='Constellation',
             fields=[
-                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
-                ("name", models.CharField(blank=True, max_length=200)),
-                ("state", models.CharField(default="CREATED", max_length=32)),
-                ("reason", models.TextField(blank=True)),
-                ("version", models.IntegerField(default=1)),
-                ("rules", models.JSONField(default=list, help_text="Replan rules, as in the plan file.")),
-                ("fired", models.JSONField(default=dict, help_text="How often each replan rule has fired.")),
-                ("result", models.JSONField(null=True)),
-                ("created_at", models.DateTimeField()),
-                ("entered_at", models.DateTimeField()),
-                ("ended_at", models.DateTimeField(null=True)),
-                (
-                    "agent",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="constellations", to="agents.agent"
-                    ),
-                ),
-                (
-                    "interaction",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="constellations", to="agents.inboxitem"
-                    ),
-                ),
-                (
-                    "replaces",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="constellations.constellation",
-                    ),
-                ),
-                (
-                    "session",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="constellations", to="agents.session"
-                    ),
-                ),
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('name', models.CharField(blank=True, max_length=200)),
+                ('state', models.CharField(default='CREATED', max_length=32)),
+                ('reason', models.TextField(blank=True)),
+                ('version', models.IntegerField(default=1)),
+                ('rules', models.JSONField(default=list, help_text='Replan rules, as in the plan file.')),
+                ('fired', models.JSONField(default=dict, help_text='How often each replan rule has fired.')),
+                ('result', models.JSONField(null=True)),
+                ('created_at', models.DateTimeField()),
+                ('entered_at', models.DateTimeField()),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='constellations', to='agents.agent')),
+                ('interaction', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='constellations', to='agents.inboxitem')),
+                ('replaces', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='constellations.constellation')),
+                ('session', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='constellations', to='agents.session')),
             ],
             options={
-                "ordering": ("-id",),
+                'ordering': ('-id',),
             },
         ),
         migrations.CreateModel(
-            name="Edit",
+            name='Edit',
             fields=[
-                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
-                (
-                    "edit_id",
-                    models.CharField(help_text="Of the author's choosing: the same id is the same edit.", max_length=64),
-                ),
-                ("author", models.CharField(max_length=80)),
-                ("reason", models.TextField(blank=True)),
-                ("based_on", models.IntegerField()),
-                ("version", models.IntegerField(help_text="The constellation's version after it.")),
-                ("operations", models.JSONField()),
-                ("before", models.JSONField()),
-                ("after", models.JSONField()),
-                ("diff", models.JSONField()),
-                ("at", models.DateTimeField()),
-                (
-                    "constellation",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="edits",
-                        to="constellations.constellation",
-                    ),
-                ),
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('edit_id', models.CharField(help_text="Of the author's choosing: the same id is the same edit.", max_length=64)),
+                ('author', models.CharField(max_length=80)),
+                ('reason', models.TextField(blank=True)),
+                ('based_on', models.IntegerField()),
+                ('version', models.IntegerField(help_text="The constellation's version after it.")),
+                ('operations', models.JSONField()),
+                ('before', models.JSONField()),
+                ('after', models.JSONField()),
+                ('diff', models.JSONField()),
+                ('at', models.DateTimeField()),
+                ('constellation', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='edits', to='constellations.constellation')),
             ],
             options={
-                "ordering": ("id",),
+                'ordering': ('id',),
             },
         ),
         migrations.CreateModel(
-            name="Task",
+            name='Task',
             fields=[
-                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
-                ("task_id", models.CharField(max_length=120)),
-                ("name", models.CharField(blank=True, max_length=200)),
-                ("description", models.TextField(blank=True)),
-                ("tips", models.JSONField(default=list)),
-                (
-                    "wanted_device",
-                    models.CharField(blank=True, help_text="Named by the plan; empty: by capability.", max_length=80),
-                ),
-                ("device_type", models.CharField(blank=True, max_length=80)),
-                ("capabilities", models.JSONField(default=list)),
-                ("tool", models.CharField(default="command", max_length=80)),
-                ("arguments", models.JSONField(default=dict, help_text="Arguments of the tool; `argv` of a command.")),
-                (
-                    "priority",
-                    models.SmallIntegerField(choices=[(0, "LOW"), (1, "MEDIUM"), (2, "HIGH"), (3, "CRITICAL")], default=1),
-                ),
-                ("timeout", models.FloatField(help_text="Seconds a single attempt may run.", null=True)),
-                (
-                    "deadline",
-                    models.FloatField(help_text="Seconds from the constellation's start, waiting included.", null=True),
-                ),
-                ("max_attempts", models.PositiveIntegerField(default=1)),
-                ("backoff", models.FloatField(default=1.0, help_text="Seconds before the second attempt; doubles with each.")),
-                ("confirm", models.BooleanField(default=False)),
-                ("phases", models.JSONField(default=list)),
-                (
-                    "on_lost",
-                    models.CharField(
-                        choices=[("retry", "retry"), ("fail", "fail"), ("ask", "ask")], default="retry", max_length=8
-                    ),
-                ),
-                ("state", models.CharField(default="WAITING_DEPENDENCY", max_length=32)),
-                ("reason", models.CharField(blank=True, max_length=500)),
-                (
-                    "version",
-                    models.IntegerField(default=1, help_text="Grows with every edit of the task or of a dependency into it."),
-                ),
-                ("attempt", models.PositiveIntegerField(default=0, help_text="Number of the present or last attempt.")),
-                (
-                    "attempts_before",
-                    models.PositiveIntegerField(default=0, help_text="Attempts made before the last `retry` by a person."),
-                ),
-                ("result", models.JSONField(null=True)),
-                ("error", models.TextField(blank=True)),
-                ("created_at", models.DateTimeField()),
-                ("entered_at", models.DateTimeField()),
-                ("started_at", models.DateTimeField(null=True)),
-                ("ended_at", models.DateTimeField(null=True)),
-                ("retry_at", models.DateTimeField(help_text="A failed attempt is repeated from then on.", null=True)),
-                (
-                    "constellation",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="tasks",
-                        to="constellations.constellation",
-                    ),
-                ),
-                (
-                    "device",
-                    models.ForeignKey(
-                        db_index=False,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="agents.device",
-                    ),
-                ),
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('task_id', models.CharField(max_length=120)),
+                ('name', models.CharField(blank=True, max_length=200)),
+                ('description', models.TextField(blank=True)),
+                ('tips', models.JSONField(default=list)),
+                ('wanted_device', models.CharField(blank=True, help_text='Named by the plan; empty: by capability.', max_length=80)),
+                ('device_type', models.CharField(blank=True, max_length=80)),
+                ('capabilities', models.JSONField(default=list)),
+                ('tool', models.CharField(default='command', max_length=80)),
+                ('arguments', models.JSONField(default=dict, help_text='Arguments of the tool; `argv` of a command.')),
+                ('priority', models.SmallIntegerField(choices=[(0, 'LOW'), (1, 'MEDIUM'), (2, 'HIGH'), (3, 'CRITICAL')], default=1)),
+                ('timeout', models.FloatField(help_text='Seconds a single attempt may run.', null=True)),
+                ('deadline', models.FloatField(help_text="Seconds from the constellation's start, waiting included.", null=True)),
+                ('max_attempts', models.PositiveIntegerField(default=1)),
+                ('backoff', models.FloatField(default=1.0, help_text='Seconds before the second attempt; doubles with each.')),
+                ('confirm', models.BooleanField(default=False)),
+                ('phases', models.JSONField(default=list)),
+                ('on_lost', models.CharField(choices=[('retry', 'retry'), ('fail', 'fail'), ('ask', 'ask')], default='retry', max_length=8)),
+                ('state', models.CharField(default='WAITING_DEPENDENCY', max_length=32)),
+                ('reason', models.CharField(blank=True, max_length=500)),
+                ('version', models.IntegerField(default=1, help_text='Grows with every edit of the task or of a dependency into it.')),
+                ('attempt', models.PositiveIntegerField(default=0, help_text='Number of the present or last attempt.')),
+                ('attempts_before', models.PositiveIntegerField(default=0, help_text='Attempts made before the last `retry` by a person.')),
+                ('result', models.JSONField(null=True)),
+                ('error', models.TextField(blank=True)),
+                ('created_at', models.DateTimeField()),
+                ('entered_at', models.DateTimeField()),
+                ('started_at', models.DateTimeField(null=True)),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('retry_at', models.DateTimeField(help_text='A failed attempt is repeated from then on.', null=True)),
+                ('constellation', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='tasks', to='constellations.constellation')),
+                ('device', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='agents.device')),
             ],
             options={
-                "ordering": ("id",),
+                'ordering': ('id',),
             },
         ),
         migrations.CreateModel(
-            name="Dependency",
+            name='Dependency',
             fields=[
-                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
-                ("dependency_id", models.CharField(max_length=250)),
-                (
-                    "type",
-                    models.CharField(
-                        choices=[
-                            ("UNCONDITIONAL", "UNCONDITIONAL"),
-                            ("COMPLETION_ONLY", "COMPLETION_ONLY"),
-                            ("SUCCESS_ONLY", "SUCCESS_ONLY"),
-                            ("CONDITIONAL", "CONDITIONAL"),
-                        ],
-                        default="SUCCESS_ONLY",
-                        max_length=20,
-                    ),
-                ),
-                ("condition", models.TextField(blank=True)),
-                ("description", models.TextField(blank=True)),
-                (
-                    "constellation",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="dependencies",
-                        to="constellations.constellation",
-                    ),
-                ),
-                (
-                    "downstream",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="upstream_dependencies",
-                        to="constellations.task",
-                    ),
-                ),
-                (
-                    "upstream",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="downstream_dependencies",
-                        to="constellations.task",
-                    ),
-                ),
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('dependency_id', models.CharField(max_length=250)),
+                ('type', models.CharField(choices=[('UNCONDITIONAL', 'UNCONDITIONAL'), ('COMPLETION_ONLY', 'COMPLETION_ONLY'), ('SUCCESS_ONLY', 'SUCCESS_ONLY'), ('CONDITIONAL', 'CONDITIONAL')], default='SUCCESS_ONLY', max_length=20)),
+                ('condition', models.TextField(blank=True)),
+                ('description', models.TextField(blank=True)),
+                ('constellation', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='dependencies', to='constellations.constellation')),
+                ('downstream', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='upstream_dependencies', to='constellations.task')),
+                ('upstream', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='downstream_dependencies', to='constellations.task')),
             ],
             options={
-                "verbose_name_plural": "dependencies",
-                "ordering": ("id",),
+                'verbose_name_plural': 'dependencies',
+                'ordering': ('id',),
             },
         ),
         migrations.CreateModel(
-            name="Attempt",
+            name='Attempt',
             fields=[
-                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
-                ("number", models.PositiveIntegerField()),
-                ("fence", models.BigIntegerField(help_text="Token of the lease under which it was started.")),
-                ("started_at", models.DateTimeField()),
-                ("ended_at", models.DateTimeField(null=True)),
-                (
-                    "outcome",
-                    models.CharField(
-                        blank=True,
-                        choices=[
-                            ("completed", "completed"),
-                            ("failed", "failed"),
-                            ("timeout", "timeout"),
-                            ("cancelled", "cancelled"),
-                            ("lost", "lost"),
-                        ],
-                        max_length=16,
-                    ),
-                ),
-                ("exit_code", models.IntegerField(null=True)),
-                ("result", models.JSONField(null=True)),
-                ("error", models.TextField(blank=True)),
-                (
-                    "agent",
-                    models.ForeignKey(
-                        db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name="+", to="agents.agent"
-                    ),
-                ),
-                (
-                    "device",
-                    models.ForeignKey(
-                        db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name="+", to="agents.device"
-                    ),
-                ),
-                (
-                    "task",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="attempts", to="constellations.task"
-                    ),
-                ),
+                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
+                ('number', models.PositiveIntegerField()),
+                ('fence', models.BigIntegerField(help_text='Token of the lease under which it was started.')),
+                ('started_at', models.DateTimeField()),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('outcome', models.CharField(blank=True, choices=[('completed', 'completed'), ('failed', 'failed'), ('timeout', 'timeout'), ('cancelled', 'cancelled'), ('lost', 'lost')], max_length=16)),
+                ('exit_code', models.IntegerField(null=True)),
+                ('result', models.JSONField(null=True)),
+                ('error', models.TextField(blank=True)),
+                ('agent', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='agents.agent')),
+                ('device', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='agents.device')),
+                ('task', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='attempts', to='constellations.task')),
             ],
             options={
-                "ordering": ("id",),
+                'ordering': ('id',),
             },
         ),
         migrations.AddConstraint(
-            model_name="constellation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "state__in",
-                        ("CREATED", "READY", "EXECUTING", "PAUSED", "COMPLETED", "PARTIALLY_FAILED", "FAILED", "CANCELLED"),
-                    )
-                ),
-                name="constellation_state",
-            ),
+            model_name='constellation',
+            constraint=models.CheckConstraint(condition=models.Q(('state__in', ('CREATED', 'READY', 'EXECUTING', 'PAUSED', 'COMPLETED', 'PARTIALLY_FAILED', 'FAILED', 'CANCELLED'))), name='constellation_state'),
         ),
         migrations.AddConstraint(
-            model_name="edit",
-            constraint=models.UniqueConstraint(fields=("constellation", "edit_id"), name="edit_once"),
+            model_name='edit',
+            constraint=models.UniqueConstraint(fields=('constellation', 'edit_id'), name='edit_once'),
         ),
         migrations.AddConstraint(
-            model_name="task",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("state__in", ("WAITING_DEPENDENCY", "PENDING", "RUNNING", "COMPLETED", "FAILED", "CANCELLED"))
-                ),
-                name="task_state",
-            ),
+            model_name='task',
+            constraint=models.CheckConstraint(condition=models.Q(('state__in', ('WAITING_DEPENDENCY', 'PENDING', 'RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED'))), name='task_state'),
         ),
         migrations.AddConstraint(
-            model_name="task",
-            constraint=models.UniqueConstraint(fields=("constellation", "task_id"), name="task_id_once"),
+            model_name='task',
+            constraint=models.UniqueConstraint(fields=('constellation', 'task_id'), name='task_id_once'),
         ),
         migrations.AddConstraint(
-            model_name="dependency",
-            constraint=models.UniqueConstraint(fields=("constellation", "dependency_id"), name="dependency_id_once"),
+            model_name='dependency',
+            constraint=models.UniqueConstraint(fields=('constellation', 'dependency_id'), name='dependency_id_once'),
         ),
         migrations.AddConstraint(
-            model_name="dependency",
-            constraint=models.UniqueConstraint(fields=("upstream", "downstream"), name="edge_once"),
+            model_name='dependency',
+            constraint=models.UniqueConstraint(fields=('upstream', 'downstream'), name='edge_once'),
         ),
         migrations.AddConstraint(
-            model_name="dependency",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("upstream", models.F("downstream")), _negated=True), name="no_self_loop"
-            ),
+            model_name='dependency',
+            constraint=models.CheckConstraint(condition=models.Q(('upstream', models.F('downstream')), _negated=True), name='no_self_loop'),
         ),
     ]

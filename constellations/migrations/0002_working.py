@@ -4,39 +4,40 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("constellations", "0001_initial"),
+        ('constellations', '0001_initial'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="attempt",
-            name="holds_slot",
-            field=models.BooleanField(default=True, help_text="False while it waits, for a person or an event."),
+            model_name='attempt',
+            name='holds_slot',
+            field=models.BooleanField(default=True, help_text='False while it waits, for a person or an event.'),
         ),
         migrations.AddField(
-            model_name="attempt",
-            name="ran_s",
-            field=models.FloatField(default=0.0, help_text="Seconds it held a slot, up to when it last gave it back."),
+            model_name='attempt',
+            name='ran_s',
+            field=models.FloatField(default=0.0, help_text='Seconds it held a slot, up to when it last gave it back.'),
         ),
         migrations.AddField(
-            model_name="task",
-            name="accepted",
-            field=models.JSONField(default=list, help_text="Loop identities with which somebody said to go on anyway."),
+            model_name='task',
+            name='accepted',
+            field=models.JSONField(default=list, help_text='Loop identities with which somebody said to go on anyway.'),
         ),
         migrations.AddField(
-            model_name="task",
-            name="policies",
-            field=models.JSONField(default=list, help_text="Policies of its own; they can only be stricter than the others."),
+            model_name='task',
+            name='policies',
+            field=models.JSONField(default=list, help_text='Policies of its own; they can only be stricter than the others.'),
         ),
         migrations.AddField(
-            model_name="task",
-            name="progress",
-            field=models.JSONField(default=dict, help_text="Settings of its stuck detection that differ."),
+            model_name='task',
+            name='progress',
+            field=models.JSONField(default=dict, help_text='Settings of its stuck detection that differ.'),
         ),
         migrations.AlterField(
-            model_name="task",
-            name="phases",
-            field=models.JSONField(default=list, help_text="Of a task in steps: [{description, expected_duration, steps}]."),
+            model_name='task',
+            name='phases',
+            field=models.JSONField(default=list, help_text='Of a task in steps: [{description, expected_duration, steps}].'),
         ),
     ]

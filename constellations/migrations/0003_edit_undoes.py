@@ -5,30 +5,25 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("constellations", "0002_working"),
+        ('constellations', '0002_working'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="edit",
-            name="undoes",
-            field=models.ForeignKey(
-                help_text="The edit that it takes back.",
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="undone_by",
-                to="constellations.edit",
-            ),
+            model_name='edit',
+            name='undoes',
+            field=models.ForeignKey(help_text='The edit that it takes back.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='undone_by', to='constellations.edit'),
         ),
         migrations.AlterField(
-            model_name="edit",
-            name="based_on",
-            field=models.IntegerField(help_text="The version it was made on; older than the one before it: it was rebased."),
+            model_name='edit',
+            name='based_on',
+            field=models.IntegerField(help_text='The version it was made on; older than the one before it: it was rebased.'),
         ),
         migrations.AlterField(
-            model_name="edit",
-            name="edit_id",
+            model_name='edit',
+            name='edit_id',
             field=models.CharField(help_text="Of the author's choosing: the same id is the same edit.", max_length=250),
         ),
     ]

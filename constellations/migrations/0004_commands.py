@@ -5,26 +5,25 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("constellations", "0003_edit_undoes"),
+        ('constellations', '0003_edit_undoes'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="constellation",
-            name="added",
-            field=models.PositiveIntegerField(default=0, help_text="Tasks that edits have added, in this interaction."),
+            model_name='constellation',
+            name='added',
+            field=models.PositiveIntegerField(default=0, help_text='Tasks that edits have added, in this interaction.'),
         ),
         migrations.AddField(
-            model_name="constellation",
-            name="forked_at",
+            model_name='constellation',
+            name='forked_at',
             field=models.BigIntegerField(help_text="The seq in that one's stream at which it was forked.", null=True),
         ),
         migrations.AddField(
-            model_name="constellation",
-            name="forked_from",
-            field=models.ForeignKey(
-                null=True, on_delete=django.db.models.deletion.SET_NULL, related_name="forks", to="constellations.constellation"
-            ),
+            model_name='constellation',
+            name='forked_from',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='forks', to='constellations.constellation'),
         ),
     ]

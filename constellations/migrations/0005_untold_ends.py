@@ -4,21 +4,20 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("constellations", "0004_commands"),
+        ('constellations', '0004_commands'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="task",
-            name="condition_failed",
-            field=models.BooleanField(
-                default=False, help_text="Skipped because a condition could not be evaluated, its own or one further up."
-            ),
+            model_name='task',
+            name='condition_failed',
+            field=models.BooleanField(default=False, help_text='Skipped because a condition could not be evaluated, its own or one further up.'),
         ),
         migrations.AddField(
-            model_name="task",
-            name="untold",
-            field=models.BooleanField(default=False, help_text="Its end is still to be told to the planner."),
+            model_name='task',
+            name='untold',
+            field=models.BooleanField(default=False, help_text='Its end is still to be told to the planner.'),
         ),
     ]

@@ -4,19 +4,20 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("constellations", "0005_untold_ends"),
+        ('constellations', '0005_untold_ends'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="task",
-            name="error_kind",
+            model_name='task',
+            name='error_kind',
             field=models.CharField(blank=True, help_text="Of the last attempt's error, where that was a fault.", max_length=20),
         ),
         migrations.AddField(
-            model_name="task",
-            name="not_device",
-            field=models.JSONField(default=list, help_text="Names of devices that it must not run on."),
+            model_name='task',
+            name='not_device',
+            field=models.JSONField(default=list, help_text='Names of devices that it must not run on.'),
         ),
     ]

@@ -4,14 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("constellations", "0006_not_device"),
+        ('constellations', '0006_not_device'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="task",
-            name="replaces",
-            field=models.CharField(blank=True, help_text="task_id of the task that it stands in for.", max_length=120),
+            model_name='task',
+            name='replaces',
+            field=models.CharField(blank=True, help_text='task_id of the task that it stands in for.', max_length=120),
         ),
     ]

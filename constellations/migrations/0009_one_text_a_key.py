@@ -4,78 +4,75 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("constellations", "0008_gates"),
+        ('constellations', '0008_gates'),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name="dependency",
-            name="condition",
+            model_name='dependency',
+            name='condition',
             field=models.TextField(blank=True, help_text="Over the upstream's result: `accuracy > 0.95`."),
         ),
         migrations.AlterField(
-            model_name="dependency",
-            name="dependency_id",
-            field=models.CharField(help_text="`from>to` when left out.", max_length=250),
+            model_name='dependency',
+            name='dependency_id',
+            field=models.CharField(help_text='`from>to` when left out.', max_length=250),
         ),
         migrations.AlterField(
-            model_name="task",
-            name="arguments",
-            field=models.JSONField(default=dict, help_text="Of its tool."),
+            model_name='task',
+            name='arguments',
+            field=models.JSONField(default=dict, help_text='Of its tool.'),
         ),
         migrations.AlterField(
-            model_name="task",
-            name="capabilities",
-            field=models.JSONField(default=list, help_text="Its device has to have."),
+            model_name='task',
+            name='capabilities',
+            field=models.JSONField(default=list, help_text='Its device has to have.'),
         ),
         migrations.AlterField(
-            model_name="task",
-            name="confirm",
-            field=models.BooleanField(default=False, help_text="A person has to approve it before it begins."),
+            model_name='task',
+            name='confirm',
+            field=models.BooleanField(default=False, help_text='A person has to approve it before it begins.'),
         ),
         migrations.AlterField(
-            model_name="task",
-            name="deadline",
+            model_name='task',
+            name='deadline',
             field=models.FloatField(help_text="Seconds from the constellation's creation.", null=True),
         ),
         migrations.AlterField(
-            model_name="task",
-            name="not_device",
-            field=models.JSONField(default=list, help_text="Devices it must not run on."),
+            model_name='task',
+            name='not_device',
+            field=models.JSONField(default=list, help_text='Devices it must not run on.'),
         ),
         migrations.AlterField(
-            model_name="task",
-            name="phases",
+            model_name='task',
+            name='phases',
             field=models.JSONField(default=list),
         ),
         migrations.AlterField(
-            model_name="task",
-            name="policies",
+            model_name='task',
+            name='policies',
             field=models.JSONField(default=list),
         ),
         migrations.AlterField(
-            model_name="task",
-            name="progress",
-            field=models.JSONField(default=dict, help_text="How patient the detection of being stuck is."),
+            model_name='task',
+            name='progress',
+            field=models.JSONField(default=dict, help_text='How patient the detection of being stuck is.'),
         ),
         migrations.AlterField(
-            model_name="task",
-            name="replaces",
-            field=models.CharField(
-                blank=True,
-                help_text="A task that failed or was cancelled: what waited for it waits for this one.",
-                max_length=120,
-            ),
+            model_name='task',
+            name='replaces',
+            field=models.CharField(blank=True, help_text='A task that failed or was cancelled: what waited for it waits for this one.', max_length=120),
         ),
         migrations.AlterField(
-            model_name="task",
-            name="timeout",
-            field=models.FloatField(help_text="Seconds of one attempt.", null=True),
+            model_name='task',
+            name='timeout',
+            field=models.FloatField(help_text='Seconds of one attempt.', null=True),
         ),
         migrations.AlterField(
-            model_name="task",
-            name="wanted_device",
-            field=models.CharField(blank=True, help_text="Where it has to run; else any that fits.", max_length=80),
+            model_name='task',
+            name='wanted_device',
+            field=models.CharField(blank=True, help_text='Where it has to run; else any that fits.', max_length=80),
         ),
     ]

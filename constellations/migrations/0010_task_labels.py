@@ -4,14 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("constellations", "0009_one_text_a_key"),
+        ('constellations', '0009_one_text_a_key'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="task",
-            name="labels",
-            field=models.JSONField(default=list, help_text="To find it by: letters, digits and . _ -"),
+            model_name='task',
+            name='labels',
+            field=models.JSONField(default=list, help_text='To find it by: letters, digits and . _ -'),
         ),
     ]

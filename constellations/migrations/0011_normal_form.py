@@ -5,32 +5,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("agents", "0012_token_parent"),
-        ("constellations", "0010_task_labels"),
+        ('agents', '0012_token_parent'),
+        ('constellations', '0010_task_labels'),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="NormalForm",
+            name='NormalForm',
             fields=[
-                (
-                    "interaction",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="+",
-                        serialize=False,
-                        to="agents.inboxitem",
-                    ),
-                ),
-                ("form", models.TextField(help_text="JSON (constellations.plan.condensed).")),
-                (
-                    "seal",
-                    models.CharField(
-                        help_text="Of the code that read the plan, of the payload and of the form.", max_length=64
-                    ),
-                ),
+                ('interaction', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to='agents.inboxitem')),
+                ('form', models.TextField(help_text='JSON (constellations.plan.condensed).')),
+                ('seal', models.CharField(help_text='Of the code that read the plan, of the payload and of the form.', max_length=64)),
             ],
         ),
     ]
