@@ -41,10 +41,6 @@ def test_what_killed_runners_had_reserved_is_unknown_and_the_next_ones_have_room
     clusters().start()
     until(lambda: not InboxItem.objects.exclude(state="done").exists(), "all are answered")
 
-    print(
-        [(r.outcome, r.error_kind, r.error[:80], r.number, r.asked_again, r.tries) for r in ModelCall.objects.all()],
-        [(i.outcome, str(i.result)[:200]) for i in InboxItem.objects.all()],
-    )
     assert ModelCall.objects.filter(outcome="lost").count() == SESSIONS
     answered = ModelCall.objects.filter(outcome="answered").count()
     assert answered >= SESSIONS
