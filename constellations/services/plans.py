@@ -31,6 +31,7 @@ from constellations.errors import PlanRejected
 from constellations.limits import IMPORTED_WORDS, MODELS
 from constellations.models import NormalForm
 from constellations.plan.condensed import condense_plan, expand_plan
+from constellations.plan.fitting import KnownDevices
 from constellations.plan.keys.calls import COMMAND
 from constellations.plan.plain_text import text
 from constellations.plan.plan import Plan, parse_plan
@@ -53,10 +54,18 @@ def read_plan(payload: Fields) -> Plan:
     plan, request = payload.get("plan"), payload.get("request")
     if isinstance(plan, str):
         with nothing_collected():
-            return parse_plan(plan, devices=known_devices(), in_words=IMPORTED_WORDS in payload, profiles=read_profiles)
+            return parse_plan(plan, devices=_devices_for(payload), in_words=IMPORTED_WORDS in payload, profiles=read_profiles)
     if isinstance(request, str):
         return text.parse_text(request, dict(Device.objects.values_list("name", "recipes")))
     raise PayloadRejected("give a plan or a request", [{"key": "request", "message": "must be text, and so must a plan"}])
+
+
+def _devices_for(payload: Fields) -> KnownDevices:
+    """The devices, and the models for tasks in words: a request may name the one for all of them."""
+    devices = known_devices()
+    if payload.get(MODELS, {}).get("device_agent") in devices.minds:
+        devices.minds |= {""}
+    return devices
 
 
 @dataclass(frozen=True)

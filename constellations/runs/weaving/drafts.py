@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from agents.minds.asking import ask_model
+from agents.minds.asking import ASKED_AGAIN, ask_model
 from agents.streams.tables import Fields
 from agents.tools.calls import Call, Outcome
 from constellations.plan.streaming import TaskReader
@@ -46,6 +46,9 @@ class _Drafts:
         self._told_at = 0.0
 
     def feed(self, text: str) -> None:
+        if text == ASKED_AGAIN:  # what had come of the answer counts for nothing; tasks of the same ids are told of once
+            self._reader = TaskReader()
+            return
         for task in self._reader.feed(text):
             shown = {"task_id": _text(task, "task_id"), "name": _text(task, "name"), "device": _text(task, "device")}
             if shown["task_id"] and shown["task_id"] not in self._known and len(self._known) < TASKS:

@@ -15,6 +15,7 @@ from constellations.plan.fitting import KnownDevices
 from constellations.plan.plan import parse_plan
 from constellations.reads.why import explain_task
 from constellations.services.edits import edit_apply
+from constellations.services.plans import read_plan
 from tests.constellations.runs.attempts.test_crews import WAITING
 
 pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
@@ -85,6 +86,14 @@ def graph(engine, device) -> Constellation:
     engine.submit({"tasks": [{"task_id": "wait", "device": "laptop", "command": "true", "confirm": True}]})
     engine.run(WAITING)
     return Constellation.objects.get()
+
+
+def test_a_request_that_names_a_model_for_them_all_has_one(device):
+    model_profile_create("quick", provider="anthropic", model="m", by="system")
+    asked = {"plan": "tasks: [{task_id: a, description: Tidy up.}]"}
+    with pytest.raises(PlanRejected, match="none is configured for device_agent"):
+        read_plan(asked)
+    assert read_plan({**asked, "models": {"device_agent": "quick"}}).tasks[0]["tool"] == "instruction"
 
 
 def test_an_edit_adds_one_changes_its_words_and_makes_it_a_command(engine, device, mind):

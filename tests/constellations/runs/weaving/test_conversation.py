@@ -132,3 +132,16 @@ def test_words_whose_model_is_gone_when_they_begin_fail_with_what_to_configure(e
     item.refresh_from_db()
     assert item.outcome == "failed"
     assert any("docs/models.md" in problem["message"] for problem in item.result["problems"])
+
+
+def test_after_an_answer_that_broke_off_the_next_is_read_from_its_beginning(engine, device, thinking):
+    text = planned(*(task(f"t{number}") for number in range(6)))
+    pieces = [text[at : at + 40] for at in range(0, len(text), 40)]
+    thinking({"say": pieces, "stop_after": len(pieces) // 2}, {"say": pieces, "pause": 0.03}, *[NOTHING] * 7)
+    ask(engine)
+    engine.run()
+    told = [
+        each["task_id"] for event in Event.objects.filter(type="task_drafted").order_by("seq") for each in event.data["tasks"]
+    ]
+    assert told == [f"t{number}" for number in range(6)]
+    assert [each["code"] for each in calls()[0].tries] == ["model_answer_broken"]
