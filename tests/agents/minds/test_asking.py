@@ -53,7 +53,8 @@ def test_an_answer_completes_its_row_and_the_prompt_is_kept_once(openai_provider
     assert Prompt.objects.get().text == "You plan."
 
 
-def test_a_fault_has_its_code_and_what_had_come(openai_provider):  # noqa: F811
+def test_a_fault_has_its_code_and_what_had_come(openai_provider, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("agents.minds.tries.FIRST_PAUSE_S", 0.01)
     provider = openai_provider({"when": {"last": "Plan it."}, "say": ["Fetch, ", "then"], "stop_after": 2})
     row, outcome, fields, _ = asked(question_for(provider.profile))
     assert (outcome.outcome, fields["outcome"], row["error_kind"]) == ("failed", "failed", "model_answer_broken")
@@ -79,7 +80,7 @@ def test_what_a_budget_has_no_room_for_is_not_asked_and_says_what_is_missing(ope
 
 
 def test_a_call_that_is_cancelled_leaves_what_it_may_have_used_as_unknown(openai_provider):  # noqa: F811
-    provider = openai_provider({"when": {"last": "Plan it."}, "say": ["Fetch, ", "then"], "pause": 5.0})
+    provider = openai_provider({"when": {"last": "Plan it."}, "say": ["Fetch, ", "then"], "pause": 0.5})
     question = question_for(provider.profile)
     call = call_for({"id": 7, "session_id": 5}, question, 7)
 
