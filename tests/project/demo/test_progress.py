@@ -155,6 +155,21 @@ class TestDemo:
         assert set(demo_user().groups.values_list("name", flat=True)) == {"operator", "admin"}
         assert set(Device.objects.values_list("name", flat=True)) == {"laptop", "gpu_server", "test_server", "prod_server"}
 
+    def test_only_the_demonstration_of_a_model_lets_one_run_commands_unasked(self):
+        from agents.models import Device
+
+        demo_devices()
+        assert not any(Device.objects.values_list("unasked", flat=True))
+        demo_devices(for_model=True)
+        let = {
+            name: {" ".join(words[:3]) for words in unasked["commands"]}
+            for name, unasked in Device.objects.values_list("name", "unasked")
+        }
+        assert let == {
+            "laptop": {"python -m examples.digits.fetch"}, "gpu_server": {"python -m examples.digits.train"},
+            "test_server": {"python -m examples.digits.evaluate"}, "prod_server": {"python -m examples.digits.deploy"},
+        }  # fmt: skip
+
     def test_nothing_is_submitted_before_everything_is_ready(self, settings, client):
         from agents.models import Session
 
@@ -184,6 +199,21 @@ class TestFirstStart:
         assert newcomer is not None
         assert newcomer.username == "demo"
         assert set(Device.objects.values_list("name", flat=True)) == {"laptop", "gpu_server", "test_server", "prod_server"}
+
+    def test_only_the_demonstration_of_a_model_lets_one_run_commands_unasked(self):
+        from agents.models import Device
+
+        demo_devices()
+        assert not any(Device.objects.values_list("unasked", flat=True))
+        demo_devices(for_model=True)
+        let = {
+            name: {" ".join(words[:3]) for words in unasked["commands"]}
+            for name, unasked in Device.objects.values_list("name", "unasked")
+        }
+        assert let == {
+            "laptop": {"python -m examples.digits.fetch"}, "gpu_server": {"python -m examples.digits.train"},
+            "test_server": {"python -m examples.digits.evaluate"}, "prod_server": {"python -m examples.digits.deploy"},
+        }  # fmt: skip
 
     def test_one_that_has_devices_and_people_is_left_as_it_is(self, operator):
         from agents.models import Device
