@@ -37,7 +37,7 @@ def test_one_that_the_device_lets_run_unasked_runs(engine, device, thinking):
 
 def test_a_command_that_a_model_adds_or_writes_anew_in_an_edit_waits_too(engine, device, thinking):
     thinking(
-        planned(task("first"), command("slow", "sleep", "1"), task("later", after=["slow"])),
+        planned(task("first"), command("slow", "sleep", "5"), task("later", after=["slow"])),
         edited(("add_task", command("more", "echo", "more")), ("update_task", {"task_id": "later", "command": ["echo", "x"]})),
         *[NOTHING] * 3,
     )

@@ -112,7 +112,7 @@ def test_an_edit_that_is_refused_again_and_again_ends_the_run(engine, device, th
 
 def test_finish_is_refused_while_something_is_open(engine, device, thinking):
     done = edited(status="FINISH", result="All done.")
-    plan = planned(task("a"), command("slow", "sleep", "1"))
+    plan = planned(task("a"), command("slow", "sleep", "5"))
     model = thinking(plan, done, NOTHING, done)
     _, item = ask(engine)
     engine.run()
@@ -124,7 +124,7 @@ def test_finish_is_refused_while_something_is_open(engine, device, thinking):
 
 
 def test_a_model_that_finishes_may_remove_what_is_left(engine, device, thinking):
-    plan = planned(task("a"), command("slow", "sleep", "1"), task("later", after=["slow"]))
+    plan = planned(task("a"), command("slow", "sleep", "5"), task("later", after=["slow"]))
     end = edited(("remove_task", {"task_id": "later"}), status="CONTINUE", thought="Not needed.")
     thinking(plan, end, edited(status="FINISH", result="Enough."))
     _, item = ask(engine)
