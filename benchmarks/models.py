@@ -15,16 +15,20 @@ if TYPE_CHECKING:
 
 RUNNERS = 2
 AGENTS_A_SESSION = 25
+AT_WORK = 500
+"""Agents of a whole run; goals are for so many."""
 HERE = {"ORRERY_MODEL_HOSTS": "127.0.0.1", "ORRERY_UNASKED": "{}"}
 WORDS = "Prepare the data, then train."
 SCRIPT = Path(__file__).with_name("waiting_model.yaml")
 
 
 def models(run: Run) -> Iterator[Row]:
+    """A short look goes over HTTP with the first token only: each process that asks imports a library for seconds."""
     yield from _agents(run, over_http=False)
-    yield from _agents(run, over_http=True)
-    yield from _sessions(run)
     yield _first_token(run)
+    if run.size.minds >= AT_WORK:
+        yield from _agents(run, over_http=True)
+        yield from _sessions(run)
 
 
 def _agents(run: Run, over_http: bool) -> Iterator[Row]:
@@ -47,9 +51,9 @@ def _agents(run: Run, over_http: bool) -> Iterator[Row]:
     how, target = ("over HTTP", "minds, HTTP") if over_http else ("inside the process", "minds")
     of = f"{found['answered']} answered, {found['completed']} of {count // AGENTS_A_SESSION} sessions completed"
     what = f"{count} agents that wait {wait:g} s each for a model {how}"
-    yield run.row(what, found["seconds"], "s", target=target if count >= 500 else "", note=of)
+    yield run.row(what, found["seconds"], "s", target=target if count >= AT_WORK else "", note=of)
     note = f"{RUNNERS} runners and a web process, proportional, afterwards"
-    yield run.row(f"{what}: memory", held, "MB", target="minds, memory" if count >= 500 else "", note=note)
+    yield run.row(f"{what}: memory", held, "MB", target="minds, memory" if count >= AT_WORK else "", note=note)
 
 
 def _sessions(run: Run) -> Iterator[Row]:

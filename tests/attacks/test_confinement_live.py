@@ -10,7 +10,7 @@ from django.conf import settings
 
 from tests.project.installation import Installation, a_database
 
-pytestmark = [pytest.mark.attack, pytest.mark.live]
+pytestmark = [pytest.mark.attack, pytest.mark.live, pytest.mark.one_database]
 
 PROGRAM = Path(__file__).with_name("breaking_out.py").read_text()
 RUN_S = 60.0

@@ -12,7 +12,7 @@ import pytest
 
 from tests.project.installation import START_S, STOP_S, Installation, a_database
 
-pytestmark = [pytest.mark.live, pytest.mark.attack]
+pytestmark = [pytest.mark.live, pytest.mark.attack, pytest.mark.one_database]
 
 VALUE = "vErY-sEcReT-4711-of-an-installation"
 KEY = "ghp_fOrMpLaNtEd0123456789abcdefghij"
