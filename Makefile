@@ -19,12 +19,13 @@ PYTEST = $(RUN) -m pytest --dist worksteal -n $(SIDE_BY_SIDE)
 
 export ONCE
 
-.PHONY: help demo demo-model up test test-long test-browser test-services check audit format bench bench-smoke kill-storm verify install install-dev database clean
+.PHONY: help demo demo-model up device test test-long test-browser test-services check audit format bench bench-smoke pictures kill-storm verify install install-dev database clean
 
 help:
 	@echo "make demo            start everything, run the example, show it"
 	@echo "make demo-model      the same asked in words, answered by a scripted model: no key is needed"
 	@echo "make up              start everything"
+	@echo "make device          the client of devices that dial in, as one file"
 	@echo "make test            the tests that need no server and no browser, but the long ones"
 	@echo "make test-long       the long ones: attacks, kills, whole installations"
 	@echo "make test-browser    the tests in Debian's chromium"
@@ -33,6 +34,7 @@ help:
 	@echo "make audit           known vulnerabilities of the pinned libraries, where the service answers"
 	@echo "make verify          fold every stream and compare it with the rows"
 	@echo "make bench           the benchmarks (make bench-smoke: a short look; bench-smoke-sqlite, bench-smoke-postgres)"
+	@echo "make pictures        the README's pictures anew, taken from a run of its example"
 	@echo "make kill-storm      60 kills of every kind against an installation at work"
 	@echo "make clean           remove .venv and caches; var/ with the database stays"
 
@@ -46,6 +48,9 @@ demo-model: install database
 up: install database
 	@$(RUN) manage.py up --host $(HOST) --port $(PORT)
 
+device: install
+	@$(RUN) manage.py device_file
+
 verify: install
 	@$(RUN) manage.py verify
 
@@ -57,7 +62,7 @@ test-long: install-dev
 	$(PYTEST) -m "attack or kill or live" $(PYTEST_FLAGS)
 
 test-browser: install-dev
-	$(PYTEST) -m browser $(PYTEST_FLAGS)
+	$(PYTEST) --dist loadfile -m browser $(PYTEST_FLAGS)
 
 test-services: export DATABASE_URL := $(POSTGRES_URL)
 test-services: install-dev
@@ -87,6 +92,9 @@ bench-smoke: install-dev
 
 bench-smoke-%: install-dev
 	$(RUN) -m benchmarks --smoke --database $*
+
+pictures: install-dev
+	$(RUN) frontend/pictures/make_pictures.py
 
 kill-storm: install-dev
 	$(RUN) -m benchmarks.kill_storm

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PINNED = ("requirements.txt", "requirements-dev.txt", "examples/requirements.txt")
+PINNED = ("requirements.txt", "requirements-browsers.txt", "requirements-dev.txt", "examples/requirements.txt")
 SERVICE = "https://api.osv.dev/v1/query"
 SOCKET_S = 10
 WHOLE_S = 150

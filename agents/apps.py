@@ -7,10 +7,13 @@ class AgentsConfig(AppConfig):
 
     def ready(self) -> None:
         from agents import jobs
+        from agents.browsing.browser import register_kind_of_device
+        from agents.coding import opening as coding_agents
         from agents.models import (
             Actor,
             Agent,
             Approval,
+            Artifact,
             Budget,
             Device,
             Evidence,
@@ -25,6 +28,7 @@ class AgentsConfig(AppConfig):
         from agents.services import budgets  # noqa: F401  registers what approving one does
         from agents.streams.tables import register_table
         from agents.tools import command, files  # noqa: F401  register their tools
+        from agents.toolservers import opening as tool_servers
 
         register_table("session", Session, own=True)
         register_table("device", Device, own=True, outside=("used", "queued"))
@@ -39,4 +43,8 @@ class AgentsConfig(AppConfig):
         register_table("model_profile", ModelProfile)
         register_table("model_call", ModelCall)
         register_table("budget", Budget)
+        register_table("artifact", Artifact)
+        tool_servers.register()
+        coding_agents.register()
+        register_kind_of_device()
         jobs.connect()

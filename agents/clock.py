@@ -22,3 +22,8 @@ def now_iso() -> str:
 
 def to_datetime(text: str) -> datetime:
     return datetime.fromisoformat(text)
+
+
+def iso_of(moment: datetime) -> str:
+    """A time with its zone as a record's time."""
+    return moment.astimezone(UTC).strftime(FORMAT)

@@ -14,7 +14,11 @@ log = logging.getLogger(__name__)
 
 ASK_S = 0.5
 """Between two tries to ask for a runner."""
-JOBS = frozenset({"agents.jobs.run_runner", "agents.jobs.ensure_runners", "agents.jobs.canary"})
+RECENT_S, LONG_AGO_S = 600.0, 8 * 86_400.0
+"""Attempts that have ended so long ago are looked at for long outputs, each minute and each hour."""
+JOBS = frozenset(
+    f"agents.jobs.{name}" for name in ("run_runner", "ensure_runners", "canary", "keep_outputs", "apply_retention")
+)
 """All that is ever enqueued."""
 OPTIONS = ("sync", "hook", "chain", "iter_count")
 """What of a schedule would have something run at once, or afterwards."""
@@ -95,22 +99,25 @@ def run_runner(nonce: str) -> None:
 def acknowledge(nonce: str) -> None:
     from django_q.models import OrmQ
 
-    from agents.engine.summon import RUNNERS
+    from agents.engine.summon import RUNNERS, queue_of
 
-    for queued in OrmQ.objects.filter(key=RUNNERS):
+    for queued in OrmQ.objects.filter(key=queue_of(RUNNERS)):
         if queued.task.get("args") == (nonce,):
             queued.delete()
 
 
 def live_runners() -> int:
-    """Runners of this host that are alive; those that have outlived their cluster are about to end, and do not count."""
+    """Runners of this installation on this machine that are alive. Those that have outlived their cluster do not count: they
+    are about to end.
+    """
     from django.utils import timezone
 
     from agents.devices import host
     from agents.engine.leases import is_dead
     from agents.models import Runner
 
-    rows = Runner.objects.filter(host=host.boot_identity()).exclude(state="ENDED")
+    here = Runner.objects.filter(host=host.boot_identity(), files=str(host.runtime_dir()))
+    rows = here.exclude(state="ENDED")
     now = timezone.now()
     alive = (row for row in rows if not is_dead(row.pk, row.host, row.files, (now - row.renewed_at).total_seconds()))
     return sum(not host.is_orphaned(row.pid) for row in alive)
@@ -122,6 +129,21 @@ def ensure_runners() -> None:
 
     for _ in range(settings.RUNNERS - live_runners() - runners_asked_for()):
         ask_for_runner()
+
+
+def keep_outputs() -> None:
+    """The schedule of each minute: long outputs of attempts that have just ended become artifacts."""
+    from agents.services.outputs import keep_long_outputs
+
+    keep_long_outputs(RECENT_S)
+
+
+def apply_retention() -> None:
+    """The schedule of each hour: artifacts that are too old or too much are let go, and outputs that were missed are kept."""
+    from agents.services import outputs, retention
+
+    outputs.keep_long_outputs(LONG_AGO_S)
+    retention.apply_retention()
 
 
 def canary(nonce: str) -> None:

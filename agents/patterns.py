@@ -9,8 +9,6 @@ import re
 from functools import lru_cache
 from typing import Any
 
-import re2
-
 LENGTH = 1_000
 """Characters of a pattern."""
 TIED = re.compile(r"(?:\^|\\A)([A-Za-z0-9 _/@:,=-]*)(?![A-Za-z0-9 _/@:,=*?{+-])")
@@ -20,6 +18,8 @@ CACHED = 1_024
 
 
 def _options() -> Any:
+    import re2  # a library of the system: what needs no pattern (a device's client) runs without it
+
     options = re2.Options()
     options.log_errors = False
     return options
@@ -27,6 +27,8 @@ def _options() -> Any:
 
 @lru_cache(CACHED)
 def _compiled(pattern: str) -> Any:
+    import re2
+
     return re2.compile(pattern, _options())
 
 
@@ -53,6 +55,8 @@ def pattern_fault(pattern: str) -> str:
     """What is wrong with a pattern; empty when it may be used."""
     if len(pattern) > LENGTH:
         return f"it has {len(pattern)} characters, at most {LENGTH} are allowed"
+    import re2
+
     try:
         _compiled(pattern)
     except re2.error as error:

@@ -7,7 +7,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework.routers import SimpleRouter
 
 from agents.access.permissions import RoleAndScope
-from agents.api import model_views, views, work_views
+from agents.api import artifact_views, device_views, model_views, views, work_views
 from agents.api.queries import KnownQuery
 from agents.api.schema import DESCRIBING
 
@@ -54,7 +54,8 @@ router.register("policies", work_views.PolicyViews, basename="policy")
 router.register("model_profiles", model_views.ModelProfileViews, basename="model-profile")
 router.register("budgets", model_views.BudgetViews, basename="budget")
 router.register("model_calls", model_views.ModelCallViews, basename="model-call")
-router.register("devices", views.DeviceViews, basename="device")
+router.register("artifacts", artifact_views.ArtifactViews, basename="artifact")
+router.register("devices", device_views.DeviceViews, basename="device")
 router.register("tokens", views.TokenViews, basename="token")
 router.register("machines", views.MachineViews, basename="machine")
 

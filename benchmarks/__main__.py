@@ -12,8 +12,9 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks import machine
+from benchmarks.dashboard import ROWS
 from benchmarks.places import DATABASES, BenchmarkFailed, Postgres, ground
-from benchmarks.report import Row, show
+from benchmarks.report import Row, show, show_goals
 from benchmarks.suite import BENCHMARKS, FULL, SMOKE, Run
 
 
@@ -25,8 +26,8 @@ def main() -> int:
     console.print(", ".join(f"{name} {value}" for name, value in shape.items()), highlight=False)
     for database in _databases(asked.database, console):
         with ground(database) as prepared:
-            _measure(Run(prepared, SMOKE if asked.smoke else FULL), asked.only, rows, broken, console)
-    show(rows, console)
+            _measure(Run(prepared, SMOKE if asked.smoke else FULL, asked.rows), asked.only, rows, broken, console)
+    (show_goals if asked.only == ["dashboard"] else show)(rows, console)
     if asked.json:
         asked.json.write_text(json.dumps({"machine": shape, "rows": [row.as_json() for row in rows]}, indent=1))
     for failure in broken:
@@ -40,10 +41,17 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--smoke", action="store_true", help="everything, but tiny: does it run?")
     names = ", ".join(BENCHMARKS)
-    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS), metavar="NAME", help=names)
+    parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=_usual(), metavar="NAME", help=names)
+    rows = ", ".join(ROWS)
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=ROWS, metavar="ROW", help=f"of the dashboard: {rows}")
     parser.add_argument("--database", choices=[*DATABASES, "both"], default="both")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there too")
     return parser.parse_args()
+
+
+def _usual() -> list[str]:
+    """All but the page of a session, which needs a browser and ten minutes: it is asked for by name."""
+    return [name for name in BENCHMARKS if name != "dashboard"]
 
 
 def _databases(asked: str, console: Console) -> list[str]:

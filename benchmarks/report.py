@@ -35,6 +35,32 @@ TARGETS = {
     "minds, memory": (450, 450),
     "minds, sessions": (1.5, 1.5),
     "first token": (30, 30),
+    "dispatch": (20, 20),
+    "idle devices, memory": (200, 200),
+    "idle devices, core": (5, 5),
+    "shown": (1_000, 1_000),
+    "shown, large": (2_500, 2_500),
+    "longest": (100, 100),
+    "frames": (33, 33),
+    "pixels": (50, 50),
+    "pixels, full speed": (150, 150),
+    "heap": (1, 1),
+    "snapshot": (2, 2),
+    "static": (0, 0),
+    "seek": (100, 100),
+    "table": (33, 33),
+}
+BEFORE = {
+    # name: what it was when the goals were set, on two cores and SQLite
+    "shown": "2,100 to 2,800",
+    "shown, large": "2,600 to 4,400",
+    "longest": "1,560",
+    "frames": "100 to 173",
+    "pixels": "60",
+    "pixels, full speed": "2,030",
+    "snapshot": "17.4",
+    "static": "46",
+    "table": "129 to 394",
 }
 RATES = ("/s",)
 """Units in which more is better."""
@@ -75,6 +101,22 @@ def show(rows: list[Row], console: Console) -> None:
         goal = "" if row.goal is None else number(row.goal)
         ratios = ", ".join(f"{ratio:.3f} {name}" for name, ratio in row.ratios().items())
         table.add_row(row.what, row.database, f"{number(row.value)} {row.unit}", goal, ratios, row.note)
+    console.print(table)
+
+
+def show_goals(rows: list[Row], console: Console) -> None:
+    """What it was when the goals were set, the goals, what is reached, and whether that meets the goal before it is rounded."""
+    table = Table()
+    table.add_column("what")
+    for heading in ("now", "goal", "reached"):
+        table.add_column(heading, justify="right")
+    table.add_column("met")
+    table.add_column("beside")
+    for row in rows:
+        goal = "" if row.goal is None else number(row.goal)
+        is_met = "" if row.goal is None else "yes" if row.value <= row.goal else "no"
+        what, reached = f"{row.what} ({row.database})", f"{number(row.value)} {row.unit}"
+        table.add_row(what, BEFORE.get(row.target, ""), goal, reached, is_met, row.note)
     console.print(table)
 
 

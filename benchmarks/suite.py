@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from benchmarks import alive, models
+from benchmarks import alive, dashboard, fleet, models
 from benchmarks.entrance import entrance
 from benchmarks.machine import memory
 from benchmarks.places import Ground, Place
@@ -48,11 +48,26 @@ class Size:
     """Steps behind a judgement of being stuck."""
     minds: int
     """Agents that wait for a model."""
+    idle_devices: int
+    """Idle devices that have dialled in."""
+    fleet: tuple[int, int, int]
+    """Devices, sessions, tasks of each."""
+    graphs: tuple[int, int]
+    """Tasks of the graphs that the dashboard shows."""
+    views: int
+    """How often each is opened."""
+    watched: float
+    """Seconds for which a page that shows a run is watched."""
+    open: float
+    """Seconds for which a page stays open."""
+    past: int
+    """Tasks of the session in whose past moments are looked for; each has four events."""
 
 
 FULL = Size(
     3, (1000, 10_000), 10_000, 200, 40, 10_000, 200, 200, 40, 200, 1000, 50, 500, 12, 2.0, (("sessions",), ("tasks",)),
-    1000, 50, (1000, 10_000), (20, 200, 30), 1000, 500,
+    1000, 50, (1000, 10_000), (20, 200, 30), 1000, 500, 1_000,
+    (200, 10, 200), (2_000, 10_000), 3, 8.0, 600.0, 12_500,
 )  # fmt: skip
 SMOKE = Size(
     1,
@@ -77,14 +92,22 @@ SMOKE = Size(
     (2, 20, 3),
     100,
     50,
+    20,
+    (20, 3, 20),
+    (60, 300),
+    1,
+    2.0,
+    3.0,
+    100,
 )
 
 
 class Run:
     """All benchmarks of one database: where, how much, and the raw limits, measured once when first asked for."""
 
-    def __init__(self, ground: Ground, size: Size):
-        self.ground, self.size, self.database = ground, size, ground.database
+    def __init__(self, ground: Ground, size: Size, rows: Sequence[str] = dashboard.ROWS):
+        """`rows`: what is measured of the dashboard."""
+        self.ground, self.size, self.rows, self.database = ground, size, rows, ground.database
 
     def row(self, what: str, value: float, unit: str, **more: Any) -> Row:
         return Row(self.database, what, value, unit, **more)
@@ -296,6 +319,16 @@ def large_edits(run: Run) -> Iterator[Row]:
             yield run.row(f"edit that adds {tasks:,} tasks as a {shape}", found["made"], "s", note=note)
 
 
+def work_of_fleet(run: Run) -> Iterator[Row]:
+    devices, sessions, tasks = run.size.fleet
+    found = run.median("fleet.measure", "wall", devices=devices, sessions=sessions, tasks=tasks)
+    count = sessions * tasks
+    share = f"worst median wait of a session to the middle one {found['share']:.2f}"
+    note = f"{share}, {found['cpu'] / count * 1000:.2f} ms CPU a task"
+    what = f"fleet: {devices} devices with 2 slots, {sessions} sessions of {tasks} tasks"
+    yield run.row(what, count / found["wall"], "tasks/s", note=note)
+
+
 BENCHMARKS: dict[str, Callable[[Run], Iterator[Row]]] = {
     "limits": limits,
     "layered": layered,
@@ -317,4 +350,7 @@ BENCHMARKS: dict[str, Callable[[Run], Iterator[Row]]] = {
     "waiting": alive.waiting,
     "neighbours": alive.neighbours,
     "models": models.models,
+    "devices": fleet.devices,
+    "fleet": work_of_fleet,
+    "dashboard": dashboard.dashboard,
 }

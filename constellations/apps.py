@@ -8,7 +8,7 @@ class ConstellationsConfig(AppConfig):
     def ready(self) -> None:
         from agents.streams.tables import register_table
         from constellations.models import Attempt, Constellation, Dependency, Edit, Task
-        from constellations.reads import invariants, task_authors  # noqa: F401  register themselves
+        from constellations.reads import invariants, output, task_authors  # noqa: F401  register themselves
         from constellations.runs import handler  # noqa: F401  registers itself
         from constellations.services import proposals  # noqa: F401  registers itself
 

@@ -14,5 +14,3 @@ IMPORTED_WORDS = "in_words"
 """Key of the payload of an import that has tasks in words alone; what people submit has no such key."""
 MODELS = "models"
 """Key of the payload with names of model profiles, by purpose."""
-SESSION_LIMIT = 1000
-"""Attempts that one session may have running."""

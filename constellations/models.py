@@ -10,6 +10,7 @@ from django.db import models
 from agents.models import Agent, Device, InboxItem, Session
 from agents.models.checks import agent_state_check, state_check
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT, TASK
+from constellations.plan import assigning
 from constellations.plan.keys import fields
 from constellations.plan.keys.kinds import Field, Shape
 
@@ -86,6 +87,12 @@ class Constellation(models.Model):
     model_profiles = models.JSONField(
         default=dict, help_text="Names by purpose. With `editing` a model edits it when tasks end, else its rules do."
     )
+    max_concurrent = models.PositiveIntegerField(
+        default=0, help_text="Attempts that may have slots at one time; 0: as many as the session's may."
+    )
+    assignment = models.CharField(
+        max_length=16, blank=True, choices=list_choices(assigning.NAMES), help_text="How tasks get devices; empty: the setting."
+    )
     forked_from = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="forks")
     forked_at = models.BigIntegerField(null=True, help_text="The seq in that one's stream at which it was forked.")
     result = models.JSONField(null=True)
@@ -125,6 +132,7 @@ class Task(models.Model):
     if TYPE_CHECKING:  # the keys that code reads by their names
         task_id: str
         name: str
+        description: str
         tool: str
         phases: list[dict[str, Any]]
         max_attempts: int
@@ -203,9 +211,13 @@ class Attempt(models.Model):
     device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="+", db_index=False)
     fence = models.BigIntegerField(help_text="Token of the lease under which it was started.")
     holds_slot = models.BooleanField(default=True, help_text="False while it waits, for a person or an event.")
+    slot_device = models.ForeignKey(
+        Device, on_delete=models.PROTECT, related_name="+", null=True, db_index=False,
+        help_text="Where an app agent works that is on another device: whose slot it has or wants. Null: its own.",
+    )  # fmt: skip
     ran_s = models.FloatField(default=0.0, help_text="Seconds it held a slot, up to when it last gave it back.")
     started_at = models.DateTimeField()
-    ended_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True, db_index=True)
     outcome = models.CharField(max_length=16, blank=True, choices=list_choices(OUTCOMES))
     exit_code = models.IntegerField(null=True)
     result = models.JSONField(null=True)

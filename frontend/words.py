@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from agents.machines import ACTOR, ANY, DEVICE_AGENT, TOOL_LOOP, Machine, Row
+from agents.machines import ACTOR, ANY, DEVICE, DEVICE_AGENT, TOOL_LOOP, Machine, Row
 from agents.machines.machine import Facts
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT, TASK
 
-MACHINES: tuple[Machine, ...] = (ACTOR, CONSTELLATION_AGENT, DEVICE_AGENT, TOOL_LOOP, TASK, CONSTELLATION)
+MACHINES: tuple[Machine, ...] = (ACTOR, CONSTELLATION_AGENT, DEVICE_AGENT, TOOL_LOOP, TASK, CONSTELLATION, DEVICE)
 """In the order in which docs/machines.md numbers them."""
 
 LINES: dict[str, tuple[str, str]] = {
@@ -21,6 +21,7 @@ LINES: dict[str, tuple[str, str]] = {
     "device_agent": ("Device agent", "Works on one attempt of a task on one device, step by step, or waits for something."),
     "tool_loop": ("Tool loop", "Prompt, answer, tool and progress check inside a device agent; notices when it is stuck."),
     "task": ("Task", "A node of the graph: waits for its dependencies, runs in attempts, ends, and may be taken up again."),
+    "device": ("Device", "Where tasks run: whether it can be reached, and whether it takes new work."),
     "constellation": ("Constellation", "The graph of tasks as a whole: built, carried out, paused, closed, reopened."),
 }
 """Title and one line of each machine."""

@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from importlib import import_module
-from pathlib import Path
 
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext
 from channels.routing import ProtocolTypeRouter, URLRouter
@@ -23,19 +22,18 @@ except ImproperlyConfigured as error:  # its sentence is for whoever has set the
 # Only now: what follows needs Django to be set up.
 from channels.security.websocket import WebsocketDenier
 from django.conf import settings
-from django.contrib.staticfiles import finders
-from django.core.exceptions import SuspiciousFileOperation
 from django.db import connections
 from django.urls import re_path
 from starlette.applications import Starlette
 from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
 
 from agents.access.logins import require_own_origin
+from agents.api.device_link.entrance import answer_device
 from agents.api.live_view import sse
 from agents.api.live_view.websocket import SessionConsumer
 from project.admission.requests import Admission
 from project.admission.token_attempts import TokenAttempts
+from project.static import Static
 
 REQUEST_THREADS = 8
 """Threads that answer requests, each with a database connection that stays open."""
@@ -67,26 +65,6 @@ class RequestThreads:
                 await asyncio.to_thread(thread.shutdown)
 
 
-class Static(StaticFiles):
-    """STATIC_ROOT, and for what was not collected into it the places where apps keep their files."""
-
-    def __init__(self) -> None:
-        super().__init__(directory=settings.STATIC_ROOT, check_dir=False)
-
-    async def check_config(self) -> None:
-        """A folder that is not there is what the finders are for."""
-
-    def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
-        collected, status = super().lookup_path(path)
-        if status is not None:
-            return collected, status
-        try:
-            found = finders.find(path)
-        except SuspiciousFileOperation:
-            found = None
-        return (found, Path(found).stat()) if found else ("", None)
-
-
 MCP = re.compile(r"/mcp/?")
 
 
@@ -106,6 +84,12 @@ routes = [
     re_path(r"", WebsocketDenier.as_asgi()),
 ]
 live = require_own_origin(URLRouter(routes))
+DEVICES = re.compile(r"/ws/devices/?")
+
+
+async def answer_websocket(scope, receive, send) -> None:
+    """Devices show a token of their own, whatever page or program they come from; all others have an origin."""
+    await (answer_device if DEVICES.fullmatch(scope["path"]) else live)(scope, receive, send)
 
 
 STREAM = re.compile(r"/api/sessions/([0-9]{1,15})/stream/?")
@@ -132,5 +116,5 @@ async def answer_lifespan(scope, receive, send) -> None:
             return
 
 
-entrances = ProtocolTypeRouter({"http": answer_http, "websocket": live, "lifespan": answer_lifespan})
+entrances = ProtocolTypeRouter({"http": answer_http, "websocket": answer_websocket, "lifespan": answer_lifespan})
 application = Admission(TokenAttempts(entrances))

@@ -14,9 +14,11 @@ from django.core.cache import caches
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.utils.module_loading import import_string
 
+from agents.artifacts.store import BUCKET_SECRETS
 from agents.llm.addresses import base_url_flaw
 from agents.masks.masking import why_unmaskable
-from agents.masks.values import FILES, OWN_MODEL_KEY, SecretMissing, read_secret_file
+from agents.masks.values import FILES, OWN_MODEL_KEY, SecretMissing, read_secret_file, secret_value
+from constellations.assignment.strategies import STRATEGIES, StrategyUnknown, find_strategy
 from project.up.open_servers import open_postgresql, open_redis
 
 LOOPBACK = {"localhost", "127.0.0.1", "[::1]", "::1", "testserver"}
@@ -62,6 +64,17 @@ def _sqlite(name: str, options: dict[str, Any]) -> Iterator[CheckMessage]:
     if options.get("timeout", 0) < BUSY_S:
         hint = f"Set OPTIONS['timeout'] to {BUSY_S} or more seconds."
         yield Error("SQLite gives up on the write lock too early", hint=hint, id="orrery.E008")
+
+
+@register
+def check_assignment(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """An installation's own way of choosing devices is there."""
+    try:
+        find_strategy(settings.ASSIGNMENT)
+    except StrategyUnknown as error:
+        hint = f"Set ORRERY_ASSIGNMENT to one of {', '.join(STRATEGIES)}, or to the dotted path of a function."
+        return [Error(f"there is no such way of assignment: {error}", hint=hint, id="orrery.E030")]
+    return []
 
 
 @register
@@ -180,6 +193,23 @@ def check_secrets(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
                 found.append(Warning(f"the secret {path.name} cannot be used: {flaw}", hint=LONGER, id="orrery.W024"))
         except SecretMissing as error:
             found.append(Warning(str(error), hint="Nothing can use it, and it is not masked.", id="orrery.W024"))
+    return found
+
+
+@register(Tags.security)
+def check_store(app_configs: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """What keeps artifacts can be opened, and an upload can be kept."""
+    found: list[CheckMessage] = []
+    if settings.ARTIFACTS_S3 is not None:
+        for name in BUCKET_SECRETS:
+            try:
+                secret_value(name)
+            except SecretMissing as error:
+                hint = "Set both secrets, or unset ORRERY_ARTIFACTS_S3: until then nothing is kept."
+                found.append(Error(f"the bucket of ORRERY_ARTIFACTS_S3 cannot be opened: {error}", hint=hint, id="orrery.E032"))
+    if settings.UPLOAD_BYTES > settings.ARTIFACT_BYTES:
+        hint = "Raise ORRERY_ARTIFACT_BYTES: a larger upload is refused when all of it has come."
+        found.append(Warning("ORRERY_UPLOAD_BYTES is more than ORRERY_ARTIFACT_BYTES", hint=hint, id="orrery.W033"))
     return found
 
 

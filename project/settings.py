@@ -9,17 +9,23 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.devices.confinement import MECHANISMS, NONE
+from agents.devices.profiles.ceilings import SESSION_SLOTS
 from agents.llm.choices import STARTS
 from project.environment import (
+    assignment_of,
+    bucket_of,
     ceilings_of,
     choice_of,
     hosts_of,
     networks_of,
     paths_of,
+    ports_of,
     progress_of,
     seconds_of,
+    tool_seconds_of,
     unasked_of,
     whole_of,
+    whole_or_none_of,
 )
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -64,6 +70,7 @@ CSRF_TRUSTED_ORIGINS = [origin for origin in os.environ.get("ORRERY_TRUSTED_ORIG
 
 INSTALLED_APPS = [
     "daphne",
+    "frontend",  # before the admin, two of whose templates it has in a version of its own
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -80,7 +87,6 @@ INSTALLED_APPS = [
     "axes",
     "agents",
     "constellations",
-    "frontend",
     "project",
 ]
 if "Q_CLUSTER_NAME" in os.environ:  # no pages: what these two import takes a third of a cluster's start
@@ -112,7 +118,9 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "frontend.navigation.list_pages",
             ],
+            "libraries": {"modules": "frontend.modules"},
         },
     },
 ]
@@ -128,6 +136,26 @@ TRUSTED_PROXIES = networks_of("ORRERY_TRUSTED_PROXIES")
 """Proxies whose X-Forwarded-For counts; nobody else's does."""
 
 
+ARTIFACT_BYTES = whole_of("ORRERY_ARTIFACT_BYTES", 1_000_000_000)
+"""Of one artifact (docs/artifacts.md)."""
+ARTIFACT_DAYS = whole_or_none_of("ORRERY_ARTIFACT_DAYS", 90)
+ARTIFACT_SESSION_BYTES = whole_or_none_of("ORRERY_ARTIFACT_SESSION_BYTES", 5_000_000_000)
+ARTIFACT_TOTAL_BYTES = whole_or_none_of("ORRERY_ARTIFACT_TOTAL_BYTES", 50_000_000_000)
+"""How long artifacts are kept, and how much of them; 0 is for ever, and as much as there is."""
+OUTPUT_ROWS = whole_of("ORRERY_OUTPUT_ROWS", 1_000_000)
+"""Characters of an attempt's output that rows keep when it has ended; all of a longer one becomes an artifact."""
+UPLOAD_BYTES = whole_of("ORRERY_UPLOAD_BYTES", 100_000_000)
+"""Of an artifact that somebody uploads."""
+ARTIFACTS_S3 = bucket_of("ORRERY_ARTIFACTS_S3")
+"""The bucket that keeps the contents of artifacts; None: the folder `store` of the state folder does."""
+
+
+HOST_NAME = os.environ.get("ORRERY_HOST", "")
+"""What local devices know this host by; empty: a name made once for STATE_DIR (agents.devices.host)."""
+CHROMIUM = os.environ.get("ORRERY_CHROMIUM", "")
+"""The program that browsers are; empty: the chromium on the PATH (docs/browsers.md)."""
+OWN_PORTS = ports_of("ORRERY_OWN_PORTS")
+"""Where this installation listens on this host, beside its `up`: browsers do not go there."""
 CONFINEMENT = choice_of("ORRERY_CONFINEMENT", ("auto", *MECHANISMS, NONE))
 """The walls around commands (docs/confinement.md); auto is the best that this machine has."""
 UNCONFINED_COMMANDS = os.environ.get("ORRERY_UNCONFINED_COMMANDS") == "1"
@@ -137,6 +165,10 @@ UNASKED = unasked_of("ORRERY_UNASKED")
 COMMANDS_NETWORK = os.environ.get("ORRERY_COMMANDS_NETWORK", "1") != "0"
 READABLE, WRITABLE = paths_of("ORRERY_READABLE"), paths_of("ORRERY_WRITABLE")
 """What commands may read and write besides."""
+UNISOLATED_AGENTS = os.environ.get("ORRERY_UNISOLATED_AGENTS") == "1"
+"""Where there are neither walls nor namespaces: whether coding agents may run all the same."""
+MCP_URL = os.environ.get("ORRERY_MCP_URL", "")
+"""Where coding agents reach this installation's MCP server; empty: they are handed none."""
 
 
 LLM_BASE_URL = os.environ.get("LLM_BASE_URL", "")
@@ -144,6 +176,8 @@ LLM_MODEL = os.environ.get("LLM_MODEL", "")
 """A model profile without a row (docs/models.md); its key is in LLM_API_KEY, and no setting holds it."""
 MODEL_HOSTS = hosts_of("ORRERY_MODEL_HOSTS", LLM_BASE_URL)
 """Hosts and networks inside at which models may be asked."""
+TOOL_SERVERS = hosts_of("ORRERY_TOOL_SERVERS", "")
+"""Hosts and networks inside at which there may be tool servers."""
 START = choice_of("ORRERY_START", STARTS)
 """review: what a model plans waits for a person to start it, in the whole installation."""
 
@@ -156,6 +190,13 @@ PROGRESS = progress_of("ORRERY_PROGRESS")
 """Settings of progress and of being stuck; a task's own come first."""
 DEVICE_CEILINGS = ceilings_of("ORRERY_DEVICE_CEILINGS")
 """Limits of devices beyond which only admins go."""
+
+SESSION_CONCURRENT = whole_of("ORRERY_SESSION_CONCURRENT", SESSION_SLOTS, SESSION_SLOTS)
+"""Attempts of one session that may have slots at one time, where the session says nothing."""
+ASSIGNMENT = assignment_of("ORRERY_ASSIGNMENT")
+"""How tasks get devices, where the plan says nothing: the name of a strategy, or the dotted path of a function."""
+TOOL_SECONDS = tool_seconds_of("ORRERY_TOOL_SECONDS")
+"""Time-outs of tools by name, where a task or a step says none; `default` is for all that are not named."""
 
 DATABASE_URL = os.environ.get("DATABASE_URL", f"sqlite:///{STATE_DIR / 'orrery.sqlite3'}")
 POWER_SAFE = os.environ.get("ORRERY_POWER_SAFE") == "1"
@@ -238,6 +279,10 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000
 
 STATIC_URL = "/static/"
 STATIC_ROOT = STATE_DIR / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "frontend.static_files.ReleasedFiles"},
+}
 FILE_UPLOAD_PERMISSIONS = 0o600
 """Of collected static files, too: this server alone reads them."""
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
@@ -266,7 +311,13 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ApprovalKindEnum": "agents.models.loops.Approval.KINDS",
         "ApprovalStateEnum": "agents.models.loops.Approval.STATES",
+        "DeviceStateEnum": "agents.machines.device.DEVICE.states",
+        "DeviceKindEnum": "agents.models.devices.Device.KINDS",
+        "DeviceStatusEnum": "agents.api.serializers.devices.STATUSES",
+        "DeviceTokenPurposeEnum": "agents.models.devices.DeviceToken.PURPOSES",
+        "ModelPurposeEnum": "agents.models.model_calls.PURPOSES",
         "ModelCallOutcomeEnum": "agents.models.model_calls.OUTCOMES",
+        "PlanStatusEnum": "agents.models.sessions.Agent.PLAN_STATUSES",
         "PolicyDecisionEnum": "agents.decisions.DECISIONS",
     },
 }

@@ -5,6 +5,7 @@ import sys
 from django.contrib import admin
 from django.templatetags.static import static
 from django.urls import include, path, re_path
+from django.utils.functional import lazy
 from django.views.generic import RedirectView
 
 from agents.api.problems import not_found, problem_body, problem_response, server_error
@@ -16,7 +17,7 @@ admin.site.site_header = admin.site.site_title = "Orrery"
 admin.site.index_title = "Everything there is"
 
 urlpatterns = [
-    path("favicon.ico", RedirectView.as_view(url=static("frontend/orrery.svg"))),
+    path("favicon.ico", RedirectView.as_view(url=lazy(static, str)("frontend/orrery.svg"))),
     path("health/", report_health, name="health"),
     path("admin/", admin.site.urls),
     path("api/", include("agents.urls")),

@@ -26,7 +26,9 @@ import project.asgi  # noqa: F401 (it sets Django up, for what follows)
 
 # isort: split
 from agents.api.problems import MEDIA_TYPE, RETRY_AFTER_S, problem_body
+from agents.devices.protocol.frames import FRAME_BYTES as DEVICE_FRAME_BYTES
 from agents.rates import Allowance
+from project.admission.pieces import PiecedBody
 from project.admission.requests import body_limit, body_seconds, is_trusted, too_large, too_slow
 
 HEADERS_S = 15.0
@@ -34,13 +36,17 @@ HEADERS_S = 15.0
 LINGER_S = 1.0
 LINGER_BYTES = 5_000_000
 """So long, and so much, of what still comes of a refused request is read and dropped: a client that sends does not hear."""
+IN_MEMORY_BYTES = 3_000_000
+"""A larger body is read from twisted's file piece by piece, as the application asks for it."""
 BODIES_BYTES = 200_000_000
 """Of all bodies that are under way."""
 FRAMES_AT_ONCE = 2_000
 FRAMES_PER_S = 400
 """Of one websocket, of any kind: of what the live view takes it counts by itself, and less."""
 FRAME_BYTES = 4_096
-"""Of a websocket, from its client: the live view takes short messages. Daphne's own bound is for both ways."""
+"""Of a websocket, from its client: the live view takes short messages. Daphne's own bound is for both ways..."""
+DEVICES_PATH = b"/ws/devices"
+"""...and devices that dial in send larger ones."""
 MALFORMED = 4400
 BODIES_FULL = 503, "busy", "too many bodies are coming in; try again"
 
@@ -50,11 +56,17 @@ class CountedRequest(WebRequest):
 
     held = 0
     """Bytes of its body."""
+    content: Any
 
     def handleContentChunk(self, data: bytes) -> None:
         if self.channel.takes(len(data)):
             self.held += len(data)
             super().handleContentChunk(data)
+
+    def process(self) -> Any:
+        if self.held > IN_MEMORY_BYTES and self.requestHeaders.getRawHeaders(b"upgrade") is None:
+            self.content = PiecedBody(self.content, self.held)
+        return super().process()
 
     def finish(self) -> None:
         self._let_go()
@@ -198,6 +210,9 @@ class BoundedSocket(WebSocketProtocol):
         super().connectionMade()
         self._frames = Allowance(FRAMES_AT_ONCE, FRAMES_PER_S, monotonic())
 
+    def _frame_bytes(self) -> int:
+        return DEVICE_FRAME_BYTES if self.path.startswith(DEVICES_PATH) else FRAME_BYTES
+
     def dataReceived(self, data: bytes) -> None:
         if not self._is_refused:
             super().dataReceived(data)
@@ -206,14 +221,14 @@ class BoundedSocket(WebSocketProtocol):
         super().onFrameBegin()
         if self._is_refused or self.state != self.STATE_OPEN:
             return
-        if self.current_frame.length > FRAME_BYTES:
+        if self.current_frame.length > self._frame_bytes():
             self._refuse("the message is too large")
         elif not self._frames.take(monotonic()):
             self._refuse("too many messages")
 
     def handle_reply(self, message) -> None:
-        """What the application still says after that goes nowhere."""
-        if not self._is_refused:
+        """What the application still says after that, or before it heard that the other side is gone, goes nowhere."""
+        if not self._is_refused and self.state not in (self.STATE_CLOSING, self.STATE_CLOSED):
             super().handle_reply(message)
 
     def _refuse(self, why: str) -> None:

@@ -12,7 +12,12 @@ from django.core.management import call_command
 from django.core.management.commands import flush
 from django.db import connection
 
+from agents.devices.host import host_name
+from agents.engine import hosted
 from agents.engine.runner import Runner
+from agents.links import holders
+from agents.minds import asking
+from agents.models import Device
 from agents.services import sessions
 from agents.services.devices import device_create
 from agents.streams import fold, statements
@@ -56,6 +61,7 @@ def _flushed_without_permissions():
 
     def forget(*arguments, **more) -> None:
         ContentType.objects.clear_cache()
+        asking._stored.clear()
 
     def deletions(style, tables, **more) -> list[str]:
         return ["SET LOCAL session_replication_role = replica", *(f'DELETE FROM "{table}"' for table in tables)]
@@ -130,8 +136,16 @@ def admin_user(roles):
 
 @pytest.fixture
 def device(transactional_db):
-    """A local device with four slots."""
-    return device_create("laptop", max_concurrent=4, by="system")
+    """A local device with four slots, which is connected."""
+    return connected(device_create("laptop", max_concurrent=4, by="system"))
+
+
+def connected(device: Device) -> Device:
+    """A local device as a runner of this host leaves it: connected, and free for the next one to take."""
+    fence = hosted.join_local(fold.read_rows(device.pk, ("device",))["device"][str(device.pk)], host_name())
+    holders.release_link(device.pk, fence)
+    device.refresh_from_db()
+    return device
 
 
 class TestRunner(Runner):

@@ -18,6 +18,8 @@ class Need(NamedTuple):
     """A wider one, which will do as well."""
 
 
+PROPOSE = "propose"
+"""The scope of a coding agent's token: it sees its own constellation and proposes edits of it. Nobody else is given it."""
 EVERYBODY = None
 """Any login: what is found is limited to what `visible_to` shows."""
 NEEDS = {
@@ -25,6 +27,7 @@ NEEDS = {
     "read": Need("read", frozenset({"viewer", "operator", "admin"})),
     "operate": Need("operate", frozenset({"operator", "admin"})),
     "edit": Need("edit", frozenset({"operator", "admin"})),
+    "propose": Need(PROPOSE, frozenset({"operator", "admin"})),
     "approve": Need("approve", frozenset({"operator", "admin"})),
     "devices": Need("devices", frozenset({"devices", "admin"}), "admin"),
     "govern": Need("admin", frozenset({"admin"})),

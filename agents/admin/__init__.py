@@ -5,6 +5,6 @@ Begin at: agents.admin.rows (pages of rows), agents.admin.work (agents at work),
 Called by: Django's admin; constellations.admin builds on `readonly`.
 """
 
-from agents.admin import budgets, model_profiles, queue, rows, work
+from agents.admin import artifacts, budgets, devices, model_profiles, queue, rows, work
 
-__all__ = ["budgets", "model_profiles", "queue", "rows", "work"]
+__all__ = ["artifacts", "budgets", "devices", "model_profiles", "queue", "rows", "work"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
@@ -11,6 +12,9 @@ from django.http import HttpRequest
 from agents import ids
 from agents.api.pagination import LARGEST
 from agents.machines import MACHINES
+
+LATEST_EVENTS = 2_000
+"""Of which the types are offered to choose from."""
 
 
 class StateFilter(admin.SimpleListFilter):
@@ -25,6 +29,28 @@ class StateFilter(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(state=self.value()) if self.value() else queryset
+
+
+class EventTypeFilter(admin.SimpleListFilter):
+    """Events of one type; the types to choose from are those of the latest events of the list, in one bounded query."""
+
+    title = parameter_name = "type"
+
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, str]]:
+        latest = model_admin.get_queryset(request).order_by("-pk").values_list("type", flat=True)[:LATEST_EVENTS]
+        chosen = [self.value()] if self.value() else []
+        return [(each, each.replace("_", " ")) for each in sorted({*latest, *chosen})]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(type=self.value()) if self.value() else queryset
+
+
+class OutcomeFilter(admin.ChoicesFieldListFilter):
+    """Rows by their outcome; that of what is under way is empty, and a link needs a word."""
+
+    def choices(self, changelist: Any) -> Iterator[Any]:  # Any: the stubs keep the type of a choice to themselves
+        for choice in super().choices(changelist):
+            yield {**choice, "display": choice["display"] or "under way"}
 
 
 class MachineFilter(admin.SimpleListFilter):

@@ -56,6 +56,7 @@ class ModelProfileForm(forms.ModelForm):  # type: ignore[type-arg]  # it takes n
 class ModelProfileAdmin(ReadOnlyAdmin):
     """What is saved here goes through the services, so that the stream has it."""
 
+    ordering = ("name",)
     open_to_staff = True
     form = ModelProfileForm
     list_display = ("id", "name", "provider", "model", "base_url", "key", "purposes")

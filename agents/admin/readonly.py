@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -12,6 +13,8 @@ from django.core.paginator import Paginator
 from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.text import smart_split
@@ -31,13 +34,21 @@ JSON_LENGTH = 100_000
 """Characters of a JSON value on a page."""
 
 
+class MoreThan(int):
+    """A number of rows that was not counted to its end; templates write it as "more than 5,000"."""
+
+    def __str__(self) -> str:
+        return f"more than {int(self):,}"
+
+
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # Django's takes no types while it runs
     """Counts no further than COUNTED: a count of millions of events takes seconds."""
 
     @cached_property
     def count(self) -> int:
         rows: Any = self.object_list
-        return int(rows.order_by()[:COUNTED].count())
+        found = int(rows.order_by()[: COUNTED + 1].count())
+        return found if found <= COUNTED else MoreThan(COUNTED)
 
 
 class NamingChangeList(ChangeList):
@@ -58,6 +69,37 @@ def author_column(field: str) -> Callable[[models.Model], str]:
         author = getattr(row, field)
         name = row.author_names[author]
         return name if name == author else format_html('<span title="{}">{}</span>', author, name)
+
+    show.__name__ = field
+    return show
+
+
+def time_column(field: models.DateTimeField[Any, Any]) -> Callable[[models.Model], str | None]:
+    """A column of the admin that shows a time to the millisecond: what happens in a stream happens within one minute."""
+
+    @admin.display(description=field.verbose_name, ordering=field.name, empty_value="-")
+    def show(row: models.Model) -> str | None:
+        at = getattr(row, field.name)
+        return None if at is None else shown_time(at)
+
+    show.__name__ = field.name
+    return show
+
+
+def shown_time(at: datetime) -> str:
+    """`2026-11-22 10:45:01.250`, in the server's zone."""
+    return timezone.localtime(at).isoformat(sep=" ", timespec="milliseconds")[:23]
+
+
+def session_column(field: str) -> Callable[[models.Model], str]:
+    """A column of the admin that leads from a row's session to the session's page, by its name."""
+
+    @admin.display(description="session", ordering=field)
+    def show(row: Any) -> str:
+        number = getattr(row, field)
+        name = row.session_names.get(number)
+        place = reverse("admin:agents_session_change", args=(number,))
+        return format_html('<a href="{}" title="{}">{}</a>', place, number, name) if name else str(number)
 
     show.__name__ = field
     return show
@@ -87,12 +129,18 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # the same
     machines: ClassVar[tuple[str, ...]] = ()
     author_field: ClassVar[str] = ""
     """The column that says who wrote a row; it is shown by `author_column`."""
+    session_field: ClassVar[str] = ""
+    """The column with the number of a row's session, where it is no key of sessions; it is shown by `session_column`."""
+    ordering: ClassVar[tuple[str, ...]] = ("-pk",)
     search_fields: ClassVar[tuple[str, ...]] = ("id",)
     search_help_text = "A number: an id. Text: the beginning of a name."
     paginator = BoundedPaginator
     show_full_result_count = False
     list_per_page = list_max_show_all = PER_PAGE
     actions: Any = None
+
+    class Media:
+        css: ClassVar[dict[str, tuple[str, ...]]] = {"all": ("frontend/admin_lists.css",)}
 
     def __init__(self, model: type[models.Model], site: admin.AdminSite):
         super().__init__(model, site)
@@ -102,14 +150,26 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # the same
     def _column(self, field: models.Field[Any, Any]) -> Any:
         if field.name == self.author_field:
             return author_column(field.name)
+        if isinstance(field, models.DateTimeField):
+            return time_column(field)
         return json_column(field) if isinstance(field, models.JSONField) else field.name
 
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        """With times to the millisecond."""
+        times = {field.name: field for field in self.model._meta.concrete_fields if isinstance(field, models.DateTimeField)}
+        return [time_column(times[each]) if each in times else each for each in super().get_list_display(request)]
+
     def add_names(self, rows: Iterable[Any]) -> None:
-        """Let each row know who the authors of all of them are."""
+        """Let each row know who the authors, and which the sessions, of all of them are."""
         if self.author_field:
             names = names_of(getattr(row, self.author_field) for row in rows)
             for row in rows:
                 row.author_names = names
+        if self.session_field:
+            wanted = {getattr(row, self.session_field) for row in rows}
+            titles = {found.pk: str(found) for found in Session.objects.filter(pk__in=wanted).only("pk", "title")}
+            for row in rows:
+                row.session_names = titles
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return NamingChangeList

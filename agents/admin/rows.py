@@ -5,20 +5,24 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 
 from agents.access.permissions import groups_of
-from agents.admin.filters import MachineFilter, SessionFilter, StateFilter, TransitionSessionFilter, is_of_session
-from agents.admin.readonly import ReadOnlyAdmin, author_column
-from agents.masks.values import shown_limits
+from agents.admin.filters import (
+    EventTypeFilter,
+    MachineFilter,
+    SessionFilter,
+    StateFilter,
+    TransitionSessionFilter,
+    is_of_session,
+)
+from agents.admin.readonly import NamingChangeList, ReadOnlyAdmin, author_column, session_column
 from agents.models import (
     Actor,
     Agent,
-    Device,
     Event,
     InboxItem,
     Lease,
@@ -30,17 +34,35 @@ from agents.models import (
     Token,
     Transition,
 )
-from agents.reads.confinement import confinement_shown
 from agents.reads.printed import printed_piece
+from agents.reads.standings import read_standings, viewer_of
+
+
+class SessionChangeList(NamingChangeList):
+    """A page of sessions, each with how it stands for who looks."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        found = read_standings([row.pk for row in self.result_list], viewer_of(request.user, None))
+        for row in self.result_list:
+            row.stands = found[row.pk]
 
 
 @admin.register(Session)
 class SessionAdmin(ReadOnlyAdmin):
     session_path = "id"
     numbers = ("id", "owner_id")
-    list_display = ("id", "title", "owner", "created_at")
+    list_display = ("id", "title", "standing", "owner", "created_at")
     list_select_related = ("owner",)
     search_fields = ("title__istartswith", "owner__username")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[SessionChangeList]:
+        return SessionChangeList
+
+    @admin.display(description="standing")
+    def standing(self, row: Any) -> str:
+        """The word that every page has for it; why, on hover."""
+        return format_html('<span title="{}">{}</span>', row.stands["reason"], row.stands["word"])
 
     @admin.display(description="rows of it")
     def places(self, row: Session) -> str:
@@ -91,28 +113,6 @@ class AgentAdmin(ReadOnlyAdmin):
     search_fields = ("name__startswith",)
 
 
-@admin.register(Device)
-class DeviceAdmin(ReadOnlyAdmin):
-    open_to_staff = True
-    list_display = ("id", "name", "kind", "platform", "type", "labels", "state", "used", "max_concurrent")
-    list_filter = ("state",)
-    search_fields = ("name__istartswith", "type__istartswith")
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        found = super().get_object(request, object_id, from_field)
-        if found is not None:
-            found.limits = shown_limits(found.limits, to_admin="admin" in groups_of(request.user))
-        return found
-
-    def __init__(self, model: type[models.Model], site: admin.AdminSite):
-        super().__init__(model, site)
-        self._shown.append("confinement")
-
-    @admin.display(description="its commands")
-    def confinement(self, row: Device) -> str:
-        return confinement_shown()
-
-
 @admin.register(SlotRequest)
 class SlotRequestAdmin(ReadOnlyAdmin):
     session_path = "session"
@@ -146,7 +146,8 @@ class RunnerAdmin(ReadOnlyAdmin):
 class LeaseAdmin(ReadOnlyAdmin):
     session_path = "stream_id"
     numbers = ("stream_id", "runner_id")
-    list_display = ("stream_id", "runner", "wake_at")
+    session_field = "stream_id"
+    list_display = ("stream_id", session_column("stream_id"), "runner", "wake_at")
     list_select_related = ("runner",)
     search_fields = ("runner__host__startswith",)
 
@@ -165,14 +166,14 @@ class RecordAdmin(ReadOnlyAdmin):
     session_path = "stream_id"
     author_field = "by"
     numbers: ClassVar[tuple[str, ...]] = ("id", "stream_id")
-    ordering = ("-id",)
-    list_select_related = ("stream",)
+    session_field = "stream_id"
     list_filter: ClassVar[tuple[Any, ...]] = (SessionFilter,)
 
 
 @admin.register(Event)
 class EventAdmin(RecordAdmin):
-    list_display = ("id", "stream_id", "seq", "type", author_column("by"), "at")
+    list_display = ("id", session_column("stream_id"), "seq", "type", author_column("by"), "at")
+    list_filter = (EventTypeFilter, SessionFilter)
     search_fields = ("type__startswith",)
 
 
@@ -180,7 +181,8 @@ class EventAdmin(RecordAdmin):
 class TransitionAdmin(RecordAdmin):
     numbers = ("id", "stream_id", "subject_id")
     list_display = (
-        "id", "stream_id", "seq", "machine", "subject_id", "from_state", "to_state", "event", author_column("by"), "at",
+        "seq", session_column("stream_id"), "machine", "subject_id", "from_state", "to_state", "event", author_column("by"),
+        "at",
     )  # fmt: skip
     list_filter = (MachineFilter, TransitionSessionFilter)
     search_fields = ("machine",)
@@ -192,6 +194,7 @@ class TokenAdmin(ReadOnlyAdmin):
 
     exclude = ("digest", "parent")
     list_display_links = None
+    ordering = ("-created",)
     numbers = ("user_id",)
     list_display = ("token_key", "name", "user", "scopes", "made_with", "expiry", "last_used")
     list_select_related = ("user", "parent")

@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.timezone import localtime
 
 from agents.access.permissions import groups_of, why_refused
-from agents.admin.filters import SessionFilter, StateFilter
+from agents.admin.filters import OutcomeFilter, SessionFilter, StateFilter
 from agents.admin.readonly import ReadOnlyAdmin, author_column
 from agents.errors import AgentsError
 from agents.machines import DEVICE_AGENT
@@ -102,10 +102,16 @@ class EvidenceAdmin(ReadOnlyAdmin):
     session_path = "loop__agent__session"
     numbers = ("id", "loop_id")
     list_display = (
-        "id", "loop_id", "number", "phase", "kind", "tool", "success", "error_kind", "stuck", "started_at", "ended_at",
+        "id", "agent", "number", "phase", "kind", "tool", "success", "error_kind", "stuck", "started_at", "ended_at",
     )  # fmt: skip
+    list_select_related = ("loop__agent",)
     list_filter = ("kind", "success", SessionFilter)
     search_fields = ("tool__startswith", "target__startswith")
+
+    @admin.display(description="agent", ordering="loop")
+    def agent(self, row: Evidence) -> str:
+        place = reverse("admin:agents_agent_change", args=[row.loop.agent_id])
+        return format_html('<a href="{}">{}</a>', place, row.loop.agent.name)
 
     @admin.display(description="verdict in words")
     def stuck(self, row: Evidence) -> str:
@@ -138,10 +144,11 @@ class ModelCallAdmin(ReadOnlyAdmin):
     session_path = "session"
     numbers = ("id", "agent_id", "session_id")
     list_display = (
-        "id", "agent_id", "number", "purpose", "profile", "status", "outcome", "error_kind", "input_tokens", "output_tokens",
+        "id", "agent", "number", "purpose", "profile", "status", "outcome", "error_kind", "input_tokens", "output_tokens",
         "cost", "call_s", "started_at",
     )  # fmt: skip
-    list_filter = ("purpose", "outcome", SessionFilter)
+    list_select_related = ("agent",)
+    list_filter = ("purpose", ("outcome", OutcomeFilter), SessionFilter)
     search_fields = ("profile__startswith", "error_kind__startswith")
 
     @admin.display(description="system prompt")
@@ -166,6 +173,7 @@ class PromptAdmin(ReadOnlyAdmin):
     """System prompts as they were sent. They belong to no session, so admins alone see their list."""
 
     numbers = ("digest",)
+    ordering = ("-created_at",)
     list_display = ("digest", "version", "created_at")
     search_fields = ("digest__startswith", "version__startswith")
 
@@ -234,6 +242,7 @@ class PolicyAdmin(ReadOnlyAdmin):
     """Staff see them, admins keep them. What is saved here goes through the services, so that the stream has it."""
 
     open_to_staff = True
+    ordering = ("order", "id")
     form = PolicyForm
     list_display = ("id", "order", "tool", "pattern", "device", "label", "decision", "critical", "note")
     list_filter = ("decision",)

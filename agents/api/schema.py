@@ -9,15 +9,21 @@ from typing import Any, Literal
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ComponentRegistry
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from agents.api.problems import MEDIA_TYPE
-from agents.api.serializers.fields import RequestBody
+from agents.api.serializers.fields import KEY_HEADER, RequestBody, id_field
 from agents.api.serializers.problems import Problem
 
 Direction = Literal["request", "response"]
 ALWAYS = ("400", "401", "403", "404", "405", "406", "503")
 WITH_BODY = ("409", "413", "415")
+IDEMPOTENCY_KEY = OpenApiParameter(
+    KEY_HEADER, OpenApiTypes.STR, OpenApiParameter.HEADER,
+    description="An id of the client's choosing, as the body takes it: the same id again is the same request.",
+)  # fmt: skip
 
 
 class ProblemSchema(AutoSchema):
@@ -26,6 +32,13 @@ class ProblemSchema(AutoSchema):
     def get_summary(self) -> str:
         """What the page of the API shows beside an address: the first line of what is said of it."""
         return self.get_description().partition("\n")[0].rstrip(".")
+
+    def get_override_parameters(self) -> list[Any]:
+        """Requests that have an id of their own may have it in the header."""
+        body = self.get_request_serializer() if self.method not in ("GET", "HEAD") else None
+        form = body() if isinstance(body, type) else body
+        key = [IDEMPOTENCY_KEY] if id_field(form) is not None else []
+        return [*super().get_override_parameters(), *key]
 
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
         found = super()._get_response_bodies(direction=direction)

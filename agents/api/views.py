@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
 import orjson
-from django.db import IntegrityError
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
@@ -21,14 +22,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
-from agents.access.permissions import actor_name, why_refused
+from agents.access.permissions import actor_name
 from agents.api.pagination import LARGEST, PAGE, optional_parameter, read_parameter
 from agents.api.parsers import StrictJson
 from agents.api.queries import ByAccept, KnownQuery
 from agents.api.schema import ProblemSchema
 from agents.api.serializers import sessions as session_serializers
 from agents.api.serializers.budgets import BudgetRow, ModelCallRow, OwnBudgetBody
-from agents.api.serializers.devices import DeviceBody, DeviceChange, DeviceRow
+from agents.api.serializers.fields import KEY_HEADER, with_key
 from agents.api.serializers.machines import History, MachineList, MachineTable
 from agents.api.serializers.tokens import FreshToken, TokenBody, TokenRow
 from agents.engine import requests
@@ -36,12 +37,13 @@ from agents.engine.drives.work import Checked
 from agents.errors import AgentsError
 from agents.ids import CAPACITY
 from agents.machines import ACTOR, MACHINES, Machine
-from agents.models import Actor, Device, InboxItem, Session, Stream, Token
+from agents.models import Actor, InboxItem, Session, Stream, Token
 from agents.reads import history
 from agents.reads.costs import calls_of, cost_of_place, with_used
+from agents.reads.standings import read_standings, viewer_of
 from agents.services import sessions
 from agents.services.budgets import session_budget_clear, session_budget_set
-from agents.services.devices import DeviceExists, device_change, device_create
+from agents.services.same_request import refuse_another_request, session_begun_as
 from agents.services.tokens import token_create, token_revoke
 from agents.streams import fold
 from agents.streams.statements import write_transaction
@@ -96,6 +98,8 @@ class Api(KnownQuery, viewsets.GenericViewSet):
     def body(self, kind: type[Serializer]) -> dict[str, Any]:
         """The request's body, checked; raises ValidationError."""
         form = kind(data=self.request.data)
+        if (key := self.request.headers.get(KEY_HEADER)) is not None:
+            form.initial_data = with_key(form, key)
         form.is_valid(raise_exception=True)
         return form.validated_data
 
@@ -113,11 +117,12 @@ def request_id(request: Request) -> str:
     return given if REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
 
 
-def session_head(session: int) -> int:
-    return Stream.objects.values_list("head", flat=True).get(pk=session)
+def session_head(stream: int) -> int:
+    """The seq of the last event of a session's stream, or of a device's."""
+    return Stream.objects.values_list("head", flat=True).get(pk=stream)
 
 
-class SessionViews(mixins.ListModelMixin, Api):
+class SessionViews(Api):
     """Sessions and what they are asked."""
 
     serializer_class = session_serializers.SessionRow
@@ -127,6 +132,15 @@ class SessionViews(mixins.ListModelMixin, Api):
     def get_queryset(self) -> QuerySet[Session]:
         return Session.objects.visible_to(self.request.user).select_related("owner").with_latest_actor()
 
+    def list(self, request: Request) -> Response:
+        rows = self.paginate_queryset(self.get_queryset())
+        shown = session_serializers.SessionRow(rows, many=True, context=self._standings(rows or []))
+        return self.get_paginated_response(shown.data)
+
+    def _standings(self, rows: Iterable[Any]) -> dict[str, Any]:
+        token = self.request.auth if isinstance(self.request.auth, Token) else None
+        return {"standings": read_standings([row.pk for row in rows], viewer_of(self.request.user, token))}
+
     def only_id(self) -> int:
         """The session of the address, if it is the reader's to see; one query."""
         found = Session.objects.visible_to(self.request.user).filter(pk=self.kwargs["pk"]).values_list("pk", flat=True).first()
@@ -134,19 +148,30 @@ class SessionViews(mixins.ListModelMixin, Api):
             raise NotFound("there is no such session, or it is not yours to see")
         return found
 
-    @extend_schema(request=session_serializers.SessionBody, responses={201: session_serializers.SessionMade})
+    @extend_schema(
+        request=session_serializers.SessionBody,
+        responses={200: session_serializers.SessionMade, 201: session_serializers.SessionMade},
+    )
     def create(self, request: Request) -> Response:
         body = self.body(session_serializers.SessionBody)
         payload, interaction = session_serializers.asked_in(body), None
         checked = sessions.check_payload(payload) if payload else None
+        client_id, by = body.get("client_id", ""), actor_name(request)
         with write_transaction():
+            if client_id:
+                User.objects.select_for_update().get(pk=request.user.pk)  # the same, sent twice at once, comes one by one
+                if (known := session_begun_as(request.user, by, client_id)) is not None:
+                    refuse_another_request(known, "interaction", by, payload)
+                    return self._made(known.session_id, known.pk, 200)
             chosen = {key: body[key] for key in session_serializers.CHOSEN if key in body}
-            made = sessions.session_create(
-                request.user, body["title"], by=actor_name(request), parent=body.get("parent"), **chosen
-            )  # fmt: skip
+            title = body["title"] or (checked.name() if checked else "")
+            made = sessions.session_create(request.user, title, by=by, parent=body.get("parent"), **chosen)
             if payload:
-                interaction = self._submit(made.pk, "interaction", body.get("client_id", ""), payload, checked)[0].pk
-        return Response({**self._detail(self.get_queryset().get(pk=made.pk)), "interaction": interaction}, status=201)
+                interaction = self._submit(made.pk, "interaction", client_id, payload, checked)[0].pk
+        return self._made(made.pk, interaction, 201)
+
+    def _made(self, session: int, interaction: int | None, status: int) -> Response:
+        return Response({**self._detail(self.get_queryset().get(pk=session)), "interaction": interaction}, status=status)
 
     @extend_schema(parameters=[SNAPSHOT], responses=session_serializers.SessionDetail)
     def retrieve(self, request: Request, pk: str) -> Response:
@@ -158,14 +183,14 @@ class SessionViews(mixins.ListModelMixin, Api):
 
     @extend_schema(request=session_serializers.SessionChange, responses=session_serializers.SessionDetail)
     def partial_update(self, request: Request, pk: str) -> Response:
-        """Its title, and which models work in it from now on."""
+        """Its title, which models work in it from now on, and how many slots it may have."""
         session, body = self.only_id(), self.body(session_serializers.SessionChange)
         sessions.session_change(session, **body, by=actor_name(request), request_id=request_id(request))
         return Response(self._detail(self.get_queryset().get(pk=session)))
 
     def _detail(self, session: Any) -> dict[str, Any]:
         actors = list(session.actors.order_by("-epoch")[:ACTORS])
-        row = session_serializers.SessionRow(session).data
+        row = session_serializers.SessionRow(session, context=self._standings([session])).data
         row["actors"] = session_serializers.ActorRow(actors, many=True, context={"renewed_at": session.renewed_at}).data
         snapshot = getattr(session, "snapshot", None)
         row["head"] = session_head(session.pk) if snapshot is None else snapshot["seq"]
@@ -255,34 +280,6 @@ class SessionViews(mixins.ListModelMixin, Api):
         """Take the owner's own budget away."""
         session_budget_clear(self.only_id(), by=actor_name(request), request_id=request_id(request))
         return Response(status=204)
-
-
-class DeviceViews(mixins.ListModelMixin, mixins.RetrieveModelMixin, Api):
-    """Where tasks run; making and changing them takes the role `devices` or `admin`, and of a token that scope."""
-
-    queryset = Device.objects.all()
-    serializer_class = DeviceRow
-    filter_backends: list[Any] = []
-    needs = {"list": "read", "retrieve": "read", "create": "devices", "partial_update": "devices"}
-
-    @extend_schema(request=DeviceBody, responses={201: DeviceRow})
-    def create(self, request: Request) -> Response:
-        body = self.body(DeviceBody)
-        try:
-            device = device_create(**body, by=actor_name(request), may_exceed=self._may_exceed(request))
-        except IntegrityError as error:
-            raise DeviceExists(f"there is a device called {body['name']} already") from error
-        return Response(DeviceRow(device, context=self.get_serializer_context()).data, status=201)
-
-    @extend_schema(request=DeviceChange, responses=DeviceRow)
-    def partial_update(self, request: Request, pk: str) -> Response:
-        row, body = self.get_object(), self.body(DeviceChange)
-        changed = device_change(row.pk, **body, by=actor_name(request), may_exceed=self._may_exceed(request))
-        return Response(DeviceRow(changed).data)
-
-    def _may_exceed(self, request: Request) -> bool:
-        token = request.auth if isinstance(request.auth, Token) else None
-        return not why_refused(request.user, token, "govern")
 
 
 @extend_schema_view(

@@ -22,7 +22,7 @@ from agents.machines import MACHINES, TOOL_LOOP
 from agents.models import Agent, Approval, Loop, Policy, Session
 from agents.reads import agents, history, verdicts
 from agents.reads.costs import cost_of_agent
-from agents.services import approvals, policies
+from agents.services import approvals, labels, policies
 from agents.streams.fold import consistent_read
 
 TRANSITIONS = 1_000
@@ -77,6 +77,17 @@ class AgentViews(mixins.ListModelMixin, Api):
                 raise NotFound("the agent has no tool loop")
             return history_page(request, loop, TOOL_LOOP.name, history.about_agent(agent))
 
+    @extend_schema(request=work_serializers.LabelBody, responses=work_serializers.LoopRow, filters=False)
+    @action(detail=True, methods=["put"], pagination_class=None)
+    def label(self, request: Request, pk: str) -> Response:
+        """Say whether an agent was stuck, and since when, in the place of what was said before. Rules are measured by it."""
+        agent, body = self.get_object(), self.body(work_serializers.LabelBody)
+        loop = Loop.objects.filter(agent=agent.pk).first()
+        if loop is None:
+            raise NotFound("the agent has no tool loop")
+        said = labels.loop_label(loop.pk, **body, by=actor_name(request), request_id=request_id(request))
+        return Response(with_choices(said))
+
 
 def agent_detail(agent: Agent) -> dict[str, Any]:
     """The agent, its history, and what there is of its work."""
@@ -94,6 +105,8 @@ def agent_detail(agent: Agent) -> dict[str, Any]:
         "approvals": work_serializers.ApprovalRow(agents.approvals_of(agent), many=True).data,
         "children": agents.agents_below(agent.pk, levels=1),
         "blackboard": agent.blackboard,
+        "app": agent.app,
+        "plan": agent.plan,
         "progress": agents.progress_of(agent.pk, evidence),
         "cost": cost_of_agent(agent),
         "stuck": verdicts.latest_verdict(evidence, lives=not MACHINES[agent.machine].is_terminal(agent.state)),

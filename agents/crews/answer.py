@@ -7,6 +7,7 @@ from dataclasses import replace
 from agents.crews.evidence import message_row
 from agents.crews.members.member import Member
 from agents.crews.script import JUDGED, Position, Step
+from agents.errors import AgentsError
 from agents.machines.tool_loop import WORKING
 from agents.streams.turn import Turn
 
@@ -67,10 +68,21 @@ def _do_without_a_tool(member: Member, turn: Turn, step: Step) -> bool:
         member.ask(turn, "question", step["question"], step["timeout"], options=step["options"])
         member.wait(turn, "approval", step["timeout"], f"asks: {step['question']}")
     elif step["do"] == "delegate":
-        member.delegate(turn, step)
+        return _delegate_step(member, turn, step)
     elif step["seconds"] is not None:  # it waits, for a time or for somebody's word
         member.wait(turn, "time", step["seconds"], f"waits {step['seconds']:g} s")
     else:
         member.ask(turn, "callback", step["for"], step["timeout"])
         member.wait(turn, "approval", step["timeout"], f"waits for {step['for']}")
+    return False
+
+
+def _delegate_step(member: Member, turn: Turn, step: Step) -> bool:
+    """Where there is no device for the app agent the step has failed, and its plan says what then."""
+    try:
+        member.delegate(turn, step)
+    except AgentsError as error:
+        position = replace(member.position, met=False, tries=member.position.tries + 1, error=str(error)[:2000])
+        member.move(turn, "said", position, reason=str(error))
+        return True
     return False

@@ -8,9 +8,18 @@ read back from rows.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
+from django.conf import settings
+
+from agents.crews.apps import app_sentence
 from agents.crews.check import remember_end
-from agents.crews.members.assignment import Assignment, Blackboard
+from agents.crews.errand import CODING_AGENTS, Errand
+from agents.crews.evidence import CALLS
+from agents.crews.lasting import CALL, follow_lasting_call
+from agents.crews.members.assignment import Assignment, Blackboard, slot_device_of
 from agents.crews.members.member import Member
 from agents.crews.minds.mind import Mind
 from agents.crews.script import Script, Step
@@ -20,18 +29,49 @@ from agents.crews.ways import ENDINGS
 from agents.gates import approvals
 from agents.gates.gate import Gate
 from agents.minds.calls import ended_fields
-from agents.streams.row_types import AgentRow, ApprovalRow, LoopRow
+from agents.streams.row_types import AgentRow, ApprovalRow, LiveDevice, LoopRow
 from agents.streams.tables import Fields
 from agents.streams.turn import Turn
 from agents.tools.calls import Call, Outcome
+from agents.tools.handing import INPUT
 
 ACTS = 64
 """Moves of a crew in one turn."""
 INTERRUPTED = ("lost", "cancelled")
+UNSURE = (INPUT, "lost", "interrupted", "timeout")
+"""Kinds of errors of calls that may have ended before their inputs were where they belong."""
 KINDS = {ending: kind for kind, ending in ENDINGS.items()}
 """Of error, by how a call ended that says no kind itself."""
 
 log = logging.getLogger(__name__)
+
+
+def counts_as_call(kind: str, error_kind: str) -> bool:
+    """Whether a call of that kind, which ended so, has found its inputs in its workspace."""
+    return kind in CALLS and error_kind not in UNSURE
+
+
+def _make_script(given: Assignment, step: Step | None, depth: int, app: Mapping[str, Any]) -> Script:
+    """The mind or the script of the host, or of an agent that does what `step` delegates, held to its `app`; `given` is its own
+    assignment.
+    """
+    if given.mission is not None and given.device["kind"] == CODING_AGENTS:
+        return Errand(given.mission, given.holds, given.scope if settings.MCP_URL else "")
+    if given.mission is not None:
+        instruction = "" if step is None else step["instruction"]
+        if step is not None and (said := app_sentence(app, given.device["platform"])):
+            instruction = f"{instruction}\n{said}"
+        return Mind(given.mission, given.holds, instruction, depth, given.device, given.fleet.list_devices, app)
+    if step is None:
+        return Script(given.script, given.holds, plain=given.plain, is_chosen=given.is_chosen)
+    return Script(
+        [{"description": "", "expected_duration": None, "steps": step["steps"]}], given.holds, is_chosen=given.is_chosen
+    )
+
+
+def _move_assignment(given: Assignment, device: LiveDevice, on_lost: str) -> Assignment:
+    """What an app agent on another device is given: the same work, and none of the task's files, which are its host's."""
+    return replace(given, device=device, on_lost=on_lost, plain=False, is_gated=False, inputs=(), outputs=())
 
 
 class Crew:
@@ -44,23 +84,18 @@ class Crew:
             assignment.device, assignment.rules, assignment.own, asks=assignment.is_gated, is_one_call=assignment.plain,
             unasked=assignment.unasked,
         )  # fmt: skip
-        self.members = [Member(assignment, self.gate, self.blackboard, host, self._make_script(None, 0))]
+        self.members = [Member(assignment, self.gate, self.blackboard, host, _make_script(assignment, None, 0, {}))]
         self.host.loop = loop
         self.calls: list[Call] = []
         self.end: Outcome | None = None
         self.printed = 0
         self.more = False
+        self.gate.inputs = {each["path"]: each.get("sha256", "") for each in assignment.inputs}
 
-    def _make_script(self, step: Step | None, depth: int) -> Script:
-        """The mind or the script of the host, or of an agent that does what `step` delegates."""
-        given = self.assignment
-        if given.mission is not None:
-            return Mind(given.mission, given.holds, "" if step is None else step["instruction"], depth)
-        if step is None:
-            return Script(given.script, given.holds, plain=given.plain, is_chosen=given.is_chosen)
-        return Script(
-            [{"description": "", "expected_duration": None, "steps": step["steps"]}], given.holds, is_chosen=given.is_chosen
-        )
+    @property
+    def has_called(self) -> bool:
+        """Whether a call has been made, and so the inputs are where they belong; a look at the workspace is no such call."""
+        return not self.gate.inputs
 
     @property
     def host(self) -> Member:
@@ -95,7 +130,9 @@ class Crew:
             each.phases.look(turn, now)
         states = STATES.get(member.agent["platform"])
         if states is None:
-            member.become(turn, "error", reason=f"there are no agents for the platform {member.agent['platform']}")
+            there = ", ".join(sorted(STATES))
+            why = f"there are no agents for the platform {member.agent['platform']}; there are {there}"
+            member.become(turn, "error", reason=why)
             return
         member.wants_slot = False
         # In PENDING and CONFIRM an agent claims the slot by itself, when what it waits for has come.
@@ -107,12 +144,25 @@ class Crew:
             log.error("agent %s broke", member.agent["id"], exc_info=error)
             member.become(turn, "error", reason=f"{type(error).__name__}: {error}")
         if member.call is not None:
-            # Only the crew knows what all agents of the attempt have printed.
-            member.call.printed = self.printed
+            # Only the crew knows what all agents of the attempt have printed, and who of them is the host.
+            member.call.printed, member.call.agent = self.printed, self.host.agent["id"]
+            member.call.resumes = self.assignment.resumes
+            if not self.has_called and member.gate is self.gate:
+                member.call.inputs = self.assignment.inputs
             self.calls.append(member.call)
             member.call = None
+        if member.wants_slot and (why := self._why_no_slot_comes(member)):
+            member.wants_slot = False
+            member.become(turn, "error", reason=why)
         if member.child is not None:
             self.take_on(member.child)
+
+    def _why_no_slot_comes(self, member: Member) -> str:
+        """Why an app agent is not to wait for its device: that is gone, and its host decides; empty where it waits."""
+        device = member.assignment.device
+        if member.assignment.device["id"] == self.assignment.device["id"] or member.assignment.on_lost == "retry":
+            return ""
+        return "" if device["state"] == "connected" else f"its device {device['name']} is {device['state']}"
 
     def _end_member(self, turn: Turn, member: Member) -> None:
         """An agent has ended: its host goes on, or the attempt is over. Its state and its last call say how it did its work."""
@@ -183,6 +233,8 @@ class Crew:
             take_answer(member, turn)
         if member.outcome is None:
             return
+        if member.agent["state"] == "PENDING" and member.position.waits == CALL:
+            follow_lasting_call(member, turn, turn.ts)
         if member.state == "ExecutingTool" and member.agent["state"] == "CONTINUE":
             remember_end(member, turn, turn.ts)
         # A look that was cut off would be made again, which follows from its end; so it is left to whoever goes on.
@@ -206,7 +258,21 @@ class Crew:
             self.at_work.answer = outcome
         else:
             self.at_work.outcome = outcome
+            row = self.at_work.row
+            if row is not None and self.at_work.gate is self.gate and counts_as_call(row["kind"], outcome.error_kind):
+                self.gate.inputs = {}
         self.printed = max(self.printed, outcome.printed)
+
+    def hear(self, kind: str, data: Mapping[str, Any]) -> None:
+        """What the call under way tells before its end."""
+        self.at_work.updates.append((kind, data))
+
+    def take_told(self) -> list[tuple[int, str, Fields]]:
+        """What its agents have decided to tell calls under way: the call's key, a kind, and what belongs to it."""
+        told = [each for member in self.members for each in member.told]
+        for member in self.members:
+            member.told.clear()
+        return told
 
     @property
     def rests(self) -> bool:
@@ -231,9 +297,36 @@ class Crew:
         """The agent that the one at work has delegated to; it is the one at work from now on."""
         host = self.at_work
         assert host.step is not None
-        script = self._make_script(host.step, host.depth + 1)
+        given, gate = self._place_for(host, agent["device_id"], host.step)
         host.child = agent
-        self.members.append(Member(self.assignment, self.gate, self.blackboard, agent, script, host.depth + 1))
+        script = _make_script(given, host.step, host.depth + 1, agent["app"])
+        self.members.append(Member(given, gate, self.blackboard, agent, script, host.depth + 1))
+
+    def _place_for(self, host: Member, device: int | None, step: Step) -> tuple[Assignment, Gate]:
+        """What an agent on that device is given, and the gate that it stands before: policies go by devices."""
+        on_lost = step.get("on_lost", "")
+        if device is None or device == host.assignment.device["id"]:
+            return replace(host.assignment, on_lost=on_lost or host.assignment.on_lost), host.gate
+        if device == self.assignment.device["id"]:  # an agent elsewhere has one work where the task is
+            return replace(self.assignment, on_lost=on_lost or "fail"), self.gate
+        given = _move_assignment(self.assignment, self.assignment.fleet.find_device(device), on_lost or "fail")
+        gate = Gate(given.device, given.rules, given.own, asks=False, is_one_call=False, unasked=given.unasked)
+        return given, gate
+
+    @property
+    def device(self) -> int:
+        """The device of the agent at work, whose slot the attempt needs."""
+        return self.at_work.assignment.device["id"]
+
+    @property
+    def devices(self) -> set[int]:
+        """Of all of its agents."""
+        return {member.assignment.device["id"] for member in self.members}
+
+    @property
+    def holds_slot_elsewhere(self) -> bool:
+        """Whether its slot is none of the device where it works now."""
+        return self.attempt["holds_slot"] and slot_device_of(self.attempt) != self.device
 
     # --- what others say
 
@@ -252,7 +345,7 @@ class Crew:
     def hint(self, turn: Turn, agent: int, text: str) -> bool:
         """A person's word, which its model reads next; a new window begins. False as in `accept`, and without a model."""
         member = self._find_at_work(agent)
-        if member is None or not member.script.chooses:
+        if member is None or not member.script.takes_hints:
             return False
         row = member.note(turn, kind="user", success=True, arguments={"said": text})
         turn.record("window_began", agent_id=agent, add={"evidence": [row]})

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agents import ids
-from agents.crews.crew import Crew
+from agents.crews.crew import Crew, counts_as_call
 from agents.crews.members.member import Member
 from agents.crews.minds.mind import Mind
 from agents.crews.script import CONFIRMED, Position
@@ -24,6 +24,8 @@ def load_crew(crew: Crew, read: Read) -> None:
     """Fill `crew`, which has its host and nothing else."""
     member = crew.host
     _load_member(member, read)
+    if not crew.has_called and _has_called(crew, read):
+        crew.gate.inputs = {}
     while member.position.waits == "child":
         key = member.agent["id"]
         children: list[AgentRow] = read(
@@ -34,6 +36,18 @@ def load_crew(crew: Crew, read: Read) -> None:
         crew.take_on(children[-1])
         member = crew.at_work
         _load_member(member, read)
+
+
+def _has_called(crew: Crew, read: Read) -> bool:
+    """Whether one of its agents, also one that has ended, has made a call."""
+    beyond = ids.row_range(crew.assignment.stream)[1]
+    agents: list[AgentRow] = [crew.host.agent]
+    for agent in agents:  # which grows by those that each has delegated to
+        agents += read("agent", "id > %s AND id < %s AND parent_id = %s", agent["id"], beyond, agent["id"])
+    here = [agent["id"] for agent in agents if agent["device_id"] == crew.host.agent["device_id"]]
+    loops = [row["id"] for agent in here for row in read("loop", "agent_id = %s", agent)]
+    ended = [row for loop in loops for row in read("evidence", "loop_id = %s", loop) if row["ended_at"] is not None]
+    return any(counts_as_call(row["kind"], row["error_kind"]) for row in ended)
 
 
 def _load_member(member: Member, read: Read) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agents.crews.apps import why_not_of_app
 from agents.crews.evidence import call_row, ended_fields
+from agents.crews.lasting import begin_to_last
 from agents.crews.members.member import Member
-from agents.crews.script import CONFIRMED, JUDGED, Step
+from agents.crews.platforms import look_tool
+from agents.crews.script import CONFIRMED, JUDGED, LOOKED, Step
 from agents.gates import approvals
 from agents.gates.chosen import why_different
 from agents.gates.policies import Act, Judgement
@@ -28,12 +31,14 @@ def _follow_policies(member: Member, turn: Turn, step: Step) -> None:
         _follow_decision(member, turn, "tool_allowed", "tool_denied")
         return
     act = member.next_act
+    if why := _why_not_of_app(member, act):
+        _refuse(member, turn, "tool_denied", act, why)
+        return
     judgement = judge_call(member, act)
     if judgement.decision == "deny":
         _refuse(member, turn, "tool_denied", act, f"denied by policy: {judgement.note or act.tool}")
     elif step.get("gate"):
-        member.ask(turn, "task", f"{member.assignment.title}: {step['gate']}", approvals.APPROVAL_S, action=act.action)
-        member.become(turn, "ask", reason="waits for a person")
+        _confirm(member, turn, step, act)
     elif (judgement.decision == "ask" and not _is_covered(member, act, judgement)) or step.get("confirm"):
         title = f"{member.assignment.title}: {judgement.note or 'may it call ' + act.tool + '?'}"
         member.move(turn, "tool_asks", reason=judgement.note)
@@ -43,6 +48,27 @@ def _follow_policies(member: Member, turn: Turn, step: Step) -> None:
         member.observe(turn)
     else:
         member.perform(turn, "tool_allowed", act)
+
+
+def _why_not_of_app(member: Member, act: Act) -> str:
+    """Why the app that it is held to does not offer the call; empty where it does. To look is its platform's own."""
+    platform = member.agent["platform"]
+    if act.tool == look_tool(platform):
+        return ""
+    return why_not_of_app(member.agent["app"], platform, act.tool, act.argv)
+
+
+def _confirm(member: Member, turn: Turn, step: Step, act: Act) -> None:
+    """CONFIRM for one call. Look first, where nobody has to be asked about that, so that the person sees what it is about."""
+    has_looked = member.position.waits == LOOKED
+    if not has_looked and judge_call(member, member.look_act).decision == "allow":
+        member.observe(turn)
+        return
+    look = member.last_outcome if has_looked else None
+    title = f"{member.assignment.title}: {step['gate']}"
+    observed = None if look is None else look.result
+    member.ask(turn, "task", title, approvals.APPROVAL_S, action=act.action, observed=observed)
+    member.become(turn, "ask", reason="waits for a person")
 
 
 def judge_call(member: Member, act: Act) -> Judgement:
@@ -63,6 +89,8 @@ def _follow_decision(member: Member, turn: Turn, approved: str = "approved", den
     act = member.act_of(action["tool"], action["arguments"])
     if approval["state"] != "approved":
         why = f"refused by {approval['decided_by']}" + (f": {approval['reason']}" if approval["reason"] else "")
+        _refuse(member, turn, denied, act, why)
+    elif why := _why_not_of_app(member, act):  # an approver may have changed the call
         _refuse(member, turn, denied, act, why)
     # Policies and paths may have changed since the person was asked, and an approver cannot allow what a policy denies.
     elif not approvals.is_intact(approval) or member.gate.judge(act).decision == "deny":
@@ -86,8 +114,11 @@ def _refuse(member: Member, turn: Turn, event: str, act: Act, why: str) -> None:
 
 
 def wait_for_call(member: Member, turn: Turn, now: float) -> bool:
-    """Wait for the call under way."""
-    return member.state != "ExecutingTool" or member.outcome is not None
+    """Wait for the call under way; one that lasts is waited for in PENDING."""
+    if member.state != "ExecutingTool" or member.outcome is not None:
+        return True
+    begin_to_last(member, turn)
+    return False
 
 
 def is_free(member: Member, act: Act) -> bool:

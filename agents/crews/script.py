@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 Step = Mapping[str, Any]
 Holds = Callable[[str, Any], bool]
 """Whether a condition holds for a JSON value; raises AgentsError when that cannot be said."""
-INSTRUCTION = "instruction"
-"""The tool of a task in words, which an agent with a model carries out."""
 CONFIRMED = "confirmed"
 """What a position waits for no longer: a person has approved the call in turn, and it is made."""
+LOOKED = "looked"
+"""What it waits for no longer, too: the person who is to approve the call in turn can be shown what it is about."""
 Course = Literal["next", "again", "start_phase", "phase_done", "done", "failed"]
 DELEGATIONS = 3
 """App agents of one crew that work for one another, below the host that has the task: plans, crews and pages go by it."""
@@ -88,6 +88,8 @@ class Script:
 
     chooses = False
     """Whether a model says what the steps are (agents.crews.minds.mind)."""
+    takes_hints = False
+    """Whether a person's word goes to whoever works on it."""
 
     def __init__(
         self, phases: Sequence[Mapping[str, Any]], holds: Holds, *, plain: bool = False, is_chosen: bool = False
@@ -166,7 +168,9 @@ class Script:
         detour = 0 if position.detour < 0 and step is not None and step.get("recover") else -1
         return replace(position, detour=detour, met=None)
 
-    def keep_result(self, position: Position, text: str, *, failed: bool) -> Position:
+    def keep_result(
+        self, position: Position, text: str, *, failed: bool, picture: Mapping[str, Any] | None = None
+    ) -> Position:  # fmt: skip
         """The position when the step in turn has brought `text`, for a mind that is told of it; a script's stays as it is."""
         return position
 
@@ -192,9 +196,17 @@ class Script:
         return ""
 
 
-def call_of(step: Step) -> tuple[str, Mapping[str, Any]]:
-    """The tool and the arguments of a step that policies judge: a call, or a look."""
-    return ("observe", {}) if step["do"] == "observe" else (step["tool"], step["arguments"])
+WHERE = ("device", "platform", "device_type", "capabilities")
+"""Keys of a step that delegates which say where its app agent works; without any of them it is where its host is."""
+
+
+def says_where(step: Step) -> bool:
+    return any(step.get(key) for key in WHERE)
+
+
+def call_of(step: Step, look: str = "observe") -> tuple[str, Mapping[str, Any]]:
+    """The tool and the arguments of a step that policies judge: a call, or a look; `look` is what its platform looks with."""
+    return (look, {}) if step["do"] == "observe" else (step["tool"], step["arguments"])
 
 
 def plain_script(tool: str, arguments: Mapping[str, Any], timeout: float | None) -> list[dict[str, Any]]:

@@ -11,15 +11,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from agents.crews.errand import CODING_AGENTS
+from agents.crews.follow import forget_leave
+from agents.crews.lasting import CALL, follow_lasting_call
 from agents.crews.members.member import Member
 from agents.crews.minds.wording import outcome_text
-from agents.crews.script import CONFIRMED, INSTRUCTION, Step
-from agents.crews.strategies import MINDS, PIPES
+from agents.crews.script import CONFIRMED, Step
+from agents.crews.strategies import MINDS, PIPES, VIEWS
+from agents.devices.profiles.platforms import PLATFORMS
 from agents.errors import AgentsError
 from agents.gates import approvals
 from agents.streams.row_types import ApprovalRow
 from agents.streams.turn import Turn
 from agents.tools.calls import Outcome
+from agents.tools.catalogue import INSTRUCTION
 
 State = Callable[[Member, Turn, float], None]
 STATES: dict[str, dict[str, State]] = {}
@@ -52,7 +57,7 @@ def go_on(member: Member, turn: Turn, now: float) -> None:
 def _ask_for_the_task(member: Member, turn: Turn) -> None:
     """Look first, so that whoever is asked sees what it is about."""
     look = member.last_outcome
-    if look is None and member.gate.judge(member.act_of("observe", {})).decision == "allow":
+    if look is None and member.gate.judge(member.look_act).decision == "allow":
         member.observe(turn)
         return
     assignment, observed = member.assignment, None if look is None else look.result
@@ -65,34 +70,21 @@ def _ask_for_the_task(member: Member, turn: Turn) -> None:
 
 
 def take_screenshot(member: Member, turn: Turn, now: float) -> None:
-    """SCREENSHOT: an observation, and nothing else."""
-    outcome, row = member.outcome, member.row
-    if outcome is None or row is None:
-        return
-    wrong = "" if outcome.outcome == "completed" else outcome.error or outcome.outcome
-    fields = member.end_row(turn, outcome, wrong)
-    also = {"evidence": {str(row["id"]): fields}}
-    if outcome.outcome in ("lost", "cancelled"):
-        turn.record("look_lost", agent_id=member.agent["id"], set=also)
-        member.look_again(turn)
-        return
-    if wrong:
-        member.become(turn, "error", reason=f"capture failed: {wrong}", also=also)
-        return
-    step = member.step
-    if member.waits_at_gate or step is None or step["do"] != "observe":
-        member.become(turn, "captured", also=also)
-        return
-    wrong = _save(member, turn, step, outcome.result)
-    position = replace(member.position, met=not wrong, tries=member.position.tries + 1, error=wrong)
-    if member.script.chooses:
-        position = member.script.keep_result(position, outcome_text(outcome, wrong), failed=bool(wrong))
-    member.become(turn, "captured", position, also=also)
+    """SCREENSHOT: an observation, and nothing else: only DATA_COLLECTION runs, as the platform has it for looking."""
+    all(strategy(member, turn, now) for strategy in VIEWS[member.agent["platform"]])
 
 
 def wait_while_pending(member: Member, turn: Turn, now: float) -> None:
     """PENDING: until the time, the answer or the child is there; then the agent needs its slot back."""
     WAITS[member.position.waits](member, turn, now)
+
+
+def wait_for_leave(member: Member, turn: Turn, now: float) -> None:
+    """PENDING, of a program that works on while it waits: it may end meanwhile."""
+    if member.outcome is not None and member.state == "AwaitingPermission":
+        forget_leave(member, turn)
+    else:
+        wait_while_pending(member, turn, now)
 
 
 def _wait_for_time(member: Member, turn: Turn, now: float) -> None:
@@ -167,7 +159,9 @@ def _save(member: Member, turn: Turn, step: Step, value: Any) -> str:
     return ""
 
 
-WAITS: dict[str, State] = {"time": _wait_for_time, "approval": _wait_for_answer, "child": _wait_for_child}
+WAITS: dict[str, State] = {
+    "time": _wait_for_time, "approval": _wait_for_answer, "child": _wait_for_child, CALL: follow_lasting_call,
+}  # fmt: skip
 
 
 def wait_for_confirmation(member: Member, turn: Turn, now: float) -> None:
@@ -201,10 +195,12 @@ def _refuse(member: Member, turn: Turn, event: str, why: str, by: str = "") -> N
     member.become(turn, event, reason=why, by=by)
 
 
-SHELL: dict[str, State] = {
+USUAL: dict[str, State] = {
     "CONTINUE": go_on,
     "PENDING": wait_while_pending,
     "CONFIRM": wait_for_confirmation,
     "SCREENSHOT": take_screenshot,
 }
-register_states("shell", SHELL)
+for name in PLATFORMS:  # what differs between them is in their pipes
+    register_states(name, USUAL)
+register_states(CODING_AGENTS, {**USUAL, "PENDING": wait_for_leave})

@@ -243,7 +243,10 @@ def _wait(member: Member, turn: Turn, step: Step) -> bool:
 
 
 def _delegate(member: Member, turn: Turn, step: Step) -> bool:
-    member.delegate(turn, step)
+    try:
+        member.delegate(turn, step)
+    except AgentsError as error:
+        return _settle(member, turn, str(error), failed=True)
     return False
 
 

@@ -93,7 +93,8 @@ class Walls:
     """What one command may touch beside the system and this interpreter. Paths are absolute.
 
     Its workspace and `shared` can be written, `readable` and `writable` are the installation's; `hidden` is covered where one
-    of those would show it. Devices among `writable` can be used as such.
+    of those would show it. Devices among `writable` can be used as such. `covered` are files and folders of the workspace that
+    seem empty; only bubblewrap can do that.
     """
 
     mechanism: str
@@ -102,6 +103,7 @@ class Walls:
     writable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     network: bool = True
+    covered: tuple[Path, ...] = ()
 
     @property
     def frame(self) -> int:
@@ -194,6 +196,8 @@ def _bubblewrap(walls: Walls, workspace: Path, program: Path, memory_bytes: int)
     words += _bound("--ro-bind-try", [one for one in walls.readable if is_below(one, walls.hidden)])
     words += _bound("--bind-try", [one for one in walls.writable if is_below(one, walls.hidden)])
     words += _bound("--bind", (workspace, *walls.shared))
+    for covered in walls.covered:
+        words += ["--tmpfs", str(covered)] if covered.is_dir() else ["--ro-bind", "/dev/null", str(covered)]
     if not walls.network:
         words.append("--unshare-net")
     return [*words, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(workspace), "--"]

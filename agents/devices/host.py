@@ -3,7 +3,10 @@
 import hashlib
 import os
 import platform
+import secrets
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -15,9 +18,12 @@ ROOM_BYTES = 1 << 20
 
 
 def instance_name() -> str:
-    """A short name of this database, the same in every process that uses it."""
+    """A short name of this installation on this database, the same in every process of it.
+
+    Processes carry it. Two installations on one machine see each other's processes, and must not take them for theirs.
+    """
     database = connection.settings_dict
-    identity = f"{database['ENGINE']} {database.get('HOST')} {database.get('PORT')} {database['NAME']}"
+    identity = f"{database['ENGINE']} {database.get('HOST')} {database.get('PORT')} {database['NAME']} {host_name()}"
     return hashlib.sha256(identity.encode()).hexdigest()[:12]
 
 
@@ -35,6 +41,49 @@ def storage_flaw() -> str:
         return f"{settings.STATE_DIR} is read-only"
     free = found.f_bavail * found.f_frsize
     return f"the disk of {settings.STATE_DIR} is full" if free < ROOM_BYTES else ""
+
+
+def host_name() -> str:
+    """What local devices know this host by: ORRERY_HOST, else a name made once for this installation's folder of state.
+
+    Two installations on one machine, each with a folder of its own, are two hosts: their devices have other workspaces.
+    """
+    if settings.HOST_NAME:
+        return str(settings.HOST_NAME)
+    path = settings.STATE_DIR / "host"
+    if (known := _HOST_NAMES.get(path)) is not None:
+        return known
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = path.with_name(f"host.{secrets.token_hex(4)}")
+    fresh.write_text(f"{platform.node()[:80]}-{secrets.token_hex(3)}")
+    try:
+        os.link(fresh, path)  # of several processes that begin at once one wins
+    except FileExistsError:
+        pass
+    finally:
+        fresh.unlink()
+    name = _HOST_NAMES[path] = path.read_text().strip()
+    return name
+
+
+def is_of_this_host(device: Mapping[str, Any]) -> bool:
+    """Whether a device is a local one whose files and processes are on this host; one that no host has taken yet may be."""
+    return device["kind"] == "local" and device.get("host", "") in ("", host_name())
+
+
+_HOST_NAMES: dict[Path, str] = {}
+
+
+def process_identity() -> str:
+    """This process, unmistakably: host and boot, pid, start time."""
+    return f"{boot_identity()} {os.getpid()} {process_start()}"
+
+
+def is_process_gone(identity: str) -> bool:
+    """Whether a process of this host has ended; False for one of another host, of which nobody here knows."""
+    there, _, rest = identity.rpartition(" ")
+    there, _, pid = there.rpartition(" ")
+    return there == boot_identity() and pid.isdecimal() and (processes.process_start(int(pid)) or 0) != int(rest)
 
 
 def boot_identity() -> str:

@@ -103,9 +103,20 @@ def find_excess(limits: CommandLimits, members: list[Process]) -> str | None:
     # Shared pages count once for each process in the resident size, so it is only the cheap first look.
     if sum(member.resident_bytes for member in members) <= limits.memory_bytes:
         return None
-    parts = [shared_out_bytes(member.pid) for member in members]
-    used = sum(member.resident_bytes if part is None else part for member, part in zip(members, parts, strict=True))
+    used = sum(map(_memory_bytes, members))
     return f"memory {limits.memory_bytes / MB:g} MB exceeded" if used > limits.memory_bytes else None
+
+
+def _memory_bytes(member: Process) -> int:
+    """Its part of the memory that it shares; where that cannot be read, all that it has now: nothing, once it has ended.
+
+    What it had a moment ago would count shared pages twice: the part of one that ends is at once that of the others.
+    """
+    part = shared_out_bytes(member.pid)
+    if part is not None:
+        return part
+    now = read_process(member.pid)
+    return now.resident_bytes if now is not None and now.start == member.start else 0
 
 
 class Sampler:

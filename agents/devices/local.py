@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from agents.devices.confinement import Walls
 from agents.devices.limits import MB, CommandLimits, WatchedCommand, sampler
@@ -46,7 +46,7 @@ class CommandOutcome:
     nothing did. `exit_code` is None when the command never started, negative for a signal. `survivors` are pids that could not
     be ended: the attempt still runs. `text` is the last of what it printed, `fingerprint` stands for all of that, None when it
     never started. `error_kind` is empty for a command that ended by itself; else "timeout", "bad_arguments", or why it could
-    not be started (agents.faults).
+    not be started (agents.faults). `pid` is that of the first process that was started for it, 0 where none was.
     """
 
     outcome: str
@@ -57,6 +57,7 @@ class CommandOutcome:
     text: str = ""
     fingerprint: str | None = None
     error_kind: str = ""
+    pid: int = 0
 
 
 def _refused(error: Exception, argv: Sequence[str]) -> CommandOutcome:
@@ -70,6 +71,20 @@ def _refused(error: Exception, argv: Sequence[str]) -> CommandOutcome:
     )
 
 
+class Printed(Protocol):
+    """Who takes what a command prints, piece by piece; as CommandOutput does."""
+
+    def put(self, name: str, piece: bytes) -> bool:
+        """A piece of `stdout` or `stderr`; False ends the command, as having printed too much."""
+        ...
+
+    def end(self, name: str) -> None: ...
+    def result(self) -> Any: ...
+    def text(self) -> str: ...
+    def fingerprint(self) -> str | None: ...
+    def excerpt(self) -> str: ...
+
+
 class RunningCommand:
     """A command between its start and its end."""
 
@@ -79,7 +94,7 @@ class RunningCommand:
         child: StartedChild,
         mark: AttemptMark,
         limits: CommandLimits,
-        on_output: Callable[[str], None],
+        output: Printed,
         frame: int,
     ):
         self._loop = asyncio.get_running_loop()
@@ -89,7 +104,7 @@ class RunningCommand:
         self._told = child.told
         self._refusal: OSError | None = None
         self._exit_code: int | None = None
-        self._output = CommandOutput(on_output, limits.output_bytes)
+        self._output = output
         self._limits = limits
         self._stopped: tuple[str, str] | None = None
         self._fault: Exception | None = None
@@ -235,7 +250,7 @@ class RunningCommand:
             outcome, error = ("completed", "") if code == 0 else ("failed", self._failure(code))
         return CommandOutcome(
             outcome, code, result, error, survivors, self._output.text(), self._output.fingerprint(),
-            error_kind="timeout" if outcome == "timeout" else "",
+            error_kind="timeout" if outcome == "timeout" else "", pid=self._child.pid,
         )  # fmt: skip
 
     def _failure(self, code: int | None) -> str:
@@ -295,7 +310,8 @@ async def run_command(
         child = start_child(argv, home, seen, walls, limits.memory_bytes)
     except (OSError, ValueError, TypeError) as error:
         return _refused(error, argv)
-    running = RunningCommand(argv, child, AttemptMark(instance, attempt_id), limits, on_output, walls.frame if walls else 0)
+    output = CommandOutput(on_output, limits.output_bytes)
+    running = RunningCommand(argv, child, AttemptMark(instance, attempt_id), limits, output, walls.frame if walls else 0)
     running.watch()
     return await _to_its_end(running, limits.seconds if timeout is None else min(timeout, limits.seconds))
 

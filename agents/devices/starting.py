@@ -55,16 +55,19 @@ class StartedChild(NamedTuple):
 
 
 def start_child(
-    argv: Sequence[str], workspace: Path, seen: Mapping[str, str], walls: Walls | None, memory_bytes: int
-) -> StartedChild:
-    """The child, leader of a session of its own. Raises OSError, ValueError or TypeError; then nothing runs."""
+    argv: Sequence[str], workspace: Path, seen: Mapping[str, str], walls: Walls | None, memory_bytes: int,
+    stdin: int = subprocess.DEVNULL,
+) -> StartedChild:  # fmt: skip
+    """The child, leader of a session of its own; `stdin` is as Popen takes it. Raises OSError, ValueError or TypeError; then
+    nothing runs.
+    """
     told, status = os.pipe() if walls else (-1, -1)
     try:
         child = subprocess.Popen(
             confine_command(argv, walls, workspace, memory_bytes, status) if walls else list(argv),
             cwd=workspace,
             env=seen,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,

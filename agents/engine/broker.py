@@ -15,6 +15,7 @@ from django.db import connections
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 
+from agents.engine.summon import queue_of
 from agents.streams.outages import outage_refusal
 
 RETRY_S = 0.2
@@ -22,9 +23,12 @@ log = logging.getLogger(__name__)
 
 
 class PatientBroker(ORM):  # type: ignore[misc]  # the library has no types
-    """Jobs are rows, as django-q2 has them; without the database there are none for now."""
+    """Jobs are rows, as django-q2 has them, in the queue of their cluster; without the database there are none for now."""
 
     _is_away = False
+
+    def __init__(self, list_key: str | None = None):
+        super().__init__(queue_of(list_key or Conf.CLUSTER_NAME))
 
     def dequeue(self) -> Any:
         try:

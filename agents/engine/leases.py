@@ -1,7 +1,8 @@
 """Who owns which session, and who is dead.
 
 A lease names its runner; the stream's token fences whoever had it before. A runner is dead when its lock can be taken
-(a file lock on the same host, an advisory lock on PostgreSQL), else when it has not renewed its row for LEASE_S.
+(a file lock on the same machine, an advisory lock on PostgreSQL), else, where another installation has started it, when it has
+not renewed its row for LEASE_S. One of this installation that stands still is ended by its watchdog (`project.up.watchdog`).
 
 A lost lease is noticed in three ways. A runner that has not renewed for FENCE_S lets go of everything (`fenced`). Others take
 leases from the dead (`dead`, `bury`). One that lives on has its next batch refused, and finds another token
@@ -22,7 +23,7 @@ from typing import NamedTuple
 from django.db import connection
 
 from agents.clock import to_iso
-from agents.devices.host import boot_identity
+from agents.devices.host import boot_identity, runtime_dir
 from agents.engine.journal import Journal, LockHeld
 from agents.streams.statements import current_store, raw_cursor
 
@@ -89,11 +90,21 @@ def lock_path(folder: Path, runner: int) -> Path:
 
 
 def is_dead(runner: int, host: str, folder: str, renewed_ago_s: float) -> bool:
-    """Whether a runner can no longer be at work, as its host or its renewals show (see also `Leases.dead`)."""
-    if host != boot_identity():
-        return renewed_ago_s > LEASE_S
+    """Whether a runner can no longer be at work, as its lock or its renewals show (see also `Leases.dead`)."""
+    if host == boot_identity() and is_lock_free(runner, Path(folder)):
+        return True
+    return is_elsewhere(host, folder) and renewed_ago_s > LEASE_S
+
+
+def is_elsewhere(host: str, folder: str) -> bool:
+    """Whether a runner is another installation's, also of this machine. On SQLite all are one: there a lock alone decides."""
+    return host != boot_identity() or (connection.vendor == "postgresql" and Path(folder) != runtime_dir())
+
+
+def is_lock_free(runner: int, folder: Path) -> bool:
+    """Whether no process holds the file lock of a runner of this machine."""
     try:
-        file = os.open(lock_path(Path(folder), runner), os.O_RDWR)
+        file = os.open(lock_path(folder, runner), os.O_RDWR)
     except FileNotFoundError:
         return True
     try:

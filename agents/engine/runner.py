@@ -19,17 +19,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from agents import ids
 from agents.devices import host
 from agents.devices.host import storage_flaw
-from agents.devices.processes import attempts_at_work, end_attempts
 from agents.engine.bodies.deltas import forget_left_deltas
 from agents.engine.drives.drive import Drive
 from agents.engine.journal import Journal
 from agents.engine.leases import RENEW_S, Leases, ReturnedLease, RunnerLock
+from agents.engine.leftovers import end_left_of_sessions
 from agents.engine.outlasting import Outlasting
 from agents.engine.sessions import Sessions
 from agents.errors import StorageFull
@@ -108,11 +107,12 @@ class Runner:
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._wake = asyncio.Event()
+        self._wake, self._look_at_devices = asyncio.Event(), asyncio.Event()
         self.sessions.begin()
         self._loop.add_signal_handler(signal.SIGTERM, self.stop)
-        listener = nudges.NudgeListener(self._nudged)
+        listener = nudges.NudgeListener(self._nudged, self._marked)
         await listener.start()
+        self._hosting = self._loop.create_task(self._host_devices())
         # In a thread, whose connection waits for a lock.
         self.sessions.readings.spawn(self.sessions.readings.in_thread(forget_left_deltas))
         try:
@@ -125,7 +125,27 @@ class Runner:
             await self._give_back(list(self.sessions.drives.values()), at_once=True)
         finally:
             listener.stop()
+            self._hosting.cancel()
+            await asyncio.gather(self._hosting, return_exceptions=True)
+            with contextlib.suppress(DatabaseError):  # others notice that the holder is gone
+                await self.sessions.hosted.release_all()
             self.sessions.end()
+
+    async def _host_devices(self) -> None:
+        """Beside the loop's own work: what is to be done for the devices of this host."""
+        while True:
+            try:
+                await self.sessions.hosted.look()
+                await self.sessions.hosted.renew()
+                await self.sessions.read_told()
+            except DatabaseError:  # the runner's own loop outlasts that, or ends
+                log.warning("runner %s cannot see to its devices", self.row.pk, exc_info=True)
+            self._next["devices"] = 0.0
+            self._wake.set()
+            self._look_at_devices.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(DEVICES_S):
+                    await self._look_at_devices.wait()
 
     async def _cycle(self) -> None:
         """Wait for something to do, then one turn of every session that has something to decide."""
@@ -159,9 +179,16 @@ class Runner:
             self._next["look"] = 0.0
             if stream in self.sessions.devices:
                 self._next["devices"] = 0.0
+                self._look_at_devices.set()
             self._wake.set()
         elif head > drive.known.head and not drive.busy:
             self.sessions.follow_soon(drive)
+
+    def _marked(self, mark: str, key: int) -> None:
+        if mark == nudges.ANSWERS:
+            self.sessions.hosted.away.nudged()
+        elif mark == nudges.CALLS:
+            self.sessions.hosted.serving.nudged(key)
 
     # --- chores
 
@@ -190,7 +217,7 @@ class Runner:
             self._next["bury"] = now + BURY_S
             if dead := self._leases.dead():
                 log.warning("runner %s takes over from %s", self.row.pk, sorted(dead))
-                await self.sessions.readings.in_thread(end_sessions, set().union(*dead.values()))
+                await self.sessions.readings.in_thread(end_left_of_sessions, set().union(*dead.values()))
                 await self._leases.bury(dead)
         if (left := self.sessions.left()) and await self._leases.leave(left):
             self.sessions.forget_left(left)
@@ -261,12 +288,6 @@ def _short_waits() -> Iterator[None]:
     finally:
         gc.unfreeze()
         sys.setswitchinterval(switch_s)
-
-
-def end_sessions(sessions: set[int]) -> None:
-    """End whatever works on this host for sessions whose runner is dead, also what it had been told to interrupt."""
-    instance = host.instance_name()
-    end_attempts(instance, {attempt for attempt in attempts_at_work(instance) if ids.stream_of(attempt) in sessions})
 
 
 def forget_old_outcomes(folder: Path) -> None:

@@ -8,12 +8,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+from django.db import connections
 
 from agents.engine.bodies.reports import Reports
 from agents.engine.drives.drive import Drive
-from agents.engine.environment import Surroundings
+from agents.engine.environment import Surroundings, read_told
+from agents.engine.hosted import HostedDevices
 from agents.engine.journal import FATAL, RECORDS_A_COMMIT, Journal
 from agents.engine.leases import LeasedSession
 from agents.engine.shares import Shares
@@ -22,6 +27,8 @@ from agents.engine.threads.preparing import RETRIES, RETRY_LONGEST_S, RETRY_S
 from agents.engine.threads.readings import Readings
 from agents.engine.timers import SessionTimers
 from agents.faults import is_transient, pause_seconds
+from agents.links.moves import REACHED
+from agents.streams.outages import with_fresh_connection
 from agents.streams.turn import Batch
 
 TURN_S = 0.01
@@ -47,7 +54,9 @@ class Sessions:
         self._shares = Shares()
         self._left: list[int] = []
         self._contested: set[int] = set()
-        self.reports = self.reports_type(journal, folder, runner, self.drives, self.ready, wake)
+        self._links = ThreadPoolExecutor(1, thread_name_prefix="links")
+        self.hosted = HostedDevices(self._beside, lambda device, why: self.reports.bodies.lose(device, why))
+        self.reports = self.reports_type(journal, folder, runner, self.drives, self.ready, wake, self.hosted.carrier_of)
         self._hooks = Hooks()
         self._deciding: dict[int, Batch] = {}
         self._trouble: Exception | None = None
@@ -66,9 +75,19 @@ class Sessions:
         self.readings.cancel()
 
     def close(self) -> None:
+        self._links.submit(connections.close_all).result()
+        self._links.shutdown()
         self.readings.close()
         self._hooks.close()
         self.reports.close()
+
+    async def _beside(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function about devices in a thread, which has a connection of its own and waits for locks."""
+        return await asyncio.get_running_loop().run_in_executor(self._links, with_fresh_connection, function, *arguments)
+
+    async def read_told(self) -> None:
+        """What is known of devices beside their rows, for the next look around."""
+        self.around.hear(await self._beside(read_told))
 
     # --- turns
 
@@ -180,12 +199,14 @@ class Sessions:
         drive = self.drives[batch.stream]
         self.around.note_slots(batch.free)
         try:
-            calls, interrupts = drive.written(batch)
+            calls, interrupts, told = drive.written(batch)
         except Exception as error:  # as in `_turns`
             self._broke(drive, error)
             return
         for call in calls:
             self.reports.begin(call)
+        for key, kind, data in told:
+            self.reports.bodies.tell(key, kind, data)
         for key in interrupts:
             self.reports.bodies.interrupt(key)
         self.ready[batch.stream] = None
@@ -328,7 +349,14 @@ class Sessions:
 
     def look_around(self) -> None:
         """Devices and policies; where something has changed, every session looks again at what it can do."""
-        if self.around.look(self._loop.time()):
+        reached = {key for key, row in self.devices.items() if row["state"] in REACHED}
+        changed = self.around.look(self._loop.time())
+        for key in reached:
+            if (row := self.devices[key])["state"] not in REACHED:
+                self.reports.bodies.lose(
+                    key, f"{row['name']} is {row['state']}" + (f": {row['reason']}" if row["reason"] else "")
+                )
+        if changed:
             self.ready.update(dict.fromkeys(self.drives))
 
     # --- rest

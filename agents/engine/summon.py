@@ -9,12 +9,20 @@ from django.utils import timezone
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
+from agents.devices.host import instance_name
 from agents.engine.leases import LEASE_S
 from agents.models import Runner
 from agents.streams.statements import write_transaction
 
 RUNNERS = "runners"
-"""The cluster whose workers carry one runner each; short jobs have the default cluster."""
+"""The cluster whose workers carry one runner each; short jobs have the default cluster, whose queue all hosts share."""
+
+
+def queue_of(cluster: str) -> str:
+    """The queue that a cluster's jobs wait in. That of runners is the installation's own: each has its files and its workers,
+    so a neighbour on the same database that took one of its jobs could only keep it from becoming a runner.
+    """
+    return f"{RUNNERS} {instance_name()}" if cluster == RUNNERS else cluster
 
 
 def wake_a_runner() -> None:
@@ -31,6 +39,6 @@ def ask_for_runner() -> None:
 
 
 def runners_asked_for() -> int:
-    """Runners that are enqueued and that no worker has taken up yet."""
-    count: int = OrmQ.objects.filter(key=RUNNERS).count()
+    """Runners of this installation that are enqueued and that no worker has taken up yet."""
+    count: int = OrmQ.objects.filter(key=queue_of(RUNNERS)).count()
     return count

@@ -21,7 +21,9 @@ class Gate:
     the task says of calls that a model chooses.
     """
 
-    __slots__ = ("_device", "_is_one_call", "_leads_to", "_own", "_rules", "_unasked", "asks", "is_shut")
+    # `inputs`: digests of what the first call finds in its workspace, by path, until it has been made.
+
+    __slots__ = ("_device", "_is_one_call", "_leads_to", "_own", "_rules", "_unasked", "asks", "inputs", "is_shut")
 
     def __init__(
         self,
@@ -38,10 +40,11 @@ class Gate:
         self._is_one_call = is_one_call
         self._unasked = Unasked.of(unasked or {})
         self._leads_to: str | None = None
+        self.inputs: Mapping[str, str] = {}
 
     def describe_call(self, tool: str, arguments: Mapping[str, Any], writes: str = "", *, is_chosen: bool = False) -> Act:
         """A call as policies and approvals see it. `is_chosen`: by a model."""
-        return act_on(self._device, tool, arguments, writes, is_chosen=is_chosen)
+        return act_on(self._device, tool, arguments, writes, is_chosen=is_chosen, inputs=self.inputs)
 
     def judge(self, act: Act) -> Judgement:
         """What the policies say of a call."""

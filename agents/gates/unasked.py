@@ -26,8 +26,11 @@ MAX_CHARACTERS = 500
 REST = "..."
 """The last word of an argument list: any more plain words."""
 COMMAND = "command"
-DEFAULT: dict[str, Any] = {"tools": ["edit_file", "noop", "observe", "read_file", "write_file"]}
-"""What an installation lets that says nothing itself: to look at and change files of a confined workspace."""
+LOOKS = ("acp.look", "browser.look", "mcp.look", "observe")
+"""What agents look with, on each platform."""
+READS = ("browser.read", "browser.wait", "read_file")
+DEFAULT: dict[str, Any] = {"tools": sorted([*LOOKS, *READS, "edit_file", "noop", "write_file"])}
+"""What an installation lets that says nothing itself: to look, and to change files of a confined workspace."""
 CACHED = 1_000
 
 Words = tuple[str, ...]

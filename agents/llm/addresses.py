@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from agents.outside import addresses
+
 BASE_URL_LENGTH = 500
 """Characters."""
 AWS_HOST = re.compile(r"bedrock-runtime\.([a-z0-9-]{1,30})\.amazonaws\.com")
-WRAPPED = (ip_network("64:ff9b::/96"), ip_network("2002::/16"), ip_network("2001::/32"))
-"""IPv6 addresses that stand for others, which might be inside."""
 
 
 def base_url_flaw(base_url: str, provider: str) -> str:
@@ -34,26 +33,19 @@ def base_url_flaw(base_url: str, provider: str) -> str:
         return ""
     if parts.scheme == "http":
         return f"has http, by which a key travels in the clear; use https, or name {host} in ORRERY_MODEL_HOSTS"
-    if _is_address(host) and not is_reachable(host, host):
+    if addresses.is_address(host) and not is_reachable(host, host):
         return f"is an address inside; name {host} in ORRERY_MODEL_HOSTS if models are to be asked there"
     return ""
 
 
 def is_reachable(host: str, address: str) -> bool:
     """Whether a call to `host` may go to `address`: it is public, or the installation names one of the two."""
-    found = ip_address(address.split("%")[0])
-    if is_named(host) or any(found in network for network in settings.MODEL_HOSTS.networks):
-        return True
-    if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
-        found = found.ipv4_mapped
-    return _is_public(found)
+    return addresses.is_reachable(host, address, settings.MODEL_HOSTS)
 
 
 def is_named(host: str) -> bool:
     """Whether the installation names the host, or the network that an address lies in."""
-    if host.lower() in settings.MODEL_HOSTS.names:
-        return True
-    return _is_address(host) and any(ip_address(host) in network for network in settings.MODEL_HOSTS.networks)
+    return addresses.is_named(host, settings.MODEL_HOSTS)
 
 
 def aws_region(base_url: str) -> str:
@@ -61,15 +53,3 @@ def aws_region(base_url: str) -> str:
     found = AWS_HOST.fullmatch(urlsplit(base_url).hostname or "")
     assert found is not None
     return found[1]
-
-
-def _is_public(address: IPv4Address | IPv6Address) -> bool:
-    return address.is_global and not address.is_multicast and not any(address in network for network in WRAPPED)
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True

@@ -11,6 +11,11 @@ from agents.errors import AgentsError
 
 VERSION = 1
 """Of the JSON form. Every version ever written is read."""
+PIXELS_A_TOKEN = 750
+MOST_TOKENS = 5_000
+"""Of one picture."""
+NOT_SHOWN = "[The picture is left out: you are not shown it.]"
+"""In the place of a picture, for a model that takes none, or of one that is too large, too old or no longer kept."""
 Role = Literal["user", "assistant"]
 
 
@@ -74,14 +79,32 @@ class ToolResult:
     failed: bool = False
 
 
-Part = Text | Thinking | ToolCall | ToolResult
-_KINDS: dict[str, type[Any]] = {"text": Text, "thinking": Thinking, "tool_call": ToolCall, "tool_result": ToolResult}
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that the model is to see: a stored artifact by its digest, and never its bytes. Width and height in pixels."""
+
+    sha256: str
+    media_type: str
+    size: int
+    width: int
+    height: int
+
+    @property
+    def tokens(self) -> int:
+        """What it takes of a window, from above: providers count about 750 pixels as a token, and make large ones smaller."""
+        return min(-(-self.width * self.height // PIXELS_A_TOKEN), MOST_TOKENS)
+
+
+Part = Text | Thinking | ToolCall | ToolResult | Picture
+_KINDS: dict[str, type[Any]] = {
+    "text": Text, "thinking": Thinking, "tool_call": ToolCall, "tool_result": ToolResult, "picture": Picture,
+}  # fmt: skip
 _NAMES = {part: name for name, part in _KINDS.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn. A user's has texts and results of tools; an assistant's has texts, thinking and calls."""
+    """One turn. A user's has texts, results of tools and pictures; an assistant's has texts, thinking and calls."""
 
     role: Role
     parts: tuple[Part, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from agents.llm.conversation import Message, Text, ToolCall
@@ -47,7 +47,8 @@ class Patience:
 class ModelRequest:
     """One call of a model. `tool_choice` says whether it may, must or must not call a tool.
 
-    `max_tokens` bounds the answer, where it is less than the profile's own bound.
+    `max_tokens` bounds the answer, where it is less than the profile's own bound. `pictures` are the contents of those that
+    the model is shown, by digest; in the place of any other one stands a sentence.
     """
 
     messages: tuple[Message, ...]
@@ -58,6 +59,7 @@ class ModelRequest:
     reply_schema: ReplySchema | None = None
     max_tokens: int | None = None
     patience: Patience = Patience()
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

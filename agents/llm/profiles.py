@@ -44,7 +44,7 @@ class NoModelProfile(AgentsError):
 class Profile:
     """How a model is asked. `key` names the key, and never is it. Prices are for a million tokens; None is not known.
 
-    `fallbacks` are names of profiles, to be asked in this order where this one fails.
+    `sees`: it takes pictures. `fallbacks` are names of profiles, to be asked in this order where this one fails.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Profile:
     calls_in_flight: int | None = None
     temperature: float | None = None
     thinking: str = ""
+    sees: bool = False
     fallbacks: tuple[str, ...] = ()
     purposes: tuple[str, ...] = ()
 

@@ -1,4 +1,4 @@
-"""The tables of the actor, the device agent and the tool loop, and the one function that reads them.
+"""The tables of the actor, the device agent, the tool loop and the device, and the one function that reads them.
 
 May import: nothing.
 Begin at: agents.machines.machine (rows and `step`), agents.machines.actor (the simplest table), agents.machines.tool_loop
@@ -7,11 +7,12 @@ Called by: the engine, crews and models; constellations.machines has the other t
 """
 
 from agents.machines.actor import ACTOR
+from agents.machines.device import DEVICE
 from agents.machines.device_agent import DEVICE_AGENT
 from agents.machines.machine import ANY, MACHINES, Machine, MachineError, Row, TransitionNotAllowed, register_machine, step
 from agents.machines.tool_loop import TOOL_LOOP
 
 __all__ = [
-    "ACTOR", "ANY", "DEVICE_AGENT", "MACHINES", "TOOL_LOOP",
+    "ACTOR", "ANY", "DEVICE", "DEVICE_AGENT", "MACHINES", "TOOL_LOOP",
     "Machine", "MachineError", "Row", "TransitionNotAllowed", "register_machine", "step",
 ]  # fmt: skip

@@ -20,6 +20,8 @@ from agents.masks.values import get_masker, mask_json, mask_text
 
 SHOWN_ONCE = "shown_once"
 """Attribute of an answer: the one text that it exists to show, as a new token."""
+AS_IT_IS = "as_it_is"
+"""Attribute of an answer that hands a file out: its content is nobody's to change (docs/secrets.md, "Files")."""
 
 
 class MaskedAnswers:
@@ -33,6 +35,8 @@ class MaskedAnswers:
         for name, value in response.headers.items():
             if (masked := mask_text(value)) is not value:
                 response.headers[name] = masked.replace(MARK, "*")  # a header has no other letters than these
+        if getattr(response, AS_IT_IS, False):
+            return response
         if response.streaming:
             response.streaming_content = [get_masker().data(b"".join(response.streaming_content))]  # type: ignore[attr-defined]
             return response

@@ -50,9 +50,9 @@ KEYS = (
     r"AIza[A-Za-z0-9_-]{30,}", r"ya29\.[A-Za-z0-9_-]{20,}", r"npm_[A-Za-z0-9]{20,}", r"pypi-[A-Za-z0-9_-]{16,}",
     r"hf_[A-Za-z0-9]{20,}", r"hv[bs]\.[A-Za-z0-9_-]{20,}", r"dckr_pat_[A-Za-z0-9_-]{20,}", r"do[opr]_v1_[a-f0-9]{32,}",
     r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}", r"eyJ[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]{10,}){1,4}\.?",
-    r"orr_[0-9a-f]{32,}",
+    r"or[rde]_[0-9a-f]{32,}",
 )  # fmt: skip
-"""What begins as somebody's keys do, ours (agents.models.access.Token) last. In records a token is named by its first 15."""
+"""What begins as somebody's keys do, ours (Token, DeviceToken) last. In records a token is named by its first 15."""
 QUOTE = r"(?:\\*[\"']|&quot;|&#x27;|&#39;)?"
 AFTER_WORDS = (
     r"(?i:bearer)\s+([A-Za-z0-9._~+/=-]{16,})",

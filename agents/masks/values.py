@@ -91,6 +91,11 @@ def _value_flaw(name: str, value: Any) -> str:
         return f'must be a text of at most {VALUE_LENGTH:,} characters without NUL, or {{"secret": "NAME"}}'
     if is_hidden(value):
         return "holds what is shown in the place of a secret; leave the variable as it was, or name the secret"
+    return secret_flaw(name, value)
+
+
+def secret_flaw(name: str, value: str) -> str:
+    """What is to be done with a text called `name` that looks like a secret; empty where it does not."""
     if HARMLESS.fullmatch(value):
         return ""
     if SENSITIVE.search(name) or mask_text(value) != value:

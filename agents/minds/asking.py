@@ -7,15 +7,18 @@ call is one or more tries: what follows from a fault is in `tries`, what a try m
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Any
 
 from asgiref.sync import sync_to_async
 
-from agents.llm.conversation import write_conversation
+from agents.artifacts.opening import open_store
+from agents.artifacts.store import ContentMissing, StoreUnusable
+from agents.llm.conversation import Message, Picture, write_conversation
 from agents.llm.exchange import CallPiece, Ended, Reply, TextPiece, ThinkingPiece, Usage
 from agents.llm.faults import BudgetUsedUp, CallTooLong, ModelFault, ProviderFailed
 from agents.llm.port import stream_answer
@@ -39,6 +42,12 @@ LEFT_ALONE = "left_alone"
 CACHE_WRITE = {"anthropic": 1.25, "bedrock": 1.25}
 """By provider: how many times the price of a token it takes for one that it writes into its cache."""
 
+PICTURE_BYTES = 3_500_000
+"""A picture that is larger is shown to no model: providers refuse one of 5 MB, as they get it by base64."""
+PICTURE_PIXELS = 8_000
+"""The same of its longer side."""
+
+log = logging.getLogger(__name__)
 _stored: set[str] = set()
 _failing = Failing(time.monotonic)
 
@@ -133,7 +142,8 @@ class _Asked:
         if self._has_printed:
             self._call.on_output(ASKED_AGAIN)
             self._has_printed = False
-        async for event in stream_answer(profile, replace(self._question.request(), patience=patience)):
+        pictures = await asyncio.to_thread(read_pictures, self._question.messages) if profile.sees else {}
+        async for event in stream_answer(profile, replace(self._question.request(), patience=patience, pictures=pictures)):
             if isinstance(event, TextPiece):
                 self._has_printed = True
                 self._call.on_output(event.text)
@@ -219,6 +229,23 @@ def _used_by_failed(fault: ModelFault, profile: Profile) -> Used | None:
     if failed_at_once or isinstance(fault, NEVER_WORKED):
         return Used()
     return used_of(fault.partial.usage, profile) if isinstance(fault, ENDED_WELL) else None
+
+
+def read_pictures(messages: Sequence[Message]) -> dict[str, bytes]:
+    """By digest the contents of a conversation's pictures, without those that are too large, or that nobody has any more.
+
+    Called in a thread: a store may be far away.
+    """
+    found = {part.sha256: part for message in messages for part in message.parts if isinstance(part, Picture)}
+    contents: dict[str, bytes] = {}
+    for sha256, picture in found.items():
+        if picture.size > PICTURE_BYTES or max(picture.width, picture.height) > PICTURE_PIXELS:
+            continue
+        try:
+            contents[sha256] = b"".join(open_store().read(sha256))
+        except (ContentMissing, StoreUnusable) as error:
+            log.warning("a picture cannot be shown to a model: %s", error)
+    return contents
 
 
 async def _store_prompt(prompt: SystemPrompt) -> None:

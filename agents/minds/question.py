@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from agents.llm.conversation import Message, Text, ToolResult, write_conversation
+from agents.llm.conversation import Message, Picture, Text, ToolResult, write_conversation
 from agents.llm.exchange import ModelRequest, OfferedTool, Patience, ReplySchema
 from agents.llm.profiles import Profile
 
@@ -78,8 +78,10 @@ class Question:
 
 
 def _size_of(message: Message) -> int:
+    """In characters; a picture counts as so many as have its tokens."""
+    pictures = sum(part.tokens for part in message.parts if isinstance(part, Picture))
     texts = (
         part.text if isinstance(part, Text | ToolResult) else json.dumps(write_conversation([message]))
-        for part in message.parts
-    )
-    return sum(map(len, texts))
+        for part in message.parts if not isinstance(part, Picture)
+    )  # fmt: skip
+    return sum(map(len, texts)) + pictures * CHARACTERS_A_TOKEN

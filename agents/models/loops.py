@@ -105,7 +105,7 @@ class Approval(models.Model):
     An agent from outside proposes an `edit` of the graph so: approving it makes the edit.
     """
 
-    KINDS = ("task", "tool", "lost", "question", "callback", "edit", "budget")
+    KINDS = ("task", "tool", "lost", "question", "callback", "edit", "budget", "elicitation")
     STATES = ("waiting", "approved", "rejected", "expired", "withdrawn")
 
     id = models.BigIntegerField(primary_key=True)

@@ -25,6 +25,7 @@ class ModelProfile(models.Model):
     calls_in_flight = models.PositiveIntegerField(null=True, blank=True, help_text="Calls at one time.")
     temperature = models.FloatField(null=True, blank=True, help_text="From 0 to 2; empty: the provider's own.")
     thinking = models.CharField(max_length=8, blank=True, help_text="How much it thinks first; empty: the provider's own.")
+    sees = models.BooleanField(default=False, help_text="It is shown pictures: what its agents look at.")
     fallbacks = models.JSONField(default=list, blank=True, help_text="Names of profiles, asked in this order where it fails.")
     purposes = models.JSONField(default=list, blank=True, help_text="What it is asked for: creation, editing, device_agent.")
     created_at = models.DateTimeField()

@@ -52,6 +52,10 @@ class Session(models.Model):
     model_profiles = models.JSONField(default=dict, help_text="Names by purpose, in the place of the installation's.")
     start = models.CharField(max_length=8, blank=True, help_text="review: what a model plans waits for a person to start it.")
 
+    max_concurrent = models.PositiveIntegerField(
+        default=0, help_text="Attempts that may have slots at one time; 0: as many as the installation says."
+    )
+
     objects = SessionQuerySet.as_manager()
 
     class Meta:
@@ -145,6 +149,8 @@ class InboxItem(models.Model):
 class Agent(models.Model):
     """One machine that works: the constellation agent of an interaction, or a device agent on one attempt."""
 
+    PLAN_STATUSES = ("pending", "in_progress", "completed")
+
     id = models.BigIntegerField(primary_key=True)
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="agents", db_index=False)
     interaction = models.ForeignKey(InboxItem, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -156,6 +162,8 @@ class Agent(models.Model):
     state = models.CharField(max_length=32)
     reason = models.TextField(blank=True)
     blackboard = models.JSONField(default=dict, help_text="What a host and its app agents share; kept by the host.")
+    plan = models.JSONField(default=list, help_text="What it means to do, as it said last: {content, status} of each entry.")
+    app = models.JSONField(default=dict, help_text="The app it is held to: name, visual, process, tools, prompts; empty: none.")
     created_at = models.DateTimeField()
     entered_at = models.DateTimeField()
 

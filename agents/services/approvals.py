@@ -6,6 +6,7 @@ proposed it, and a token with a part in it (agents.access.ancestry).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ from agents.models import Approval, Session
 from agents.progress.digests import canonical_json
 from agents.streams.door import Door, door
 from agents.streams.tables import Fields
+from agents.tools.catalogue import flaws_by_schema
 
 REASON_LENGTH = 500
 ANSWER_LENGTH = 10_000
@@ -30,9 +32,13 @@ DATA_BYTES = 64_000
 """Of what a call-back brings, as JSON."""
 ARGUMENTS_BYTES = 1_000_000
 """Of edited arguments, as JSON."""
+SHOWN = 5
+"""Flaws of an answer that one message tells."""
 STATES = {"approve": "approved", "reject": "rejected"}
 """What a decision makes of the row."""
-ANSWERED = ("question", "callback")
+FORM = "elicitation"
+"""A question of a tool server: its answer is an object that follows the schema it gave."""
+ANSWERED = ("question", "callback", FORM)
 EDITABLE = ("task", "tool")
 """Kinds."""
 
@@ -127,6 +133,8 @@ def approval_decide(
     """
     asked = {"digest": digest, "arguments": arguments, "answer": answer, "reason": reason}
     asked_for = _row(approval_id)
+    if asked_for.kind == FORM and isinstance(answer, str):
+        asked["answer"] = answer = _read_form(answer)
     check_author(asked_for, by)
     prepare = _EFFECTS.get(asked_for.kind) if decision == "approve" and asked_for.state == "waiting" else None
     effect = None if prepare is None else prepare(asked_for)  # before the lock is taken, so that nobody waits meanwhile
@@ -230,8 +238,27 @@ def _check_answer(row: Approval, decision: str, answer: Any) -> None:
             raise AnswerUnknown(f"answer: must be text of at most {ANSWER_LENGTH} characters")
         if row.options and answer not in row.options:
             raise AnswerUnknown(f"answer: must be one of {', '.join(map(str, row.options))}")
+    if decision == "approve" and row.kind == FORM and (wrong := form_flaw(row, answer)):
+        raise AnswerUnknown(f"answer: {wrong}")
     if _size(answer) > DATA_BYTES:
         raise AnswerUnknown(f"answer: at most {DATA_BYTES} bytes of JSON")
+
+
+def _read_form(text: str) -> Any:
+    """An answer that was written as the JSON of its object, as a page's field has it; the text itself where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def form_flaw(row: Approval, answer: Any) -> str:
+    """What keeps an answer from being what a tool server's question asks for; empty where it is."""
+    schema = row.action["arguments"]["schema"]
+    if not isinstance(answer, dict):
+        return f"must be an object with {', '.join(schema.get('properties', {})) or 'nothing in it'}"
+    flaws = flaws_by_schema("the answer", {**schema, "additionalProperties": False}, answer)
+    return "; ".join(": ".join(filter(None, (".".join(map(str, path)), said))) for path, said in flaws[:SHOWN])
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -28,7 +28,8 @@ HOTTEST = 2.0
 FIELDS: dict[str, Any] = {
     "provider": None, "model": None, "base_url": "", "key": "", "context_window": None, "max_output_tokens": None,
     "price_input": None, "price_cached_input": None, "price_output": None, "requests_per_minute": None,
-    "tokens_per_minute": None, "calls_in_flight": None, "temperature": None, "thinking": "", "fallbacks": [], "purposes": [],
+    "tokens_per_minute": None, "calls_in_flight": None, "temperature": None, "thinking": "", "sees": False, "fallbacks": [],
+    "purposes": [],
 }  # fmt: skip
 """What a profile says beside its name, and what it says by default; provider and model must be given."""
 COUNTS = ("context_window", "max_output_tokens", "requests_per_minute", "tokens_per_minute", "calls_in_flight")
@@ -168,6 +169,7 @@ def problems_of(name: str, said: dict[str, Any]) -> list[Problem]:
     found.append(("temperature", _number_flaw(said["temperature"], 0, HOTTEST)))
     if said["thinking"] not in THINKING_LEVELS:
         found.append(("thinking", f"must be one of {', '.join(THINKING_LEVELS[1:])}, or empty"))
+    found.append(("sees", "" if isinstance(said["sees"], bool) else "must be true or false"))
     known = {FROM_ENVIRONMENT, *ModelProfile.objects.values_list("name", flat=True)} - {name}
     found.append(("fallbacks", _list_flaw(said["fallbacks"], known, FALLBACKS, "names of other profiles")))
     found.append(("purposes", _list_flaw(said["purposes"], set(PURPOSES), len(PURPOSES), ", ".join(PURPOSES))))

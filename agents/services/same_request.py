@@ -28,6 +28,14 @@ def request_known_as(session_id: int, client_id: str) -> InboxItem | None:
     return InboxItem.objects.filter(session_id=session_id, client_id=client_id).first() if client_id else None
 
 
+def session_begun_as(owner: Any, by: str, client_id: str) -> InboxItem | None:
+    """The request with which `by` began a session of `owner` under that client_id."""
+    if not client_id:
+        return None
+    mine = InboxItem.objects.filter(session__owner=owner, by=by, client_id=client_id, kind="interaction")
+    return mine.order_by("id").first()
+
+
 def is_same_request(known_by: str, known: Mapping[str, Any], by: str, asked: Mapping[str, Any]) -> bool:
     """Whether `by` asks for what `known_by` has asked for before."""
     settled = {key for key, where in SETTLED.items() if where == ALWAYS or asked.get(where)}

@@ -9,6 +9,7 @@ from typing import Any
 
 from agents.access import ancestry
 from agents.access.approvers import NotApprover, why_no_approver
+from agents.devices.profiles.ceilings import SESSION_SLOTS
 from agents.engine.drives.work import Checked, registered_handler
 from agents.engine.requests import waits_for_an_actor
 from agents.engine.summon import wake_a_runner
@@ -24,26 +25,29 @@ from agents.tools import confining
 
 INBOX_LIMIT = 100
 """Requests that may wait in one session."""
-COLUMNS = {"title": "title", "models": "model_profiles", "start": "start"}
+COLUMNS = {"title": "title", "models": "model_profiles", "start": "start", "max_concurrent": "max_concurrent"}
 """What of a session may be changed: its words, and the columns that have it."""
 TO_LIVE_ACTORS = ("pause", "resume", "cancel", "ping", "shutdown", "go_on", "ruling", "stop", "restart", "cancel_task")
 
 
 def session_create(
-    owner, title: str = "", *, by: str, parent: int | None = None, models: Mapping[str, str] | None = None, start: str = ""
+    owner, title: str = "", *, by: str, parent: int | None = None, models: Mapping[str, str] | None = None, start: str = "",
+    max_concurrent: int = 0,
 ) -> Session:  # fmt: skip
     """A new session of `owner`, with nobody at work in it yet; `models` are names of model profiles by purpose.
 
+    `max_concurrent` is how many of its attempts may have slots at one time, 0: as many as the installation says.
+
     Where `by` is a token, the session has its key, and perhaps a parent: the session that the token was issued for, else
     `parent`, one that the token started itself. The parent's stream tells of it. Raises NotYourChild, TooDeep, ParentEnded,
-    and PayloadRejected where there is no such profile, or `start` is no word of it.
+    and PayloadRejected where there is no such profile, `start` is no word of it, or `max_concurrent` is out of bounds.
     """
-    refuse_choices({"models": models or {}, "start": start})
+    refuse_choices({"models": models or {}, "start": start, "max_concurrent": max_concurrent})
     with ancestry.new_ancestry(by, parent) as line:
         stream = new_stream("session")
         with door(stream, by) as opened:
             row = {"id": stream, "owner_id": owner.pk, "title": title, "created_at": opened.turn.at, **line}
-            row |= {"model_profiles": dict(models or {}), "start": start}
+            row |= {"model_profiles": dict(models or {}), "start": start, "max_concurrent": max_concurrent}
             opened.turn.record("session_created", add={"session": [row]})
         Lease.objects.create(stream_id=stream)
         if line["parent_id"] is not None:
@@ -53,7 +57,7 @@ def session_create(
 
 
 def session_change(session_id: int, *, by: str, request_id: str = "", **said: Any) -> Session:
-    """Change `title`, `models` or `start` of a session, for what is asked of it from now on.
+    """Change `title`, `models` or `start` of a session, for what is asked of it from now on; `max_concurrent` counts at once.
 
     Raises NoSuchSession, NotYourSession, and PayloadRejected as `session_create` does.
     """
@@ -69,7 +73,7 @@ def session_change(session_id: int, *, by: str, request_id: str = "", **said: An
 
 
 def refuse_choices(said: Mapping[str, Any]) -> None:
-    """Raise PayloadRejected unless `models` names profiles that are there, by purpose, and `start` is a word of it."""
+    """Raise PayloadRejected where `models` names no profile that is there, `start` no word of it, `max_concurrent` no limit."""
     models = said.get("models", {})
     problems = [(f"models.{purpose}".rstrip("."), message) for purpose, message in choices.models_problems(models)]
     if models and not problems:
@@ -77,9 +81,17 @@ def refuse_choices(said: Mapping[str, Any]) -> None:
         problems = [(f"models.{purpose}", message) for purpose, message in found]
     if message := choices.start_problem(said.get("start", "")):
         problems.append(("start", message))
+    if message := limit_problem(said.get("max_concurrent", 0)):
+        problems.append(("max_concurrent", message))
     if problems:
         told = "; ".join(f"{key}: {message}" for key, message in problems)
         raise PayloadRejected(told, [{"key": key, "message": message} for key, message in problems])
+
+
+def limit_problem(said: Any) -> str:
+    """What is wrong with a `max_concurrent`; empty where nothing is."""
+    good = isinstance(said, int) and not isinstance(said, bool) and 0 <= said <= SESSION_SLOTS
+    return "" if good else f"must be a whole number from 1 to {SESSION_SLOTS:,}, or 0 for as many as the installation says"
 
 
 def check_payload(payload: dict[str, Any]) -> Checked:
@@ -97,13 +109,16 @@ def request_submit(
     A cancel or a stop tells the sessions that were started from this one to end too, in the same transaction. `checked` is what
     `check_payload` has said of the payload, where the caller has asked it outside a transaction of its own. Raises
     NoSuchSession, NotYourSession, InboxFull, ActorEnded, Conflict where the client_id is that of another request, and for
-    interactions PayloadRejected, TooManyOpen, ParentEnded, NotApprover and NotConfined.
+    interactions PayloadRejected, TooManyOpen, ParentEnded, NotApprover and NotConfined; also where a plan names a device that
+    the session's owner may not use.
     """
     ancestry.refuse_outside(session_id, by)
     if kind == "interaction" and checked is None:
         checked = check_payload(payload)
     if checked is not None and only_admins_may() and checked.runs_commands():
         confining.refuse_unconfined(session_id, by)
+    if checked is not None and (owner := Session.objects.filter(pk=session_id).values_list("owner_id", flat=True).first()):
+        checked.refuse_for(owner)
     if checked is not None and (let := checked.lets_unasked()) and (why := why_no_approver(by)):
         raise NotApprover(f"{let}, and who sends it may only narrow that: {why}")
     client_id = client_id or secrets.token_hex(8)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -87,6 +87,16 @@ def read_rows(stream: int, tables: tuple[str, ...] | None = None) -> dict[str, d
         names = [column for column, _ in table.columns]
         rows = statements.select(cursor, table.db_table, table.columns, BETWEEN, table.range(stream))
         found[name] = {str(row[0]): dict(zip(names, row, strict=True)) for row in rows}
+    return found
+
+
+def read_columns(stream: int) -> dict[str, dict[str, Sequence[Any]]]:
+    """The same by columns: {table: {column: values}}, in the order of the rows' ids; a table without rows has no columns."""
+    cursor, statements = raw_cursor(), current_store()
+    found: dict[str, dict[str, Sequence[Any]]] = {}
+    for name, table in TABLES.items():
+        values = statements.select_columns(cursor, table.db_table, table.columns, BETWEEN, table.range(stream))
+        found[name] = dict(zip(table.kinds, values, strict=False))
     return found
 
 

@@ -1,4 +1,5 @@
-"""Nudges: "stream X is at N", or "call X has said more", told to every process that may care (docs/engine.md, "Nudges").
+"""Nudges: "stream X is at N", "call X has said more", "there is something about device X", told to every process that may
+care (docs/engine.md, "Nudges").
 
 A nudge is only a hint: consumers read the stream behind their cursor, and look at the database every LOOK_S anyway, so a
 lost or doubled one does no harm. On SQLite it is a datagram to the processes of this host; on PostgreSQL a NOTIFY, which
@@ -32,6 +33,10 @@ CHANNEL = "orrery"
 STREAMS_A_DATAGRAM = 100
 DELTAS = "d"
 """What stands before the id of a call that has said more."""
+CALLS = "c"
+"""What stands before the id of a device for which calls wait, or are to be told something."""
+ANSWERS = "a"
+"""What stands before the id of a session of which calls on devices elsewhere have ended, or say something."""
 
 
 def encode_nudge(heads: Mapping[int, int]) -> list[str]:
@@ -45,28 +50,29 @@ def decode_nudge(text: str) -> list[tuple[int, int]]:
     return [(int(stream), int(head)) for stream, _, head in pairs if stream.isdecimal() and head.isdecimal()]
 
 
-def encode_deltas(calls: Iterable[int]) -> list[str]:
-    """Nudges that say which calls of models have said more."""
-    marked = [f"{DELTAS}{call}" for call in calls]
+def encode_marks(mark: str, keys: Iterable[int]) -> list[str]:
+    """Nudges about what `mark` stands for: DELTAS, CALLS or ANSWERS."""
+    marked = [f"{mark}{key}" for key in keys]
     return [",".join(marked[at : at + STREAMS_A_DATAGRAM]) for at in range(0, len(marked), STREAMS_A_DATAGRAM)]
 
 
-def decode_deltas(text: str) -> list[int]:
-    """The calls of a nudge; what is none has none."""
-    return [int(each[1:]) for each in text.split(",") if each[:1] == DELTAS and each[1:].isdecimal()]
+def decode_marks(text: str) -> list[tuple[str, int]]:
+    """The (mark, key) pairs of a nudge; what is none has none."""
+    known = (DELTAS, CALLS, ANSWERS)
+    return [(each[0], int(each[1:])) for each in text.split(",") if each[:1] in known and each[1:].isdecimal()]
 
 
-def announce_deltas(cursor: RawCursor, calls: Iterable[int]) -> None:
-    """As `announce_heads`, of calls that have said more."""
+def announce_marks(cursor: RawCursor, mark: str, keys: Iterable[int]) -> None:
+    """As `announce_heads`, of what `mark` stands for."""
     if connection.vendor == "postgresql":
-        for text in encode_deltas(calls):
+        for text in encode_marks(mark, keys):
             cursor.execute("SELECT pg_notify(%s, %s)", (CHANNEL, text))
 
 
-def send_deltas(calls: Iterable[int]) -> None:
+def send_marks(mark: str, keys: Iterable[int]) -> None:
     """As `send_nudge`."""
     if connection.vendor == "sqlite":
-        POST.send_texts(encode_deltas(calls))
+        POST.send_texts(encode_marks(mark, keys))
 
 
 def announce_heads(cursor: RawCursor, heads: Mapping[int, int]) -> None:
@@ -130,11 +136,11 @@ def listeners_dir() -> Path:
 class NudgeListener:
     """Calls `on_nudge(stream, head)` on the running loop for every nudge, from `start` to `stop`.
 
-    `on_deltas(call)` is called for every call of a model that has said more.
+    `on_mark(mark, key)` is called for every nudge about something else than a stream (DELTAS, CALLS, ANSWERS).
     """
 
-    def __init__(self, on_nudge: Callable[[int, int], None], on_deltas: Callable[[int], None] | None = None):
-        self._on_nudge, self._on_deltas = on_nudge, on_deltas
+    def __init__(self, on_nudge: Callable[[int, int], None], on_mark: Callable[[str, int], None] | None = None):
+        self._on_nudge, self._on_mark = on_nudge, on_mark
         self._socket: socket.socket | None = None
         self._address: Path | None = None
         self._task: asyncio.Task[None] | None = None
@@ -173,9 +179,9 @@ class NudgeListener:
     def _pass_on(self, text: str) -> None:
         for stream, head in decode_nudge(text):
             self._on_nudge(stream, head)
-        if self._on_deltas is not None:
-            for call in decode_deltas(text):
-                self._on_deltas(call)
+        if self._on_mark is not None:
+            for mark, key in decode_marks(text):
+                self._on_mark(mark, key)
 
     async def _follow_notifications(self, parameters: dict[str, Any]) -> None:
         """Listen on a connection of its own; after a lost one, again: until then the look every LOOK_S serves."""

@@ -29,6 +29,7 @@ class SessionRow(TypedDict):
     depth: int
     model_profiles: Any
     start: str
+    max_concurrent: int
 
 
 class DeviceRow(TypedDict):
@@ -38,15 +39,28 @@ class DeviceRow(TypedDict):
     name: str
     kind: str
     platform: str
+    os: str
     type: str
     capabilities: Any
     labels: Any
     recipes: Any
+    metadata: Any
+    facts: Any
+    host: str
+    connection: Any
+    tools: Any
+    owner_id: int | None
+    used_by: Any
+    apps: Any
+    is_offered: bool
+    is_off: bool
     limits: Any
     unasked: Any
     max_concurrent: int
     state: str
+    reason: str
     created_at: str
+    entered_at: str
 
 
 class ActorRow(TypedDict):
@@ -95,6 +109,8 @@ class AgentRow(TypedDict):
     state: str
     reason: str
     blackboard: Any
+    plan: Any
+    app: Any
     created_at: str
     entered_at: str
 
@@ -217,6 +233,7 @@ class ModelProfileRow(TypedDict):
     calls_in_flight: int | None
     temperature: float | None
     thinking: str
+    sees: bool
     fallbacks: Any
     purposes: Any
     created_at: str
@@ -278,12 +295,49 @@ class BudgetRow(TypedDict):
     created_at: str
 
 
+class ArtifactRow(TypedDict):
+    """What an attempt, or somebody's upload, has left in the store."""
+
+    id: int
+    session_id: int
+    attempt_id: int | None
+    call_id: int | None
+    name: str
+    kind: str
+    media_type: str
+    size: int
+    sha256: str
+    is_kept: bool
+    created_at: str
+    removed_at: str | None
+
+
 class LiveDevice(DeviceRow):
-    """A device as a runner holds it: its slots in use, its queue, and why work on it pauses ("" where it does not)."""
+    """A device as a runner holds it: its slots in use, its queue, and why work on it pauses ("" where it does not).
+
+    `users` are those who may use it, None is everybody. `readings` are in percent by resource, as far as they are known.
+    """
 
     used: int
     queued: int
     low: str
+    users: frozenset[int] | None
+    readings: dict[str, float]
+
+
+class LiveDevices(dict[int, LiveDevice]):
+    """All devices by their ids, as a runner holds them; `version` grows when anything but slots and readings changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.version = 0
+        self._names: tuple[int, dict[str, LiveDevice]] = -1, {}
+
+    def named(self, name: str) -> LiveDevice | None:
+        """The device of a name."""
+        if self._names[0] != self.version:
+            self._names = self.version, {row["name"]: row for row in self.values()}
+        return self._names[1].get(name)
 
 
 class HeldAttempt(TypedDict):
@@ -292,4 +346,5 @@ class HeldAttempt(TypedDict):
     id: int
     device_id: int
     holds_slot: bool
+    slot_device_id: int | None
     ran_s: float

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 QUICK = (
     "UPDATE agents_device SET used = used + %s WHERE id = %s AND queued = 0 AND used + %s BETWEEN 0 AND max_concurrent"
-    " AND (%s <= 0 OR state = 'ONLINE') RETURNING max_concurrent - used"
+    " AND (%s <= 0 OR state = 'connected') RETURNING max_concurrent - used"
 )
 DEVICE = "SELECT used, max_concurrent, state FROM agents_device WHERE id = %s"
 QUEUE = "SELECT session_id, priority, held, wanted, granted FROM agents_slotrequest WHERE device_id = %s ORDER BY since, id"
@@ -75,12 +75,12 @@ def _queue(store: Store, cursor: RawCursor, device: int, batch: Batch, starts: i
     used -= frees + mine.granted
     mine.granted = 0
     before = {place.session: place.granted for place in places}
-    used += share_slots(places, most - used if state == "ONLINE" else 0)
+    used += share_slots(places, most - used if state == "connected" else 0)
     batch.admitted[device] = min(starts, mine.granted)
     mine.wanted -= batch.admitted[device]
     used -= mine.granted - batch.admitted[device]
     mine.granted = 0
-    batch.free[device] = most - used if state == "ONLINE" else 0
+    batch.free[device] = most - used if state == "connected" else 0
     batch.woken |= {p.session for p in places if p.granted > before[p.session]}
     if mine.wanted:
         batch.queued.add(device)

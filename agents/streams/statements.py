@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from typing import Any, Protocol
@@ -67,10 +67,24 @@ class SqliteStore:
 
     time = staticmethod(sqlite_time)
     for_update = ""
+    now = "strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now')"
+    """An expression: the time by the database's clock, as Django writes it."""
 
     def seconds_since(self, column: str) -> str:
         """An expression: seconds from a time in `column` until now by the database's clock."""
         return f"(julianday('now') - julianday({column})) * 86400"
+
+    def any_of(self, column: str) -> str:
+        """A condition: the column is one of `numbers`, which are one parameter, however many."""
+        return f"{column} IN (SELECT value FROM json_each(%s))"
+
+    def numbers(self, numbers: Iterable[int]) -> Any:
+        return json_text(list(numbers))
+
+    def records(self, columns: Columns) -> str:
+        """A table r of these columns, to select from; its rows are one parameter, the JSON of a list of objects."""
+        names = ", ".join(f"json_extract(value, '$.{name}') AS \"{name}\"" for name, _ in columns)
+        return f"(SELECT {names} FROM json_each(%s)) AS r"
 
     def lock(self, cursor: RawCursor, streams: Sequence[int], *, wait: bool) -> dict[int, tuple[int, int, int]]:
         """(head, rows, token) of those of `streams` that are there. BEGIN IMMEDIATE has the only lock there is."""
@@ -86,7 +100,7 @@ class SqliteStore:
 
     def execute(self, cursor: RawCursor, statement: str, parameters: Sequence[Any] = ()) -> RawCursor:
         """A statement of ours, written with %s, on a raw cursor."""
-        return cursor.execute(statement.replace("%s", "?"), parameters)
+        return cursor.execute(statement.replace("%s", "?").replace("%%", "%"), parameters)
 
     def insert(self, cursor: RawCursor, table: str, columns: Columns, rows: Iterable[Row]) -> None:
         cursor.executemany(_sqlite_insert(table, columns), self._encoded(columns, rows))
@@ -114,6 +128,12 @@ class SqliteStore:
                         row[place] = decode(row[place])
         return rows
 
+    def select_columns(self, cursor: RawCursor, table: str, columns: Columns, where: str, parameters: Row) -> list[Row]:
+        """The same values by column, none at all where there is no row. Equal ones may be one object: nobody changes them."""
+        names = ", ".join(f'+"{name}"' if kind in ("time", "bool") else f'"{name}"' for name, kind in columns)
+        self.execute(cursor, f"SELECT {names} FROM {table} WHERE {where} ORDER BY id", parameters)
+        return _decoded_columns(columns, cursor.fetchall(), _SQLITE_DECODE)
+
     def _encoded(self, columns: Columns, rows: Iterable[Row]) -> list[Row]:
         special = [(place, _SQLITE_ENCODE[kind]) for place, (_, kind) in enumerate(columns) if kind in _SQLITE_ENCODE]
         if not special:
@@ -126,6 +146,18 @@ class SqliteStore:
                     values[place] = encode(values[place])
             encoded.append(values)
         return encoded
+
+
+def _decoded_columns(columns: Columns, rows: list[Row], decoders: dict[str, Callable[[Any], Any]]) -> list[Row]:
+    """Each text is decoded once: most values of a column are like others of it."""
+    found: list[Row] = []
+    for (_, kind), values in zip(columns, zip(*rows, strict=True), strict=False):
+        if (decode := decoders.get(kind)) is not None:
+            decoded = {text: None if text is None else decode(text) for text in set(values)}
+            found.append(list(map(decoded.__getitem__, values)))
+        else:
+            found.append(values)
+    return found
 
 
 def _sqlite_time_out(text: str) -> str:
@@ -153,9 +185,19 @@ class PostgresStore:
 
     time = staticmethod(str)
     for_update = " FOR UPDATE"
+    now = "statement_timestamp()"
 
     def seconds_since(self, column: str) -> str:
         return f"extract(epoch FROM clock_timestamp() - {column})"
+
+    def any_of(self, column: str) -> str:
+        return f"{column} = ANY(%s)"
+
+    def numbers(self, numbers: Iterable[int]) -> Any:
+        return list(numbers)
+
+    def records(self, columns: Columns) -> str:
+        return f"jsonb_to_recordset(%s::jsonb) AS r({_postgres_shape(columns)})"
 
     def lock(self, cursor: RawCursor, streams: Sequence[int], *, wait: bool) -> dict[int, tuple[int, int, int]]:
         """(head, rows, token) of streams, locked in order; without `wait` only of those that nobody else holds."""
@@ -200,9 +242,17 @@ class PostgresStore:
                         row[place] = orjson.loads(row[place])
         return rows
 
+    def select_columns(self, cursor: RawCursor, table: str, columns: Columns, where: str, parameters: Row) -> list[Row]:
+        names = ", ".join(_postgres_out(name, kind) for name, kind in columns)
+        cursor.execute(f"SELECT {names} FROM {table} WHERE {where} ORDER BY id", parameters)
+        return _decoded_columns(columns, cursor.fetchall(), _POSTGRES_DECODE)
+
     def _records(self, columns: Columns, rows: Iterable[Row]) -> str:
         names = [name for name, _ in columns]
         return json_text([dict(zip(names, row, strict=True)) for row in rows])
+
+
+_POSTGRES_DECODE = {"json": orjson.loads, "encoded": orjson.loads}
 
 
 def _postgres_out(name: str, kind: str) -> str:
@@ -225,14 +275,13 @@ def _json_null(name: str, kind: str, prefix: str = "") -> str:
 def _postgres_insert(table: str, columns: Columns) -> str:
     names = ", ".join(f'"{name}"' for name, _ in columns)
     values = ", ".join(_json_null(name, kind) for name, kind in columns)
-    return f"INSERT INTO {table} ({names}) SELECT {values} FROM jsonb_to_recordset(%s::jsonb) AS r({_postgres_shape(columns)})"
+    return f"INSERT INTO {table} ({names}) SELECT {values} FROM {POSTGRES.records(columns)}"
 
 
 @lru_cache(maxsize=1000)
 def _postgres_update(table: str, columns: Columns) -> str:
     values = ", ".join(f'"{name}" = {_json_null(name, kind, "r.")}' for name, kind in columns)
-    shape = _postgres_shape((*columns, ("id", "int")))
-    source = f"jsonb_to_recordset(%s::jsonb) AS r({shape})"
+    source = POSTGRES.records((*columns, ("id", "int")))
     return f"UPDATE {table} AS t SET {values} FROM {source} WHERE t.id = r.id AND t.id = ANY(%s)"
 
 
@@ -307,3 +356,23 @@ Store = SqliteStore | PostgresStore
 def current_store() -> Store:
     """The statements of the default database."""
     return SQLITE if connection.vendor == "sqlite" else POSTGRES
+
+
+def select_any(table: str, names: str, column: str, numbers: Iterable[int], where: str) -> list[Row]:
+    """Columns of the rows whose `column` is one of `numbers`, and for which `where` holds, however many numbers there are."""
+    store = current_store()
+    statement = f"SELECT {names} FROM {table} WHERE {store.any_of(column)} AND ({where})"
+    return store.execute(raw_cursor(), statement, (store.numbers(numbers),)).fetchall()
+
+
+def update_each(
+    table: str, values: str, columns: Columns, records: Sequence[dict[str, Any]], where: str, parameters: Row, key: str
+) -> set[int]:  # fmt: skip
+    """Set `values` in the rows t of `table`, joined `where` it says with the table r of `records`.
+
+    Returns the `key` of each row that was set; r has no column of that name.
+    """
+    store = current_store()
+    statement = f"UPDATE {table} AS t SET {values} FROM {store.records(columns)} WHERE {where} RETURNING {key}"
+    rows = store.execute(raw_cursor(), statement, (json_text(records), *parameters)).fetchall()
+    return {found for (found,) in rows}

@@ -26,7 +26,7 @@ from agents.models import Stream
 from agents.per_loop import one_per_loop
 from agents.streams.deltas import DeltaMemory, read_deltas, read_saying
 from agents.streams.fold import events_since
-from agents.streams.nudges import LOOK_S, NudgeListener
+from agents.streams.nudges import DELTAS, LOOK_S, NudgeListener
 from agents.streams.outages import with_fresh_connection
 from agents.streams.tables import Fields
 
@@ -187,7 +187,7 @@ class StreamTail:
 
     async def _run(self) -> None:
         """Read what moves, until nobody follows."""
-        listener = NudgeListener(self._on_nudge, self._on_deltas)
+        listener = NudgeListener(self._on_nudge, self._on_mark)
         try:
             await listener.start()
             while self._streams:
@@ -211,9 +211,9 @@ class StreamTail:
             self._wanted[stream] = head
             self._woken.set()
 
-    def _on_deltas(self, call: int) -> None:
-        if ids.stream_of(call) in self._streams:
-            self._saying[call] = None
+    def _on_mark(self, mark: str, key: int) -> None:
+        if mark == DELTAS and ids.stream_of(key) in self._streams:
+            self._saying[key] = None
             self._woken.set()
 
     async def _wait(self) -> None:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import Any
 
+from django.conf import settings
+
+from agents.artifacts.results import fit_result
 from agents.errors import AgentsError
 from agents.faults import error_kind_of, pause_seconds
 from agents.progress.calls import is_infrastructure
@@ -38,7 +41,9 @@ class Outcome:
     `error_kind` is one of `agents.crews.ways.KINDS`. `digest` is that of what it answered, or of the file's state
     after it, `before` that of the file before a change (agents.progress.evidence). `reason` is what the task's end will say.
     `text` is the last it printed, at most agents.devices.output.TEXT_CHARACTERS, `printed` how many characters its `attempt`
-    has printed in all, `unwritten` what of that was not yet durable: where it begins, and the text.
+    has printed in all, `unwritten` what of that was not yet durable: where it begins, and the text. `artifacts` refer to what
+    the call has kept (agents.artifacts.keeping), which gets its rows with the record of the end. `process` is
+    where the app of an app agent lives, {name, pid}, as far as its platform knows.
     """
 
     outcome: str
@@ -53,6 +58,8 @@ class Outcome:
     printed: int = 0
     unwritten: tuple[int, str] | None = None
     attempt: int = 0
+    artifacts: list[Mapping[str, Any]] = field(default_factory=list)
+    process: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Without what says nothing."""
@@ -64,7 +71,7 @@ class Outcome:
         return told | {name: value for name in OFTEN_EMPTY if (value := getattr(self, name))}
 
 
-OFTEN_EMPTY = ("error", "error_kind", "digest", "before", "reason", "text", "printed", "unwritten")
+OFTEN_EMPTY = ("error", "error_kind", "digest", "before", "reason", "text", "printed", "unwritten", "artifacts", "process")
 """Fields that an outcome in a file has only where they say something."""
 
 
@@ -75,9 +82,15 @@ class Call:
     `key` is the row that its outcome belongs to: the attempt itself, or a row of evidence. Calls of one `scope` share files,
     which begin as those of the scope that it `inherits` from. `writes` names a file of the
     workspace whose state before and after is wanted; `blackboard` is what the task's agents share, `printed` how many
-    characters the attempt has printed so far. `place` is where its path led when it was judged, None where nobody did.
+    characters the attempt has printed so far. `agent` is the attempt's host, 0 of a plain task, `resumes` that of
+    the attempt before this one, 0 for none; `app` is what an app agent is for: its page, whether it sees
+    pictures. `inputs` are artifacts that it finds in its workspace (agents.artifacts.workspace), `outputs` patterns of files
+    there that are kept when it has gone well. `place` is where its path led when it was judged, None where nobody did.
+    `fence` is the lease of the session that it is made for. `adopted`: an earlier owner has begun it, and so many characters of
+    what it has printed are known; None of a call that is new.
     `body` is what the call does, where that is no tool's that plans can name: then what it says on the way are deltas, and it
-    tells the session's stream what it has found so far by `note`, an event without rows.
+    tells the session's stream what it has found so far by `note`, an event without rows. A call that lasts tells the work it is
+    part of what happens meanwhile by `on_update`, and is told what was decided about that: `hear`.
     """
 
     attempt: int
@@ -89,22 +102,39 @@ class Call:
     scope: str = ""
     inherits: str = ""
     key: int = 0
+    fence: int = 0
+    adopted: int | None = None
     writes: str = ""
     printed: int = 0
     place: str | None = None
     blackboard: Mapping[str, Any] = field(default_factory=dict)
+    agent: int = 0
+    resumes: int = 0
+    app: Mapping[str, Any] = field(default_factory=dict)
     on_output: Callable[[str], None] = field(default=lambda text: None)
     on_thinking: Callable[[str], None] = field(default=lambda text: None)
+    on_update: Callable[[str, Mapping[str, Any]], None] = field(default=lambda kind, data: None)
     note: Callable[..., None] = field(default=lambda event, **data: None)
+    told: asyncio.Queue[tuple[str, Mapping[str, Any]]] = field(default_factory=asyncio.Queue)
+    inputs: Sequence[Mapping[str, Any]] = ()
+    outputs: Sequence[str] = ()
     body: Callable[[Call], Awaitable[Outcome]] | None = None
 
     def __post_init__(self) -> None:
         self.key = self.key or self.attempt
 
+    async def hear(self) -> tuple[str, Mapping[str, Any]]:
+        """What the call is told next while it is under way: a kind, and what belongs to it."""
+        return await self.told.get()
+
 
 Tool = Callable[[Call], Outcome | Awaitable[Outcome]]
+Carrier = Callable[[Call], Tool | None]
+"""Who carries a call to its device; None where it is made here, by its tool."""
 SECONDS: dict[str, float] = {}
-"""Time-outs of tools, by name, for calls that say none; a tool without one has no other end than its device's limits."""
+"""Time-outs of tools, by name, for calls that say none, unless the setting says another."""
+UNSAID_S = 3600.0
+"""...and of those of which nobody says one, but for tools that keep their time: these end by their device's limits."""
 KEEP_TIME: set[str] = set()
 """Names of tools that end by themselves when their time is over, with an outcome that says what there was until then."""
 
@@ -139,6 +169,24 @@ def register_tool(
     return register
 
 
+def tool_seconds(call: Call) -> float | None:
+    """The time-out of a call: its own, else its tool's by the setting, by its registration, or by default.
+
+    None where it has no other end than its device's limits, or where it is no tool's: bodies see to their time themselves.
+    """
+    if call.timeout is not None or call.body is not None:
+        return call.timeout
+    said: dict[str, float] = settings.TOOL_SECONDS
+    unsaid = said.get("default", None if call.tool in KEEP_TIME else UNSAID_S)
+    return said.get(call.tool, SECONDS.get(call.tool, unsaid))
+
+
+def missing_tool(call: Call) -> Outcome:
+    """The end of a call of a tool that there is not."""
+    error = f"there is no tool called {call.tool}; known: {', '.join(sorted(TOOLS))}"
+    return Outcome("failed", error=error, error_kind="missing")
+
+
 def check_arguments(name: str, arguments: Any) -> None:
     """Raises BadArguments naming the keys that are wrong and showing the tool's schema. Nothing when it has none."""
     if (schema := SCHEMAS.get(name)) is None:
@@ -159,16 +207,20 @@ def do_nothing(call: Call) -> Outcome:
 
 
 class Bodies:
-    """The calls under way in one runner. `on_end(call, outcome)` is called on the loop for each, exactly once.
+    """The calls under way in one process. `on_end(call, outcome)` is called on the loop for each, exactly once.
 
-    `sleep` waits between the tries of a call.
+    `carrier` says who carries a call to its device; `sleep` waits between the tries of a call.
     """
 
-    def __init__(self, on_end: Callable[[Call, Outcome], None], sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep):
-        self._on_end = on_end
+    def __init__(
+        self, on_end: Callable[[Call, Outcome], None], sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
+        carrier: Carrier = lambda call: None,
+    ):  # fmt: skip
+        self._on_end, self._carrier = on_end, carrier
         self._sleep = sleep
         self._tasks: dict[int, asyncio.Task[Outcome]] = {}
-        self._attempts: dict[int, int] = {}
+        self._calls: dict[int, Call] = {}
+        self._lost: dict[int, str] = {}
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -178,14 +230,12 @@ class Bodies:
 
     def start(self, call: Call) -> None:
         """Begin a call. A plain function has ended when this returns."""
-        function = call.body or TOOLS.get(call.tool)
+        function = call.body or self._carrier(call) or TOOLS.get(call.tool)
         if function is None:
-            known = ", ".join(sorted(TOOLS))
-            error = f"there is no tool called {call.tool}; known: {known}"
-            self._on_end(call, Outcome("failed", error=error, error_kind="missing"))
+            self._on_end(call, missing_tool(call))
         elif inspect.iscoroutinefunction(function):
             task = self._tasks[call.key] = asyncio.get_running_loop().create_task(self._follow(function, call))
-            self._attempts[call.key] = call.attempt
+            self._calls[call.key] = call
             task.add_done_callback(partial(self._ended, call))  # also of one that is interrupted before its first step
         else:
             try:
@@ -197,7 +247,7 @@ class Bodies:
     async def _follow(self, function: Tool, call: Call) -> Outcome:
         """What the last try of a call gave: one that meets a transient fault is followed by another, while any is left."""
         outcome: Any = None
-        seconds = SECONDS.get(call.tool) if call.timeout is None else call.timeout
+        call.timeout = seconds = tool_seconds(call)
         grace = GRACE_S if call.tool in KEEP_TIME else 0.0
         try:
             async with asyncio.timeout(None if seconds is None else seconds + grace):
@@ -213,15 +263,36 @@ class Bodies:
                     await self._sleep(pause_seconds(made, call.key, FIRST_PAUSE_S, LONGEST_PAUSE_S))
         except TimeoutError:  # the call's own: what the tool raises is an outcome by now
             return Outcome("timeout", error=f"stopped after {seconds:g} s", error_kind="timeout")
+        if call.body is None:
+            await _fit_result(outcome)
         return outcome  # type: ignore[no-any-return]  # looked at above
 
     def _ended(self, call: Call, task: asyncio.Task[Outcome]) -> None:
-        del self._tasks[call.key], self._attempts[call.key]
-        self._on_end(call, Outcome("cancelled", error="interrupted") if task.cancelled() else task.result())
+        del self._tasks[call.key], self._calls[call.key]
+        why = self._lost.pop(call.key, "")
+        cut_off = Outcome("lost", error=why) if why else Outcome("cancelled", error="interrupted")
+        self._on_end(call, cut_off if task.cancelled() else task.result())
 
     def attempts(self, keys: Iterable[int]) -> set[int]:
         """Whose calls these are, of those under way."""
-        return {self._attempts[key] for key in keys if key in self._attempts}
+        return {self._calls[key].attempt for key in keys if key in self._calls}
+
+    def tell(self, key: int, kind: str, data: Mapping[str, Any]) -> None:
+        """Tell a call under way what was decided about something that it has told."""
+        if key in self._calls:
+            self._calls[key].told.put_nowait((kind, data))
+
+    def lose(self, device: int, why: str) -> None:
+        """Cut off the calls on a device that is gone: each has ended as lost."""
+        for key, call in self._calls.items():
+            if call.body is None and call.device.get("id") == device and key not in self._lost:
+                self._lost[key] = why
+                self._tasks[key].cancel()
+
+    async def gone(self, device: int) -> None:
+        """Wait until no call on a device is under way any more."""
+        tasks = [self._tasks[key] for key, call in self._calls.items() if call.device.get("id") == device]
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def interrupt(self, key: int) -> bool:
         """Cancel a call; its end is told as any other. False when it is not under way."""
@@ -234,6 +305,17 @@ class Bodies:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _fit_result(outcome: Outcome) -> None:
+    """A result that is too large for a row becomes an artifact; where that cannot be kept, the call has failed."""
+    try:
+        outcome.result, kept = await fit_result(outcome.result)
+    except Exception as error:  # the store, or the database, as in `_follow`; what has run is not run again
+        outcome.outcome, outcome.result = "failed", None
+        outcome.error = f"its result is too large for a row, and could not be kept: {_failure(error).error}"
+    else:
+        outcome.artifacts = [*outcome.artifacts, kept] if kept else outcome.artifacts
 
 
 def _failure(error: Exception) -> Outcome:

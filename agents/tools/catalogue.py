@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any
 
+from agents.tools.namespaces import is_namespaced
+
 Schema = Mapping[str, Any]
 Path = tuple[str | int, ...]
 Flaw = tuple[Path, str]
@@ -23,6 +25,8 @@ SCHEMAS: dict[str, Schema] = {}
 PATHS: dict[str, tuple[str, ...]] = {}
 """Arguments of tools that are paths in the workspace, by name: of these policies judge where they lead, and nothing else."""
 
+INSTRUCTION = "instruction"
+"""The call of a device that carries out tasks in words: what it prints are words, as those of a model are."""
 NAME_CHARACTERS = 80
 """Of a name that was written, as far as a message repeats it."""
 VALUE_CHARACTERS = 40
@@ -57,8 +61,8 @@ def tool_schemas() -> dict[str, Schema]:
 
 
 def unknown_tool_text(name: str) -> str:
-    """What is said of a tool that there is not; empty for one that there is."""
-    if name in TOOLS:
+    """What is said of a tool that there is not; empty for one that there is. Which tools servers offer, devices say."""
+    if name in TOOLS or is_namespaced(name):
         return ""
     return f"there is no tool {_shown(name, NAME_CHARACTERS)}; there are {', '.join(tool_names())}{_nearest(name, TOOLS)}"
 
@@ -66,10 +70,13 @@ def unknown_tool_text(name: str) -> str:
 def argument_flaws(name: str, arguments: Mapping[str, Any]) -> list[Flaw]:
     """What keeps `arguments` from being those of a tool: (the way to it, what it is). Nothing for a tool that takes any."""
     schema = SCHEMAS.get(name)
-    if schema is None:
-        return []
+    return [] if schema is None else flaws_by_schema(name, schema, arguments)
+
+
+def flaws_by_schema(name: str, schema: Schema, arguments: Mapping[str, Any]) -> list[Flaw]:
+    """As `argument_flaws`, of a tool whose schema is said here."""
     known = _TAKEN.get(name)
-    if known is None or known.schema is not schema:
+    if known is None or (known.schema is not schema and known.schema != schema):
         known = _TAKEN[name] = _Taken(name, schema)
     if known.is_free and arguments.keys() <= known.free:
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import secrets
 import shutil
 from collections.abc import Mapping
@@ -14,33 +15,18 @@ from django.conf import settings
 from django.db import connection
 
 from agents.devices import host
+from agents.devices.answers import command_answer, state_after
 from agents.devices.limits import CommandLimits
 from agents.devices.local import DEFAULT_PATH, CommandOutcome, run_command
-from agents.devices.profiles.names import name_fault
 from agents.devices.workspace import files
-from agents.errors import AgentsError
 from agents.masks.values import resolve_environment
-from agents.progress.digests import text_digest
 from agents.tools import confining
 from agents.tools.calls import Call, Outcome, check_arguments, register_tool
+from agents.tools.workspaces import NoWorkspace, device_workspace
 
 BLACKBOARD = "ORRERY_BLACKBOARD"
 BLACKBOARD_CHARACTERS = 64_000
 """A process can be given no text beyond 128 KiB."""
-
-
-class NoWorkspace(AgentsError):
-    """The name of a device, or of what constellations share, is no name of a folder."""
-
-    code = "no_workspace"
-    error_kind = ""
-
-
-def device_workspace(device: str) -> Path:
-    """Where commands of a local device run. Raises NoWorkspace for a name that leads elsewhere."""
-    if fault := name_fault(device):
-        raise NoWorkspace(f"the device {device!r} has no workspace, because its name {fault}; make one with another name")
-    return settings.STATE_DIR / "workspaces" / device
 
 
 def artifacts_folder(scope: str, inherits: str = "") -> Path:
@@ -82,11 +68,18 @@ async def carry_out_command(call: Call) -> Outcome:
     if not isinstance(argv, list | tuple) or not argv:
         await asyncio.to_thread(check_arguments, call.tool, dict(call.arguments))
     if not call.writes:
-        return _outcome(await _run(call), None, None)
+        ended = await _run(call)
+        return Outcome(**command_answer(ended, None, None), process=_process_of(call, ended))
     place = device_workspace(call.device["name"])
     before = await asyncio.to_thread(files.content_state, place, call.writes)
     ended = await _run(call)
-    return _outcome(ended, before, await asyncio.to_thread(_state_after, place, call.writes))
+    after = await asyncio.to_thread(state_after, place, call.writes)
+    return Outcome(**command_answer(ended, before, after), process=_process_of(call, ended))
+
+
+def _process_of(call: Call, ended: CommandOutcome) -> dict[str, Any]:
+    """The program and its process on this host, of a call that an app agent makes."""
+    return {"name": os.path.basename(call.arguments["argv"][0]), "pid": ended.pid} if call.app and ended.pid else {}
 
 
 async def _run(call: Call) -> CommandOutcome:
@@ -121,27 +114,6 @@ def _refuse_unconfined(session: int) -> None:
         confining.refuse_unconfined(session)
     finally:
         connection.close()
-
-
-def _state_after(place: Path, path: str) -> str | None:
-    """None when it cannot be told, as where the command has put something else in the file's place. Raises nothing: a command
-    that has run must not be run again.
-    """
-    try:
-        return files.content_state(place, path) or None
-    except (files.FileRefused, OSError):
-        return None
-
-
-def _outcome(ended: CommandOutcome, before: str | None, after: str | None) -> Outcome:
-    """Its digest is that of the file where that was looked at, else that of what it printed, where it ran."""
-    digested = after
-    if before is None and ended.fingerprint is not None:
-        digested = text_digest(f"{ended.exit_code} {ended.fingerprint}")
-    return Outcome(
-        "failed" if ended.outcome == "limit" else ended.outcome, result=ended.result, error=ended.error,
-        exit_code=ended.exit_code, error_kind=ended.error_kind, digest=digested, before=before, text=ended.text,
-    )  # fmt: skip
 
 
 def blackboard_environment(shared: Mapping[str, Any]) -> dict[str, str]:

@@ -11,13 +11,11 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from agents.devices import observation
-from agents.devices.output import TEXT_CHARACTERS
+from agents.devices import answers
 from agents.devices.workspace import files
 from agents.per_loop import one_per_loop
-from agents.progress.digests import text_digest
 from agents.tools.calls import Call, Outcome, check_arguments, register_tool
-from agents.tools.command import device_workspace
+from agents.tools.workspaces import device_workspace
 
 SECONDS = 60.0
 """Of a call that says nothing itself."""
@@ -100,11 +98,7 @@ async def read_file(call: Call) -> Outcome:
     """What a text file holds: {"path", "content", "offset", "size"}; offset and size are in characters."""
 
     def read() -> Outcome:
-        path = call.arguments["path"]
-        part = {name: int(call.arguments[name]) for name in ("offset", "limit") if name in call.arguments}
-        found = files.read_text(device_workspace(call.device["name"]), path, **part, judged=call.place)
-        result = {"path": path, "content": found.text, "offset": found.offset, "size": found.size}
-        return Outcome("completed", result=result, digest=text_digest(found.text), text=found.text[-TEXT_CHARACTERS:])
+        return Outcome(**answers.read_answer(device_workspace(call.device["name"]), call.arguments, call.place))
 
     return await in_thread(call, read)
 
@@ -118,9 +112,7 @@ async def write_file(call: Call) -> Outcome:
     leave = files.ChangeLeave()
 
     def write() -> Outcome:
-        path, content = call.arguments["path"], call.arguments["content"]
-        change = files.write_text(device_workspace(call.device["name"]), path, content, leave, judged=call.place)
-        return Outcome("completed", result={"path": path, "size": change.size}, digest=change.after, before=change.before)
+        return Outcome(**answers.write_answer(device_workspace(call.device["name"]), call.arguments, leave, call.place))
 
     return await in_thread(call, write, leave)
 
@@ -140,11 +132,7 @@ async def edit_file(call: Call) -> Outcome:
     leave = files.ChangeLeave()
 
     def edit() -> Outcome:
-        path, old, new = (call.arguments[name] for name in ("path", "old", "new"))
-        count = int(call.arguments.get("count", 1))
-        change = files.replace_text(device_workspace(call.device["name"]), path, old, new, count, leave, judged=call.place)
-        result = {"path": path, "size": change.size, "replaced": change.replaced}
-        return Outcome("completed", result=result, digest=change.after, before=change.before)
+        return Outcome(**answers.edit_answer(device_workspace(call.device["name"]), call.arguments, leave, call.place))
 
     return await in_thread(call, edit, leave)
 
@@ -154,7 +142,6 @@ async def observe_device(call: Call) -> Outcome:
     """What the workspace and the system look like (agents.devices.observation)."""
 
     def observe() -> Outcome:
-        seen = observation.observe_workspace(device_workspace(call.device["name"]))
-        return Outcome("completed", result=seen, digest=observation.files_digest(seen))
+        return Outcome(**answers.observe_answer(device_workspace(call.device["name"])))
 
     return await in_thread(call, observe)

@@ -67,6 +67,8 @@ def _receive(client, last: int) -> dict[int, float]:
         text = client.recv(PATIENCE_S)
         at = clock()
         message = json.loads(text)
+        if message["type"] != "events":
+            continue
         seen.update((event["seq"], at) for event in message["events"])
         client.send(json.dumps({"type": "ack", "seq": message["events"][-1]["seq"]}))
     return seen

@@ -30,6 +30,13 @@ async def pause(call: Call) -> Outcome:
     return Outcome("completed")
 
 
+@register_tool("blink")
+async def blink(call: Call) -> Outcome:
+    """Waits for 50 ms; without arguments, so that a plan of 10,000 is small enough."""
+    await asyncio.sleep(0.05)
+    return Outcome("completed")
+
+
 @register_tool("witness")
 def witness(call: Call) -> Outcome:
     """A no-op that appends when it ran, in which process, for which attempt."""

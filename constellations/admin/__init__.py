@@ -10,7 +10,7 @@ editing.py, removing.py                what such pages share
 shown.py                               the rows that a page showed, at its version
 forms/                                 the forms of a page, and the one edit of a save
 lifecycle/                             pause, cancel, retry; mend, reopen, fork
-drawing/                               the picture of a graph, and how states look
+picture.py                             the rows of the graph that the page's script draws
 normal_forms.py                        what plans were read into
 """
 

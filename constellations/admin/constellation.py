@@ -15,11 +15,12 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
 from agents.admin.filters import SessionFilter, StateFilter
-from constellations.admin.drawing.picture import draw_picture
-from constellations.admin.editing import EditingAdmin
+from constellations.admin.editing import EditingAdmin, user_may
 from constellations.admin.forms.sheets import Sheet
 from constellations.admin.lifecycle import commanding, going_on
+from constellations.admin.picture import picture_of
 from constellations.admin.shown import (
+    AGAIN,
     EDITABLE,
     INTO_EDITABLE,
     ShownRows,
@@ -81,11 +82,19 @@ class ConstellationAdmin(EditingAdmin):
             raise PermissionDenied
         sent = request.POST if request.method == "POST" else None
         form = way.form(row, sent, initial={"once": secrets.token_hex(12), "seq": request.GET.get("seq")})
-        if sent is not None and (answer := going_on.submit_form(request, form, way)):
+        may_edit, sheet = user_may(request, "edit"), None
+        if sent is not None and (may_edit or "version" in sent):
+            sheet = Sheet.posted(row, sent)
+        elif sent is None and may_edit:
+            sheet = going_on.sheet_of(row)
+        if sent is not None and (answer := going_on.submit_form(request, form, sheet, way)):
             return answer
+        changeable = tasks_of(row).filter(AGAIN)
         context = {
             **self.admin_site.each_context(request), "opts": self.opts, "title": f"{way.name.capitalize()} {row}",
-            "constellation": row, "way": way, "form": form,
+            "constellation": row, "way": way, "form": form, "sheet": sheet, "editable_tasks": changeable.count(),
+            "tasks_shown": going_on.CHANGED, "dependencies_shown": going_on.CHANGED,
+            "editable_dependencies": dependencies_of(row).filter(downstream__in=changeable).count(),
         }  # fmt: skip
         return TemplateResponse(request, "admin/constellations/go_on.html", context)
 
@@ -119,7 +128,7 @@ class ConstellationAdmin(EditingAdmin):
     def beside(self, request: HttpRequest, row: Constellation) -> dict[str, Any]:
         operates = self.has_operate_permission(request)
         commands = commanding.offered_actions(row) if operates else ()
-        picture = draw_picture(row)
+        picture = picture_of(row)
         return {
             "picture": picture,
             "constellation": row,

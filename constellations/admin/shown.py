@@ -24,6 +24,9 @@ INTO_EDITABLE = Q(downstream__state__in=("PENDING", "WAITING_DEPENDENCY")) | Q(
 )
 """Dependencies that may change."""
 
+AGAIN = EDITABLE | Q(state__in=("FAILED", "CANCELLED"))
+"""Tasks that may change where the graph goes on, because they may begin again."""
+
 TASK_COLUMNS = (*TASK_DEFAULTS, "id", "state", "reason")
 
 

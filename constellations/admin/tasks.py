@@ -137,7 +137,7 @@ class TaskAdmin(RemovingAdmin):
     session_path = "constellation__session"
     numbers = ("id", "constellation_id")
     machines = ("task",)
-    list_display = ("id", *map(column_of, LISTED), "constellation", "state", "device", "attempt", "started_at", "ended_at")
+    list_display = (*map(column_of, LISTED), "constellation", "state", "device", "attempt", "started_at", "ended_at")
     list_select_related = ("constellation", "device")
     list_filter = (ConstellationFilter, EditableFilter, StateFilter, *map(list_filter_of, FILTERS), SessionFilter)
     search_fields = ("task_id__startswith", "name__istartswith")

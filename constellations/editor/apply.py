@@ -22,7 +22,7 @@ from constellations.editor.draft import (
 )
 from constellations.editor.replacing import inherit_dependents
 from constellations.plan import tasks as plan_tasks
-from constellations.plan.fitting import DEVICE_FIELDS, missing_mind, unknown_device
+from constellations.plan.fitting import CALL_FIELDS, DEVICE_FIELDS, missing_mind, server_call_flaws, unknown_device
 from constellations.plan.keys import calls
 from constellations.plan.keys.fields import CHANGEABLE, STORED
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS
@@ -100,6 +100,8 @@ def _update_task(draft: EditDraft, values: Row) -> None:
         raise OperationRefused(calls.NEEDS_DOING, "tool")
     if any(key in DEVICE_FIELDS for key in different):
         _check_devices(draft, new)
+    elif any(key in CALL_FIELDS for key in different):
+        _check_server_calls(draft, new)
     if new["tool"] == calls.INSTRUCTION and {"tool", "model"} & set(different):
         _check_mind(draft, new)
     draft.put_task(new)
@@ -307,9 +309,16 @@ def _check_devices(draft: EditDraft, row: Row) -> None:
     """Every device named exists, and some device fits what is asked for."""
     if wrong := unknown_device(row, draft.devices):
         raise OperationRefused(wrong[1], wrong[0])
+    _check_server_calls(draft, row)
     if row["wanted_device"] in row["not_device"]:
         said = f"{row['task_id']} is to run on {row['wanted_device']}, and not_device says that it must not"
         raise OperationRefused(said, "device")
+
+
+def _check_server_calls(draft: EditDraft, row: Row) -> None:
+    """What it calls of tool servers is offered, and called as it is offered."""
+    for path, message in server_call_flaws(row, draft.devices):
+        raise OperationRefused(message, key_text(path))
 
 
 def _check_mind(draft: EditDraft, row: Row) -> None:

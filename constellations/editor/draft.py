@@ -12,9 +12,10 @@ from typing import Any
 from constellations import conditions
 from constellations.errors import CycleFound
 from constellations.graph import Graph
+from constellations.machines.task import ENDED
 from constellations.plan.fitting import Devices
 from constellations.plan.operations import MAX_TASKS
-from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
+from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS, given_by
 from constellations.plan.values import Hints, Row, did_you_mean
 
 SKIPPED = "skipped"
@@ -84,6 +85,9 @@ def normal_dependency(row: Mapping[str, Any]) -> Row:
 
 def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any], keys: Iterable[str] = TASK_DEFAULTS) -> list[str]:
     return [key for key in keys if old[key] != new[key]]
+
+
+NOT_BEGUN = {"state": "PENDING"}
 
 
 class Overlay(Mapping[str, Any]):
@@ -234,6 +238,32 @@ class EditDraft:
         for name, row in self.dependencies.items() if gone else ():
             if row is not None and "results" in row["condition"]:
                 yield from ((name, task_id) for task_id in sorted(conditions.tasks_read_by(row["condition"]) & gone))
+
+    def strays(self) -> Iterator[tuple[str, str]]:
+        """(task_id, other) where a task is to get an output of one that need not have ended when it begins, or is not there.
+
+        Where nothing was taken away only what is new or changed is looked at.
+        """
+        has_lost = any(row is None for row in (*self.new_tasks.values(), *self.new_dependencies.values()))
+        for task_id in self.tasks if has_lost else self.new_tasks:
+            row = self.tasks[task_id]
+            if row is None or not row["inputs"] or not may_change(self.snapshot.tasks.get(task_id, NOT_BEGUN)):
+                continue
+            named = given_by(row)
+            waits_for = self._all_above(task_id) if named else set()
+            yield from ((task_id, other) for other in named if other not in waits_for and not self._has_ended(other))
+
+    def _all_above(self, task_id: str) -> set[str]:
+        found, ahead = set[str](), [task_id]
+        while ahead:
+            fresh = {str(key) for key in self.graph.upstream(ahead.pop())} - found
+            found |= fresh
+            ahead.extend(fresh)
+        return found
+
+    def _has_ended(self, task_id: str) -> bool:
+        there = self.snapshot.tasks.get(task_id)
+        return there is not None and self.tasks[task_id] is not None and there["state"] in ENDED
 
     def replacement_of(self, task_id: str) -> str:
         """The task that replaces this one; empty where none does."""

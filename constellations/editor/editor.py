@@ -27,7 +27,7 @@ from constellations.errors import EditRefused
 from constellations.plan import documents, operations
 from constellations.plan.fitting import Devices
 from constellations.plan.operations import Operation
-from constellations.plan.tasks import DEPENDENCY_DEFAULTS
+from constellations.plan.tasks import DEPENDENCY_DEFAULTS, stray_input
 from constellations.plan.values import Row, key_text, value_kind
 
 __all__ = ["Changes", "Snapshot", "apply_operations"]
@@ -147,6 +147,10 @@ def _problems_of_whole(draft: EditDraft) -> list[tuple[dict[str, Any], bool]]:
         return [(_problem_of_whole("nothing would be left; a constellation has at least one task"), False)]
     needed = [f"{task_id} cannot go: the condition of {name} reads its result" for name, task_id in draft.readers_of_gone()]
     needed += [f"{task_id} cannot go: {other} replaces it" for task_id, other in draft.replaced_and_gone()]
+    if not needed:
+        strays = ((key, other, draft.tasks.get(other) is not None) for key, other in draft.strays())
+        said = (stray_input(key, other, is_there=is_there) for key, other, is_there in strays)
+        return [(_problem_of_whole(message), False) for message in islice(said, MAX_PROBLEMS)]
     return [(_problem_of_whole(message), True) for message in needed[:MAX_PROBLEMS]]
 
 

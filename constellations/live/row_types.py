@@ -22,6 +22,8 @@ class ConstellationRow(TypedDict):
     added: int
     gates: Any
     model_profiles: Any
+    max_concurrent: int
+    assignment: str
     forked_from_id: int | None
     forked_at: int | None
     result: Any
@@ -77,6 +79,8 @@ class TaskRow(TypedDict):
     model: str
     result_schema: Any
     unasked: Any
+    inputs: Any
+    outputs: Any
     replaces: str
 
 
@@ -103,6 +107,7 @@ class AttemptRow(TypedDict):
     device_id: int
     fence: int
     holds_slot: bool
+    slot_device_id: int | None
     ran_s: float
     started_at: str
     ended_at: str | None

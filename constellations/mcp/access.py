@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 from rest_framework.exceptions import AuthenticationFailed
 
 from agents.access.authentication import authenticate_token
-from agents.access.permissions import why_refused
+from agents.access.permissions import PROPOSE, why_refused
 from agents.errors import AgentsError
 from agents.models import Approval, Device, Session, Token
 from agents.services import approvals
@@ -59,9 +59,18 @@ class Caller:
         """As a person reads it."""
         return f"{self.token.name or 'A program'} ({self.by}) of {self.user.get_username()}"
 
+    @property
+    def is_agent(self) -> bool:
+        """Whether it is a coding agent that works on a task: it sees its own session alone, and proposes."""
+        return PROPOSE in self.token.scopes
+
     def refusal(self, need: str) -> str:
         """Why the caller may not do what needs `need`; empty when it may."""
-        return why_refused(self.user, self.token, need)
+        if not self.is_agent:
+            return why_refused(self.user, self.token, need)
+        if need not in (READ, PROPOSE):
+            return "the token is a coding agent's, which looks at its own constellation and proposes edits of it"
+        return why_refused(self.user, self.token, PROPOSE)
 
     def demand(self, *needs: str) -> None:
         """Raise NotAllowed unless the caller may do what needs any of `needs`; it says what is missing of the first."""
@@ -78,9 +87,15 @@ def caller_of(text: str) -> Caller:
     return Caller(token.user, token)
 
 
+def sessions_of(caller: Caller) -> QuerySet[Session]:
+    """Those that the caller may see."""
+    found = Session.objects.visible_to(caller.user)
+    return found.filter(pk=caller.token.session_id) if caller.is_agent else found
+
+
 def constellations_of(caller: Caller) -> QuerySet[Constellation]:
     """Those that the caller may see."""
-    return Constellation.objects.filter(session__in=Session.objects.visible_to(caller.user))
+    return Constellation.objects.filter(session__in=sessions_of(caller))
 
 
 def constellation_of(caller: Caller, constellation_id: int) -> Constellation:
@@ -93,12 +108,12 @@ def constellation_of(caller: Caller, constellation_id: int) -> Constellation:
 
 def approvals_of(caller: Caller) -> QuerySet[Approval]:
     """Those that people decide, of sessions that the caller may see; a call-back is awaited from outside."""
-    return approvals.visible_to(caller.user).exclude(kind="callback")
+    return approvals.visible_to(caller.user).filter(session__in=sessions_of(caller)).exclude(kind="callback")
 
 
 def session_of(caller: Caller, session: int) -> Session:
     """Raises SessionNotFound, with the same words for what is not there and what is not the caller's to see."""
-    found = Session.objects.visible_to(caller.user).filter(pk=session).first()
+    found = sessions_of(caller).filter(pk=session).first()
     if found is None:
         raise SessionNotFound(f"there is no session {session}, or it is not yours to see")
     return found

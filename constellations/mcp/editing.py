@@ -74,7 +74,7 @@ def edit_constellation(
 
     They are proposed where the token may only operate, or where they take a gate away that it may not open.
     """
-    caller.demand("edit", "operate")
+    caller.demand("edit", "operate", "propose")
     if full:
         caller.demand("own")
     row = constellation_of(caller, constellation_id)
@@ -176,7 +176,7 @@ def _consequences(found: Fields, totals: Fields, more: Callable[[str], str]) -> 
 
 def preview_edit(caller: Caller, arguments: Fields) -> results.Preview:
     given = PREVIEW.read(arguments)
-    caller.demand("edit", "operate")
+    caller.demand("edit", "operate", "propose")
     row = constellation_of(caller, given["constellation_id"])
     operations = dispatcher.operations_of(dispatcher.commands_of(given["operations"]))
     found = edit_preview(row.pk, operations, given.get("based_on"))

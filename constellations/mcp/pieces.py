@@ -16,13 +16,13 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 
 from agents.devices.limits import CommandLimits
 from agents.masks.values import mask_text, mask_value, shown_limits
-from agents.models import Approval, InboxItem, Session
+from agents.models import Approval, InboxItem
 from agents.reads.printed import printed_characters, printed_piece
 from agents.streams.fold import consistent_read
 from constellations.errors import ConstellationsError, NoSuchTask
 from constellations.live.kept import read_graph
 from constellations.mcp import results
-from constellations.mcp.access import Caller, approvals_of, constellation_of, device_of, task_of
+from constellations.mcp.access import Caller, approvals_of, constellation_of, device_of, sessions_of, task_of
 from constellations.reads.excerpts.addresses import ROOT, json_text
 from constellations.reads.excerpts.written import read_written_task
 from constellations.services.preview import critical_path
@@ -159,7 +159,7 @@ def limits_of(wanted: dict[str, Any]) -> dict[str, Any]:
 
 def _interaction(caller: Caller, session: str, key: str, part: str) -> PieceSource:
     row = InboxItem.objects.filter(
-        session__in=Session.objects.visible_to(caller.user), session=int(session), pk=int(key), kind="interaction"
+        session__in=sessions_of(caller), session=int(session), pk=int(key), kind="interaction"
     ).first()
     if row is None:
         raise NoSuchAddress(f"there is no interaction {key} in session {session}, or it is not yours to see")

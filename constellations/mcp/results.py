@@ -187,7 +187,7 @@ class EditList(Result):
 
 class DeviceView(MayBeCut):
     name: str
-    state: str = Field(description="ONLINE takes new tasks.")
+    state: str = Field(description="connected takes new tasks.")
     type: str = Field(description="What device_type of a task asks for.")
     capabilities: list[Any]
     labels: list[Any] = Field(description="What policies know it by.")
@@ -264,6 +264,7 @@ class SessionView(MayBeCut):
     title: str
     state: str | None = Field(description="Of its actor; null before the first runner came to it.")
     reason: str
+    standing: dict[str, Any] = Field(description="How it stands for you; the same word as on every page.")
     interactions: list[InteractionView] = Field(description="The newest first.")
     next: int | None = Field(description="Give it as `before` for those before them.")
 

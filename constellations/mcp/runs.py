@@ -11,8 +11,9 @@ from agents.engine.drives.work import Checked
 from agents.engine.requests import changes_actor
 from agents.errors import AgentsError
 from agents.models import Actor, InboxItem
+from agents.reads.standings import read_standings, viewer_of
 from agents.services import sessions
-from agents.services.same_request import refuse_another_request, request_known_as
+from agents.services.same_request import refuse_another_request, request_known_as, session_begun_as
 from agents.streams.fold import consistent_read
 from agents.streams.statements import write_transaction
 from agents.streams.tables import Fields
@@ -72,13 +73,15 @@ def start_request(caller: Caller, arguments: Fields) -> results.SubmitResult:
         session = session_of(caller, given["session"])
         item, created = _submit(caller, session.pk, "interaction", given.get("client_id", ""), payload)
         return _started(item, created)
-    if (known := _started_as(caller, given.get("client_id", ""))) is not None:
+    if (known := session_begun_as(caller.user, caller.by, given.get("client_id", ""))) is not None:
         refuse_another_request(known, "interaction", caller.by, payload)
         return _started(known, False)
     checked = sessions.check_payload(payload)
     with write_transaction():
-        session = sessions.session_create(caller.user, given.get("title", ""), by=caller.by, parent=given.get("parent"))
-        known = _started_as(caller, given.get("client_id", ""))  # by the same call, made twice at once: the token is held now
+        title = given.get("title", "") or checked.name()
+        session = sessions.session_create(caller.user, title, by=caller.by, parent=given.get("parent"))
+        # by the same call, made twice at once: the token is held now
+        known = session_begun_as(caller.user, caller.by, given.get("client_id", ""))
         if known is not None:
             transaction.set_rollback(True)
         else:
@@ -87,14 +90,6 @@ def start_request(caller: Caller, arguments: Fields) -> results.SubmitResult:
         refuse_another_request(known, "interaction", caller.by, payload)
         return _started(known, False)
     return _started(item, True)
-
-
-def _started_as(caller: Caller, client_id: str) -> InboxItem | None:
-    """The request by which the caller began a session under that id."""
-    if not client_id:
-        return None
-    mine = InboxItem.objects.filter(session__owner=caller.user, by=caller.by, client_id=client_id, kind="interaction")
-    return mine.order_by("id").first()
 
 
 def _submit(
@@ -118,6 +113,7 @@ def get_session(caller: Caller, arguments: Fields) -> results.SessionView:
     with consistent_read():
         session = session_of(caller, given["session"])
         actor = Actor.objects.filter(session=session).order_by("-epoch").first()
+        standing = read_standings([session.pk], viewer_of(caller.user, caller.token))[session.pk]
         asked = InboxItem.objects.filter(session=session, kind="interaction")
         rows, following = newest_page(asked, {**given, "limit": INTERACTIONS})
         made = Constellation.objects.filter(interaction__in=[row.pk for row in rows]).order_by("id")
@@ -129,7 +125,7 @@ def get_session(caller: Caller, arguments: Fields) -> results.SessionView:
     cuts = [] if following is None else [describe_cut("interactions", len(shown), asked.count(), "items", rest)]
     view: Fields = {
         "session": session.pk, "title": session.title, "state": None if actor is None else actor.state,
-        "reason": "" if actor is None else actor.reason, "interactions": shown, "next": following,
+        "reason": "" if actor is None else actor.reason, "standing": standing, "interactions": shown, "next": following,
     }  # fmt: skip
     return results.SessionView.model_validate(with_cuts(view, cuts))
 

@@ -41,7 +41,7 @@ from agents.streams import outages
 from constellations.mcp import resources
 from constellations.mcp.access import Caller
 from constellations.mcp.results import Result
-from constellations.mcp.tools import REMOVING, TOOLS, McpTool
+from constellations.mcp.tools import REMOVING, TOOLS, McpTool, tools_for
 from constellations.plan.plain_text import sentences
 from constellations.plan.values import did_you_mean
 
@@ -70,14 +70,15 @@ def make_server(admit: Admit) -> Server[Any]:
     """An MCP server whose requests are made by whom `admit` says."""
 
     async def list_tools(ctx: Context, params: Any) -> ListToolsResult:
-        await admit_caller(admit, ctx)
-        return ListToolsResult(tools=[describe_tool(tool) for tool in TOOLS.values()])
+        caller = await admit_caller(admit, ctx)
+        return ListToolsResult(tools=[describe_tool(tool) for tool in tools_for(caller).values()])
 
     async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         caller = await admit_caller(admit, ctx)
-        if params.name not in TOOLS:
-            return failed_result(f"there is no tool {params.name[:80]}{did_you_mean(params.name, TOOLS)}")
-        return await answer_call(TOOLS[params.name], caller, params.arguments or {})
+        tools = tools_for(caller)
+        if params.name not in tools:
+            return failed_result(f"there is no tool {params.name[:80]}{did_you_mean(params.name, tools)}")
+        return await answer_call(tools[params.name], caller, params.arguments or {})
 
     async def list_resources(ctx: Context, params: Any) -> ListResourcesResult:
         caller = await admit_caller(admit, ctx)

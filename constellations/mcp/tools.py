@@ -13,6 +13,13 @@ from constellations.plan.keys.json_schema import Schema
 from constellations.plan.schemas import EditorTool, bare_keys
 from constellations.services import dispatcher
 
+FOR_AGENTS = frozenset(
+    {
+        *(tool.name for tool in dispatcher.list_tools()), "apply_edit", "preview_edit", "get_session", "get_constellation",
+        "list_constellations", "why", "get_output", "read_value", "list_edits",
+    }
+)  # fmt: skip
+"""Tools that a coding agent is offered: it looks, and what it edits is proposed. It starts, ends and decides nothing."""
 REMOVING = frozenset(
     {
         "build_constellation", "remove_task", "remove_dependency", "apply_edit", "undo_edit", "cancel", "cancel_task",
@@ -173,3 +180,8 @@ TOOLS: dict[str, McpTool] = {
     )
 }  # fmt: skip
 """By name, in the order in which they are listed."""
+
+
+def tools_for(caller: Caller) -> dict[str, McpTool]:
+    """Those that a caller is offered, by name."""
+    return {name: tool for name, tool in TOOLS.items() if name in FOR_AGENTS} if caller.is_agent else TOOLS

@@ -19,6 +19,8 @@ def condense_plan(plan: Plan) -> dict[str, Any]:
         "rules": plan.rules,
         "models": plan.models,
         "start": plan.start,
+        "max_concurrent": plan.max_concurrent,
+        "assignment": plan.assignment,
     }
 
 
@@ -30,4 +32,5 @@ def expand_plan(condensed: dict[str, Any]) -> Plan:
     """The plan that was condensed. Its rows share the defaults' lists and objects: values are replaced, never changed."""
     tasks = [{**TASK_DEFAULTS, **row} for row in condensed["tasks"]]
     dependencies = [{**DEPENDENCY_DEFAULTS, **row} for row in condensed["dependencies"]]
-    return Plan(condensed["name"], tasks, dependencies, condensed["rules"], condensed["models"], condensed["start"])
+    said = {key: condensed[key] for key in ("name", "rules", "models", "start", "max_concurrent", "assignment")}
+    return Plan(tasks=tasks, dependencies=dependencies, **said)

@@ -5,21 +5,29 @@ Every problem is found before any is reported, and each names its line and key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
+from agents.devices.profiles.ceilings import SESSION_SLOTS
 from agents.llm import choices
 from constellations import conditions
 from constellations.errors import CycleFound, PlanRejected
 from constellations.graph import Graph
-from constellations.plan import documents, operations
+from constellations.plan import assigning, documents, operations
 from constellations.plan.documents import Document, Unreadable
 from constellations.plan.fitting import Devices, missing_minds, unknown_devices
 from constellations.plan.keys.fields import MAX_NAME
 from constellations.plan.operations import MAX_DEPENDENCIES, MAX_TASKS, list_within
-from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS, read_dependency, read_task
+from constellations.plan.tasks import (
+    DEPENDENCY_DEFAULTS,
+    TASK_DEFAULTS,
+    given_by,
+    read_dependency,
+    read_task,
+    stray_input,
+)
 from constellations.plan.values import (
     MAX_ID,
     Finding,
@@ -36,6 +44,7 @@ from constellations.plan.values import (
     read_fields,
     text_reader,
     value_kind,
+    whole_reader,
 )
 
 __all__ = ["TASK_DEFAULTS", "Plan", "absent_tasks", "copied_by", "locate_findings", "parse_plan", "read_value"]
@@ -71,12 +80,21 @@ PLAN_READERS: dict[str, Reader] = {
     "absent": list_reader(identifier_reader(MAX_ID), MAX_TASKS),
     "models": read_models,
     "start": choice_reader((choices.REVIEW,)),
+    "max_concurrent": whole_reader(1, SESSION_SLOTS),
+    "assignment": choice_reader(assigning.NAMES),
 }
+
+
+SINGLE = ("name", "models", "start", "max_concurrent", "assignment")
+"""Keys of a plan that are not lists of parts."""
 
 
 @dataclass(slots=True)
 class Plan:
-    """What a plan says, in normal form (tasks.TASK_DEFAULTS, tasks.DEPENDENCY_DEFAULTS, operations.read_rule)."""
+    """What a plan says, in normal form (tasks.TASK_DEFAULTS, tasks.DEPENDENCY_DEFAULTS, operations.read_rule).
+
+    `max_concurrent` 0 and `assignment` "" where it says nothing of them.
+    """
 
     name: str = ""
     tasks: list[Row] = field(default_factory=list)
@@ -84,6 +102,8 @@ class Plan:
     rules: list[Row] = field(default_factory=list)
     models: dict[str, str] = field(default_factory=dict)
     start: str = ""
+    max_concurrent: int = 0
+    assignment: str = ""
 
 
 def parse_plan(
@@ -171,7 +191,8 @@ def read_value(value: Any, in_words: bool = False) -> tuple[Plan, list[Finding]]
     findings = [*documents.value_flaws(value), *found]
     if not fields.get("tasks") and not any(path == ("tasks",) for path, _ in findings):
         findings.append((("tasks",), "a plan needs at least one task"))
-    plan = Plan(name=fields.get("name", ""), models=fields.get("models", {}), start=fields.get("start", ""))
+    kept: dict[str, Any] = {key: fields[key] for key in SINGLE if key in fields}
+    plan = Plan(**kept)
     findings += islice(_parts(plan, fields, in_words), MAX_PROBLEMS + 1)
     if not findings:
         deep = (  # an edit has to be able to say it again
@@ -194,6 +215,8 @@ def _parts(plan: Plan, fields: Row, in_words: bool) -> Iterator[Finding]:
         if row["from"] and row["to"]:
             edges.add(row, ("dependencies", number))
     yield from edges.check([task["task_id"] for task in plan.tasks])
+    if edges.graph is not None:
+        yield from _stray_inputs(plan.tasks, edges.graph)
     for number, task in enumerate(plan.tasks):
         if task["replaces"]:  # when a plan begins, nothing has ended that it could stand in for
             yield ("tasks", number, "replaces"), NOTHING_TO_REPLACE
@@ -231,6 +254,8 @@ class _Edges:
 
     rows: list[Row]
     paths: list[Path] = field(default_factory=list)
+    graph: Graph | None = None
+    """Once `check` has found no cycle."""
 
     def add(self, row: Row, path: Path) -> None:
         self.rows.append(row)
@@ -257,11 +282,26 @@ class _Edges:
                 good[ends] = path
             names.add(row["dependency_id"])
         try:
-            Graph.build(task_ids, good)
+            self.graph = Graph.build(task_ids, good)
         except CycleFound as error:  # told at whichever of its dependencies is written last
             members = set(zip(error.path, error.path[1:], strict=False))
             last = [path for ends, path in good.items() if ends in members][-1]
             yield last, f"{error}; take one of these dependencies out"
+
+
+def _stray_inputs(tasks: Sequence[Row], graph: Graph) -> Iterator[Finding]:
+    """Inputs that need not be there when their task begins: outputs of a task that it does not wait for, or of none."""
+    wanted = {row["task_id"]: dict.fromkeys(given_by(row)) for row in tasks if row["inputs"] and row["task_id"]}
+    bits = {other: 1 << place for place, other in enumerate(dict.fromkeys(chain.from_iterable(wanted.values())))}
+    above: dict[str, int] = {}  # of each task the bits of those it waits for: a plan may have 10,000 of both
+    for task_id in map(str, graph.topological_order() if bits else ()):
+        above[task_id] = 0
+        for before in map(str, graph.upstream(task_id)):
+            above[task_id] |= above[before] | bits.get(before, 0)
+    for number, row in enumerate(tasks):
+        for other in wanted.get(row["task_id"], ()):
+            if not above.get(row["task_id"], 0) & bits[other]:
+                yield ("tasks", number, "inputs"), stray_input(row["task_id"], other, is_there=other in graph)
 
 
 def _strangers(plan: Plan, edges: _Edges, away: set[str]) -> Iterator[Finding]:

@@ -212,3 +212,18 @@ def read_dependency_changes(value: Any) -> tuple[Row, Row, list[Finding]]:
     elif fields.get("type", "CONDITIONAL") != "CONDITIONAL":
         fields.setdefault("condition", "")
     return which, fields, findings
+
+
+# What is handed from task to task
+
+
+def given_by(row: Row) -> list[str]:
+    """The tasks whose outputs a task is to get; what was uploaded is nobody's."""
+    return sorted({written.partition("#")[0] for written in row["inputs"].values()} - {""})
+
+
+def stray_input(task_id: str, other: str, *, is_there: bool) -> str:
+    """Why a task cannot be given what another one has kept."""
+    if not is_there:
+        return f"{task_id} is to get an output of {other}, and there is no such task"
+    return f"{task_id} is to get an output of {other} and does not wait for it: make {other} one of its dependencies"

@@ -51,8 +51,9 @@ def export_document(constellation: Constellation, dialect: str = dialects.ORRERY
         raise ExportTooLarge(f"a document has at most {limits}, as a plan has: more could not be imported")
     states = _states(constellation, dialect) if with_states else None
     document = dialects.write_document(
-        tasks, edges, constellation.rules, dialect, constellation.name, states, constellation.model_profiles
-    )
+        tasks, edges, constellation.rules, dialect, constellation.name, states, constellation.model_profiles,
+        constellation.max_concurrent, constellation.assignment,
+    )  # fmt: skip
     text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
     _check_size(len(text.encode()), dialect, with_states)
     return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from django.db.models import Count, Q, Sum
+from django.db.models.functions import Coalesce
 
 from agents.models import Device, SlotRequest
 from agents.streams.verify import Finding, register_invariant
@@ -34,7 +35,8 @@ def completed_once() -> Iterator[Finding]:
 
 @register_invariant
 def slots_are_held_by_attempts() -> Iterator[Finding]:
-    held = dict(Attempt.objects.filter(outcome="", holds_slot=True).values_list("device_id").annotate(n=Count("pk")))
+    holding = Attempt.objects.filter(outcome="", holds_slot=True).annotate(of=Coalesce("slot_device_id", "device_id"))
+    held = dict(holding.values_list("of").annotate(n=Count("pk")))
     granted = dict(SlotRequest.objects.values_list("device_id").annotate(n=Sum("granted")))
     for device in Device.objects.all():
         taken = held.get(device.pk, 0) + granted.get(device.pk, 0)

@@ -6,23 +6,25 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, cast
 
+from django.conf import settings
 from django.utils import timezone
 
 from agents.engine.leases import LEASE_S
 from agents.machines import ACTOR
-from agents.models import Actor, Device, Evidence, Loop, Runner
+from agents.models import Actor, Evidence, Loop, Runner
 from agents.reads.agents import agents_below
 from agents.reads.verdicts import latest_verdict, set_since
 from agents.streams.tables import Fields
 from constellations import conditions
+from constellations.assignment.wishes import NOT_ALLOWED, NOT_OFFERED, wish_of
 from constellations.editor.draft import is_skipped
-from constellations.limits import SESSION_LIMIT
 from constellations.live.row_types import LinkedDependency, TaskRow
 from constellations.live.rows import Edge, Node, edge_holds
 from constellations.machines.task import ENDED
 from constellations.models import Attempt, Dependency, Task
-from constellations.plan.fitting import DEVICE_FIELDS, device_fits, why_none_fits
+from constellations.plan.fitting import CALL_FIELDS, DEVICE_FIELDS, why_none_fits
 from constellations.plan.tasks import IN_WORDS
+from constellations.reads.devices import judge_devices
 from constellations.reads.progress import same_stream, waiting_approvals
 
 SHOWN = 20
@@ -33,13 +35,16 @@ EDGES = 10_000
 """Dependencies of one task that are looked at."""
 KINDS = (
     "running", "ended", "cancelled", "in_words", "dependency", "condition_unknown", "condition_false", "approval", "callback",
-    "waits", "resources", "review", "paused", "retry", "no_runner", "no_device", "device_offline", "device_draining",
-    "device_full", "limit", "starting", "stuck",
+    "waits", "resources", "review", "paused", "retry", "no_runner", "no_device", "not_allowed", "not_offered",
+    "device_offline", "device_draining", "device_full", "limit", "starting", "stuck",
 )  # fmt: skip
 """`in_words`: it says in words alone what to do. `review`: nobody has started its constellation. `callback`: somebody outside
-has to report. `waits`: its agent awaits something else. `starting`: nothing holds it back. `stuck`: its agent gets, or got,
-nowhere.
+has to report. `not_allowed`: the session's owner may use no device that fits. `not_offered`: it wishes for no device, and none
+is offered for that. `waits`: its agent awaits something else. `starting`: nothing holds it back. `stuck`: its agent gets, or
+got, nowhere.
 """
+BARRED = "its session's owner may not use what it could run on"
+UNOFFERED = "it wishes for no device, and those that are there are not offered to such tasks"
 NEEDS = "needs a model or a command"
 NO_RUNNER = "no runner lives: start one, for example with `manage.py up`"
 
@@ -237,15 +242,14 @@ def _runner_lives() -> bool:
 
 
 def _device(task: Task) -> Fields | None:
-    wanted = {name: getattr(task, name) for name in DEVICE_FIELDS}
-    fields = ("name", "type", "capabilities", "state", "used", "max_concurrent", "queued")
-    fitting = [row for row in Device.objects.order_by("name").values(*fields) if device_fits(row["name"], row, wanted)]
+    wanted = {name: getattr(task, name) for name in (*DEVICE_FIELDS, *CALL_FIELDS)}
+    judged = judge_devices(wish_of(wanted), task.constellation.session.owner_id)
+    fitting = [row for row, why in judged if not why]
     if not fitting:
-        named = wanted["wanted_device"]
-        return explanation_of("no_device", f"no device is called {named}" if named else why_none_fits(wanted), **wanted)
-    online = [row for row in fitting if row["state"] == "ONLINE"]
+        return _no_device(wanted, judged)
+    online = [row for row in fitting if row["state"] == "connected"]
     if not online:
-        drains = any(row["state"] == "DRAINING" for row in fitting)
+        drains = any(row["state"] == "draining" for row in fitting)
         text = ", ".join(f"{row['name']} is {row['state']}" for row in fitting[:SHOWN]) + _and_more(fitting)
         devices = [{"name": row["name"], "state": row["state"]} for row in fitting[:SHOWN]]
         return explanation_of("device_draining" if drains else "device_offline", text, devices=devices, total=len(fitting))
@@ -260,17 +264,30 @@ def _device(task: Task) -> Fields | None:
     return explanation_of("device_full", "; ".join(taken) + _and_more(online), devices=shown, total=len(online))
 
 
+def _no_device(wanted: Fields, judged: list[tuple[Fields, str]]) -> Fields:
+    """Why none of the devices is one for the task."""
+    for kind, why, text in (("not_allowed", NOT_ALLOWED, BARRED), ("not_offered", NOT_OFFERED, UNOFFERED)):
+        names = [row["name"] for row, found in judged if found == why]
+        if names:
+            told = f"{text}: {', '.join(names[:SHOWN])}{_and_more(names)}"
+            return explanation_of(kind, told, devices=names[:SHOWN], total=len(names))
+    named = wanted["wanted_device"]
+    text = f"no device is called {named}" if named else why_none_fits(wanted)
+    return explanation_of("no_device", text, **{name: wanted[name] for name in DEVICE_FIELDS})
+
+
 def _and_more(rows: list[Any]) -> str:
     return f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
 
 
 def _limit(task: Task) -> Fields | None:
     running = same_stream(Attempt.objects.filter(outcome="", holds_slot=True), task.pk).count()
-    if running < SESSION_LIMIT:
+    graph = task.constellation
+    own = graph.session.max_concurrent or settings.SESSION_CONCURRENT
+    limit = min(own, graph.max_concurrent or own)
+    if running < limit:
         return None
-    return explanation_of(
-        "limit", f"its session runs {running:,} attempts, as many as it may", running=running, limit=SESSION_LIMIT
-    )
+    return explanation_of("limit", f"its session runs {running:,} attempts, as many as it may", running=running, limit=limit)
 
 
 REASONS: tuple[Callable[[Task], Fields | None], ...] = (

@@ -78,7 +78,10 @@ def begin_plan(
         tasks = [{**row, "chosen": True} for row in tasks]
     payload = context.interaction["payload"]
     named = {**chosen_models(plan, payload), **(model_profiles or {})}
-    context.live = _create(context, turn, name=plan.name, rules=plan.rules, model_profiles=named)
+    limit = payload.get("max_concurrent") or plan.max_concurrent
+    context.live = _create(
+        context, turn, name=plan.name, rules=plan.rules, model_profiles=named, max_concurrent=limit, assignment=plan.assignment
+    )
     context.live.build(turn, Changes(added_tasks=tasks, added_dependencies=plan.dependencies))
     _start(context, turn, waits=bool(plan.tasks) and (waits or waits_for_review(plan, payload)))
     turn.transition(CONSTELLATION_AGENT, "agent", context.agent, "created")

@@ -11,8 +11,8 @@ from typing import Any
 
 from agents.gates.policies import Rule
 from agents.llm.profiles import Profile
-from agents.streams.row_types import AgentRow, InboxRow, LiveDevice, LoopRow
-from agents.streams.tables import Fields
+from agents.streams.row_types import AgentRow, InboxRow, LiveDevices, LoopRow, SessionRow
+from agents.streams.tables import Fields, fold_rows
 from constellations.limits import MODELS
 from constellations.live.live import LiveGraph
 from constellations.live.row_types import AttemptRow, ConstellationRow
@@ -37,7 +37,8 @@ class Context:
 
     `token` is the fence of the session's lease. `devices`, `policies` and `profiles` (of
     models, by name) are the runner's, and change under the work.
-    `interrupt` ends the call of a key once the turn is durable; the graph calls `on_ready` for each task that may start.
+    `interrupt` ends the call of a key once the turn is durable, and `tell` tells one something then;
+    the graph calls `on_ready` for each task that may start.
     `attempts` are those under way, by their ids. `editing_sessions` counts those of the agent so far, `memory` is what the
     session did before this interaction (`Scene.memory`), `said` is the model's last word where it has finished, None before.
     """
@@ -45,10 +46,11 @@ class Context:
     stream: int
     token: int
     interaction: InboxRow
-    devices: Mapping[int, LiveDevice]
+    devices: LiveDevices
     policies: Sequence[Rule]
     profiles: Mapping[str, Profile]
     interrupt: Callable[[int], None]
+    tell: Callable[[int, str, Fields], None]
     on_ready: Callable[[Node], None]
     agent: AgentRow = field(default_factory=dict)  # type: ignore[assignment]  # empty: there is none
     constellation: ConstellationRow = field(default_factory=dict)  # type: ignore[assignment]
@@ -57,6 +59,14 @@ class Context:
     editing_sessions: int = 0
     memory: Sequence[Fields] = ()
     said: Any = None
+    _session: SessionRow | None = None
+
+    @property
+    def session(self) -> SessionRow:
+        """The session's own row, read when it is first asked for; what others change in it is taken up."""
+        if self._session is None:
+            self._session = fold_rows("session", "id = %s", self.stream)[0]
+        return self._session
 
     @property
     def graph(self) -> LiveGraph:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from agents.engine.drives.work import OwnedSession, register_handler
 from agents.errors import AgentsError
@@ -15,6 +16,8 @@ from constellations.errors import LimitReached, PlanRejected
 from constellations.limits import PLANNING_S
 from constellations.plan.plain_text.text import HINT
 from constellations.plan.plan import Plan
+from constellations.reads.draining import preview_drain
+from constellations.reads.holding import held_sessions
 from constellations.reads.memory import read_memory
 from constellations.reads.subjects import subjects_of
 from constellations.runs.run import ConstellationWork
@@ -59,6 +62,12 @@ class ConstellationHandler:
         work = ConstellationWork(drive, interaction)
         work.load(lambda: _read_words(interaction), lambda: read_memory(interaction["session_id"], interaction["id"]))
         return work
+
+    def preview_drain(self, device: int, user: Any) -> Fields:
+        return preview_drain(device, user)
+
+    def held_sessions(self, sessions: list[int]) -> dict[int, str]:
+        return held_sessions(sessions)
 
     def subjects(self, agent: Agent) -> list[tuple[datetime, int]]:
         return subjects_of(agent)

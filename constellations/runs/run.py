@@ -6,9 +6,10 @@ each other's state. What they answer is passed on here, and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agents.crews.members.assignment import slot_device_of
 from agents.engine.environment import READ_S
 from agents.errors import AgentsError
 from agents.streams.garbage import note_rows_made, nothing_collected
@@ -21,12 +22,13 @@ from constellations.live.rows import Node
 from constellations.machines import CONSTELLATION, CONSTELLATION_AGENT
 from constellations.runs.attempts.crews import Crews
 from constellations.runs.attempts.ends import CutOff, EndedAttempt, cancel_waiting, cancellation, cut_off, end_attempt, overdue
+from constellations.runs.attempts.inputs import inputs_of
 from constellations.runs.attempts.lost import ASKS, LostTasks
 from constellations.runs.attempts.placing import Dispatch
 from constellations.runs.attempts.timers import Timers
 from constellations.runs.begin import begin_plan, begin_run, fail_creation
 from constellations.runs.close import close
-from constellations.runs.context import Context
+from constellations.runs.context import Context, Start
 from constellations.runs.planner import ReplanResult
 from constellations.runs.proposals import Proposals
 from constellations.runs.replanning import Replanning
@@ -52,6 +54,8 @@ PARTIAL_CHARACTERS = 8_000
 """...and how much of them altogether."""
 DEVICE_LOOK_S = 1.0
 """Between two looks for a device, while a task fits none that takes work."""
+QUEUE_LOOK_S = 5.0
+"""Between two looks for a free slot, while a task may run on more devices than those in whose queues its session is."""
 
 
 class ConstellationWork:
@@ -61,7 +65,7 @@ class ConstellationWork:
         self.drive, self.interaction = drive, interaction
         self.context = context = Context(
             drive.stream, drive.token, interaction, drive.devices, drive.policies, drive.profiles, drive.interrupt,
-            self.wait_or_ready,
+            drive.tell, self.wait_or_ready,
         )  # fmt: skip
         self.finished = False
         self.dispatch = Dispatch(context)
@@ -130,7 +134,7 @@ class ConstellationWork:
             return
         for start in context.attempts.values():
             if start.attempt["holds_slot"]:
-                self.dispatch.holds(start.attempt["device_id"])
+                self.dispatch.holds(slot_device_of(start.attempt))
             if start.loop is not None:
                 self.crews.load(start)
         self.lost.load()
@@ -180,6 +184,8 @@ class ConstellationWork:
         if not paused:  # where only a look at the devices tells when there is something to decide
             if self.dispatch.waits_for_a_device:
                 self._look_at = now + DEVICE_LOOK_S
+            elif self.dispatch.waits_beside_a_queue:
+                self._look_at = now + QUEUE_LOOK_S
             elif self.crews.are_short:
                 self._look_at = now + READ_S
         if not (live.open or live.news or paused or self.calls.busy) and drive.may_decide_of_all():
@@ -245,10 +251,13 @@ class ConstellationWork:
             if moved.end is not None:
                 self.dispatch.forget(moved.start.node)
                 self._pass_on(turn, end_attempt(self.context, turn, now, moved.start, moved.end))
-            elif moved.wants_slot:
-                self.dispatch.returns(moved.start)
-            elif moved.freed_device is not None:
+                continue
+            if moved.freed_device is not None:
                 self.dispatch.free(turn, moved.freed_device)
+            if moved.is_elsewhere:
+                self.dispatch.forget(moved.start.node)
+            if moved.wants_slot:
+                self.dispatch.returns(moved.start)
 
     def _replan(self, turn: Turn, now: float) -> bool:
         """Let rules answer to the ends that wait, then a model; True when the run is over, or begins once more."""
@@ -428,21 +437,30 @@ class ConstellationWork:
                 Call(
                     attempt=attempt["id"], session=context.stream, tool=row["tool"], arguments=row["arguments"],
                     device=context.devices[attempt["device_id"]], timeout=row["timeout"], scope=context.scope,
-                    inherits=context.inherits,
+                    inherits=context.inherits, inputs=self._inputs_of(start), outputs=row["outputs"],
                 )
             )  # fmt: skip
         return calls
+
+    def _inputs_of(self, start: Start) -> Sequence[Fields]:
+        """What the one call of an attempt finds in its workspace."""
+        row, context = start.node.row, self.context
+        return inputs_of(context, row, context.devices[start.attempt["device_id"]]) if row["inputs"] else ()
 
     def unsettled(self, batch: Batch) -> None:
         self.dispatch.unsettled()
 
     def apply_foreign(self, data: Fields) -> None:
+        self.context.session.update(data.get("set", {}).get("session", {}).get(str(self.context.stream), {}))
         self.calls.apply_foreign(data)
         if self.context.live is not None:
             self.timers.set_deadlines(self.context.live.apply_foreign(data))
             self.crews.apply_foreign(data)
             self.lost.apply_foreign(data)
             self.proposals.apply_foreign(data)
+
+    def hear(self, key: int, kind: str, data: Mapping[str, Any]) -> None:
+        self.crews.hear(key, kind, data)
 
     def running(self) -> dict[int, int]:
         asked = self.calls.running()

@@ -90,9 +90,16 @@ class CheckedFollowUp:
 
     payload: Fields
 
+    def name(self) -> str:
+        """Its graph has the name, in a session that is there."""
+        return ""
+
     def runs_commands(self) -> bool:
         """The graph may hold commands; nobody looks."""
         return True
+
+    def refuse_for(self, owner: int) -> None:
+        """Its tasks are those of a graph that is there; none gets a device that its session's owner may not use."""
 
     def lets_unasked(self) -> str:
         """Its tasks are those of a graph that is there."""
@@ -154,6 +161,7 @@ def _forked(asked: Fields, by: str) -> ForkedGraph:
     if not (live.open or live.news or follow_up.changes or follow_up.retry):
         raise NotForked(f"{_name(source)} at {seq}: all its tasks had ended; name tasks to retry, or give operations")
     fields = {name: source[name] for name in ("name", "rules", "fired", "gates", "model_profiles")}
+    fields |= {name: source[name] for name in ("max_concurrent", "assignment") if name in source}  # those of before have none
     return ForkedGraph({**fields, "forked_from_id": key, "forked_at": seq}, built, follow_up)
 
 

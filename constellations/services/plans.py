@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import orjson
@@ -35,9 +37,14 @@ from constellations.plan.fitting import KnownDevices
 from constellations.plan.keys.calls import COMMAND
 from constellations.plan.plain_text import text
 from constellations.plan.plan import Plan, parse_plan
-from constellations.reads.devices import known_devices
+from constellations.reads.devices import barred_devices, known_devices
 
 SALT = "orrery.normal_form"
+BARRED_SHOWN = 100
+"""Tasks of a plan that are told to name a device which is not for their owner."""
+
+NAMED_BY = 60
+"""Characters of a request in words that name its session."""
 
 
 def _digest_reader() -> bytes:
@@ -77,9 +84,25 @@ class CheckedPlan:
     form: str
     digest: bytes
 
+    def name(self) -> str:
+        """The plan's own, else the words that it was read from."""
+        return self.plan.name or first_words(self.payload)
+
     def runs_commands(self) -> bool:
         """What a rule may add counts, too."""
         return any(COMMAND in _tools_of(part) for part in (self.plan.tasks, self.plan.rules))
+
+    def refuse_for(self, owner: int) -> None:
+        """Raise PlanRejected where a task names a device that the session's owner may not use."""
+        named = {task["wanted_device"] for task in self.plan.tasks} - {""}
+        barred = barred_devices(owner, named) if named else set()
+        places = (number for number, task in enumerate(self.plan.tasks) if barred and task["wanted_device"] in barred)
+        problems = [
+            {"line": None, "key": f"tasks[{number}].device", "message": barred_text(self.plan.tasks[number]["wanted_device"])}
+            for number in islice(places, BARRED_SHOWN)
+        ]
+        if problems:
+            raise PlanRejected(problems)
 
     def lets_unasked(self) -> str:
         """What one of its tasks would let, in words. A rule is not looked at: a planner may let nothing more."""
@@ -102,6 +125,11 @@ def check_plan(payload: Fields) -> CheckedPlan | CheckedWords:
         return CheckedWords(payload)
     form = json_text(condense_plan(plan))
     return CheckedPlan(payload, plan, form, _digest_reading(payload, form))
+
+
+def barred_text(device: str) -> str:
+    """What is said of a device that is not for the session's owner."""
+    return f"the session's owner may not use {device}: its owner, or who makes devices, lets them (used_by)"
 
 
 def unasked_widenings(plan: Plan) -> Iterator[tuple[str, str]]:
@@ -155,15 +183,27 @@ class Words:
     waits: bool = False
 
 
+def first_words(payload: Fields) -> str:
+    """What a request in words begins with, on one line; empty where there are none."""
+    return shorten(payload.get("request", ""), NAMED_BY, placeholder="…")
+
+
 @dataclass(frozen=True)
 class CheckedWords:
     """A payload in words, which a model can be asked about."""
 
     payload: Fields
 
+    def name(self) -> str:
+        """Its first words."""
+        return first_words(self.payload)
+
     def runs_commands(self) -> bool:
         """A model may plan some."""
         return True
+
+    def refuse_for(self, owner: int) -> None:
+        """No device is named yet."""
 
     def lets_unasked(self) -> str:
         """Nothing: a model's plan may only narrow it."""

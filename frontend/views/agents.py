@@ -16,9 +16,11 @@ from django.views.decorators.http import require_GET
 
 from agents import ids
 from agents.access.permissions import why_refused
+from agents.crews.errand import CODING_AGENTS
 from agents.machines import MACHINES
 from agents.models import Agent, Approval, Evidence, Loop, PhaseRecord, Session, Transition
 from agents.reads.authors import names_of
+from agents.reads.printed import printed_tail
 from agents.reads.verdicts import latest_verdict, set_since
 from constellations.models import Attempt
 from frontend import words
@@ -31,6 +33,8 @@ PHASES_SHOWN = 100
 """Rows of each table, the latest."""
 TEXT_SHOWN = 20_000
 """Characters of the blackboard."""
+WORDS_SHOWN = 4_000
+"""The last that a coding agent has said."""
 SHORTEST_BAR = 0.4
 """Percent of a bar that a state has at least, so that none is invisible."""
 
@@ -80,6 +84,8 @@ def _context(agent: Agent, refused: str) -> dict[str, Any]:
         "evidence": [(row, latest_verdict([row], lives=lives)) for row in evidence],
         "accepted": attempt.task.accepted if attempt else [],
         "may_go_on": lives and not refused,
+        "is_program": agent.platform == CODING_AGENTS,
+        "says": printed_tail(attempt.pk, WORDS_SHOWN)[1] if attempt and agent.platform == CODING_AGENTS else "",
         "blackboard": json.dumps(agent.blackboard, indent=2, ensure_ascii=False)[:TEXT_SHOWN] if agent.blackboard else "",
         "approvals": [(row, names[row.decided_by]) for row in approvals],
         "children": of_session(Agent.objects.filter(parent=agent), agent.session_id).order_by("id")[:CHILDREN_SHOWN],

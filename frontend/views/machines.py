@@ -1,12 +1,12 @@
 """Pages of the state machines: the tables that everything follows, and how many rows are in each state now."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.db.models import Count, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
@@ -61,9 +61,7 @@ def machines_page(request: HttpRequest) -> HttpResponse:
 @login_required
 def machine_page(request: HttpRequest, name: str) -> HttpResponse:
     """One machine: its diagram, its states with the rows in them that the user may see, its table."""
-    found = next((machine for machine in words.MACHINES if machine.name == name), None)
-    if found is None:
-        raise Http404(f"there is no machine called {name}")
+    found = machine_named(name)
     context = {
         "machine": found,
         "title": words.machine_title(found),
@@ -74,6 +72,21 @@ def machine_page(request: HttpRequest, name: str) -> HttpResponse:
         "rows": [table_row(row) for row in found.rows],
     }
     return render(request, "frontend/machine.html", context)
+
+
+@require_GET
+@login_required
+def machine_diagram(request: HttpRequest, name: str) -> JsonResponse:
+    """The drawing of one machine as numbers, in pixels: {width, height, start, nodes, edges} as in `Diagram`."""
+    return JsonResponse(asdict(diagram_of(machine_named(name).name)))
+
+
+def machine_named(name: str) -> Machine:
+    """The machine of that name; 404 where there is none."""
+    found = next((machine for machine in words.MACHINES if machine.name == name), None)
+    if found is None:
+        raise Http404(f"there is no machine called {name}")
+    return found
 
 
 def table_row(row: Row) -> dict[str, Any]:

@@ -4,8 +4,6 @@ from typing import Any
 
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
-from django.db.models import OuterRef, Subquery
-from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -16,55 +14,54 @@ from django.views.decorators.http import require_GET
 from agents.access.permissions import why_refused
 from agents.machines import ACTOR
 from agents.models import Device, InboxItem, Session
-from agents.models.sessions import SessionQuerySet
 from agents.reads.confinement import confinement_shown
-from agents.reads.heartbeats import heartbeat_of, is_stale
 from agents.streams.tables import TABLES
+from constellations.limits import FORK, REOPEN
+from constellations.reads.across.sessions import STATES
 from frontend.examples import list_examples
 from frontend.logins.links import redeem_link
-from frontend.views.approvals import decision_config
+from frontend.views.devices import device_config
+from frontend.views.inbox import decision_config
 
-SESSIONS_PAGE = 50
+RECENT_LOOKED_AT = 30
+RECENT_SHOWN = 6
+RECENT_CHARACTERS = 64_000
+"""Of a request; a longer one is kept as a file by whoever wrote it."""
+NAME_CHARACTERS = 80
+FOLLOW_UPS = {REOPEN, FORK}
+"""Keys of requests that are about a graph that is there."""
+STATE_WORDS = {
+    "waiting": "waiting for you", "others": "waiting for others", "paused": "paused", "running": "running or queued",
+    "stale": "without a runner", "completed": "completed", "failed": "failed, or in part", "cancelled": "cancelled",
+    "idle": "idle",
+}  # fmt: skip
 DEVICES_SHOWN = 200
 DEVICE_FIELDS = ("id", "name", "kind", "platform", "type", "labels", "max_concurrent", "used", "state")
-LARGEST_ID = (1 << 63) - 1
 
 
 @require_GET
 @login_required
 def sessions_page(request: HttpRequest) -> HttpResponse:
-    """The sessions a user may see, newest first, and the request box. `?before=ID` shows older ones."""
-    found: list[Any] = list(
-        _listed(Session.objects.visible_to(request.user), request.GET.get("before", ""))[: SESSIONS_PAGE + 1]
-    )
-    for each in found:
-        each.heartbeat_at = heartbeat_of(each.active_at, each.renewed_at)
-        each.is_stale = is_stale(each.actor_state, each.heartbeat_at)
-    older = found[SESSIONS_PAGE - 1].pk if len(found) > SESSIONS_PAGE else None
+    """The request box, with the reader's own recent requests, and the shell of the list of sessions, which comes over REST."""
     may_operate = _may_operate(request.user)
     context = {
-        "sessions": found[:SESSIONS_PAGE],
-        "older": older,
         "may_operate": may_operate,
         "examples": list_examples() if may_operate else [],
+        "recent": list_recent(request.user) if may_operate else [],
+        "states": [(state, STATE_WORDS[state]) for state in STATES],
     }
     return render(request, "frontend/sessions.html", context)
 
 
-def _listed(visible: SessionQuerySet, before: str) -> SessionQuerySet:
-    """With the state of the latest actor and the latest interaction, in one query."""
-    asked = InboxItem.objects.filter(session=OuterRef("pk"), kind="interaction").order_by("-id")
-    if before.isascii() and before.isdigit() and int(before) <= LARGEST_ID:
-        visible = visible.filter(pk__lt=int(before))
-    return (
-        visible.select_related("owner")
-        .with_latest_actor()
-        .annotate(
-            last_state=Subquery(asked.values("state")[:1]),
-            last_outcome=Subquery(asked.values("outcome")[:1]),
-            when=Coalesce(Subquery(asked.values("ended_at")[:1]), Subquery(asked.values("created_at")[:1]), "created_at"),
-        )
-    )
+def list_recent(user: Any) -> list[dict[str, str]]:
+    """[{"name", "text"}]: what the user asked for last, each text once, newest first."""
+    asked = InboxItem.objects.filter(session__owner=user, by=f"user:{user.pk}", kind="interaction").select_related("session")
+    found: dict[str, str] = {}
+    for item in asked.order_by("-id")[:RECENT_LOOKED_AT]:
+        text = item.payload.get("plan") or item.payload.get("request")
+        if isinstance(text, str) and len(text) <= RECENT_CHARACTERS and not FOLLOW_UPS & set(item.payload):
+            found.setdefault(text, item.session.title or text[:NAME_CHARACTERS])
+    return [{"name": name, "text": text} for text, name in list(found.items())[:RECENT_SHOWN]]
 
 
 @require_GET
@@ -79,13 +76,20 @@ def session_page(request: HttpRequest, pk: int) -> HttpResponse:
         "examples": list_examples() if may_operate else [],
         "config": {  # what the page's script begins with; `people` are names by author
             **decision_config(request.user),
+            **device_config(request.user),
             "session": found.pk,
+            "title": found.title,
+            "label": str(found),
             "may_operate": may_operate,
             "people": {f"user:{found.owner_id}": found.owner.get_username()},
-            "admin": reverse("admin:constellations_constellation_change", args=[0]),
+            "admin": reverse("admin:constellations_constellation_change", args=[0]) if request.user.is_staff else "",
             "defaults": {table.name: table.defaults for table in TABLES.values()},
             "actor_choices": {state: ACTOR.choices(state) for state in ACTOR.states},
-            "devices": [{**row, "confinement": confinement} for row in Device.objects.values(*DEVICE_FIELDS)[:DEVICES_SHOWN]],
+            "ended_states": sorted(ACTOR.terminal),
+            "devices": [
+                {**row, "confinement": confinement if row["kind"] == "local" else ""}
+                for row in Device.objects.values(*DEVICE_FIELDS)[:DEVICES_SHOWN]
+            ],
         },
     }
     return render(request, "frontend/session.html", context)

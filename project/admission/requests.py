@@ -17,6 +17,7 @@ from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
 from agents.api.problems import MEDIA_TYPE, BodyTooLarge, problem_body
+from project.admission.pieces import BodyPiece
 
 SMALL_BODY_BYTES = 100_000
 """Of a body at an address that is in no row below: forms of pages."""
@@ -34,6 +35,7 @@ def body_limits() -> tuple[tuple[str, int], ...]:
     """Addresses and the bytes of a body there; the first that fits counts."""
     return (
         (r"/api/import/.*|/api/(sessions|constellations)/[0-9]+/import/?", settings.IMPORT_BODY_BYTES),
+        (r"/api/sessions/[0-9]+/artifacts/?", settings.UPLOAD_BYTES),
         (r"/api/.*|/mcp/?", settings.BODY_BYTES),
         (r"/admin/.*", settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
     )
@@ -162,9 +164,15 @@ class BoundedBody:
                 message = await self._receive()
         except TimeoutError:
             return await self._refuse(too_slow("the body"))
-        self._size += len(message.get("body", b""))
+        body = message.get("body", b"")
+        self._size += len(body)
         self._whole = not message.get("more_body", False)
-        return message if self._size <= self._limit else await self._refuse(too_large(self._limit))
+        if self._size > self._limit:
+            return await self._refuse(too_large(self._limit))
+        if isinstance(body, BodyPiece):
+            content = body.read()
+            return {"type": "http.disconnect"} if content is None else {**message, "body": content}
+        return message
 
     async def send(self, message: dict[str, Any]) -> None:
         if not self.refused:

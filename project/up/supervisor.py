@@ -186,10 +186,18 @@ class Supervisor:
         return any([waited_s < child.stop_s and child.is_running(seen) for child in self.children])
 
 
+def mcp_address(bind: str, port: int) -> str:
+    """Where coding agents of this host reach the MCP server: what the setting says, else this web server itself."""
+    return os.environ.get("ORRERY_MCP_URL", f"{address_of(bind, port).rstrip('/')}/mcp")
+
+
 def children_of(instance: Instance, bind: str, port: int, runners: int) -> list[SupervisedChild]:
     """The web server and the two clusters."""
     logs = settings.STATE_DIR / "logs"
-    env = {MARK: instance.mark, "PYTHONUNBUFFERED": "1", "ORRERY_RUNNERS": str(runners)}
+    env = {
+        MARK: instance.mark, "PYTHONUNBUFFERED": "1", "ORRERY_RUNNERS": str(runners),
+        "ORRERY_MCP_URL": mcp_address(bind, port),
+    }  # fmt: skip
     web = [sys.executable, "-m", "project.web_server", "-v", "0", "-b", bind, "-p", str(port), "project.asgi:application"]
     cluster = [sys.executable, "manage.py", "qcluster", "--skip-checks"]  # `up` itself has just made them
     return [

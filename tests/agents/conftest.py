@@ -8,6 +8,8 @@ from asgiref.sync import sync_to_async
 from django.db import connections
 from django.test import Client
 
+from agents.artifacts.keeping import keep_artifact
+from agents.artifacts.recording import record_artifacts
 from agents.gates.policies import action_digest
 from agents.models import Token
 from agents.services import sessions
@@ -95,6 +97,14 @@ def add_agents(session, count=1, **fields):
         "platform": "shell", "state": "CONTINUE", "created_at": NOW, "entered_at": NOW, **fields,
     }  # fmt: skip
     return add_rows(session.pk, "agent", [row] * count)
+
+
+def add_artifacts(session, *contents, **fields):
+    """Contents that the store has, and their rows."""
+    with door(session.pk, "system") as opened:
+        kept = [keep_artifact(content, name=f"kept-{number}.txt") for number, content in enumerate(contents)]
+        rows = record_artifacts(opened.turn, session.pk, kept, attempt=fields.get("attempt"), call=None)
+    return [row["id"] for row in rows]
 
 
 def add_actor(session, state="idle", epoch=1):

@@ -32,7 +32,7 @@ def test_a_request_asks_for_a_runner_once_when_none_lives(operator):
     session = sessions.session_create(operator, by="user:1")
     for n in range(3):
         sessions.request_submit(session.pk, "ping", f"p{n}", {}, by="user:1")
-    assert [queued.func() for queued in OrmQ.objects.filter(key="runners")] == ["agents.jobs.run_runner"]
+    assert [queued.func() for queued in OrmQ.objects.filter(key=summon.queue_of("runners"))] == ["agents.jobs.run_runner"]
 
 
 def test_a_request_asks_for_nothing_while_a_runner_lives(operator):

@@ -1,8 +1,8 @@
 """Who may do what, over every door: the tables that `test_access_matrix.py` holds against the running code.
 
 A line is an address, the least role (`anyone` needs no login, `login` any account, then viewer, operator, admin;
-`one|other`: one of these), the scope that a token needs (`read|edit`: one of them; `none`: no token may), and whose
-rows it is about:
+`one|other`: one of these; `enrolment`: no login and no token of a user will do), the scope that a token needs
+(`read|edit`: one of them; `none`: no token may), and whose rows it is about:
 
 own     those of the user; admins have all; for everybody else a row of another is not there (404)
 mine    those of the user, for admins too
@@ -16,6 +16,8 @@ A new address without a line fails, and so does a line whose address has gone.
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+
+from agents.toolservers.offers import digest_of_all
 
 
 class Line(NamedTuple):
@@ -48,6 +50,9 @@ REST = lines(
     PATCH  /api/sessions/{pk}                           operator  operate  own
     POST   /api/sessions/{pk}/commands                  operator  operate  own
     GET    /api/sessions/{pk}/events                    login     read     own
+    GET    /api/sessions/{pk}/snapshot                  login     read     own
+    GET    /api/sessions/{pk}/density                   login     read     own
+    GET    /api/sessions/{pk}/people                    login     read     own
     GET    /api/sessions/{pk}/interactions              login     read     own
     POST   /api/sessions/{pk}/interactions              operator  operate  own
     GET    /api/sessions/{pk}/transitions               login     read     own
@@ -56,10 +61,22 @@ REST = lines(
     PUT    /api/sessions/{pk}/budget                    operator  none     own
     DELETE /api/sessions/{pk}/budget                    operator  none     own
 
+    GET    /api/sessions/{pk}/artifacts                 login     read     own
+    POST   /api/sessions/{pk}/artifacts                 operator  operate  own
+    GET    /api/sessions/{pk}/search                    login     read     own
+    GET    /api/sessions/{pk}/timeline                  login     read     own
+    GET    /api/sessions/{pk}/log                       login     read     own
+    GET    /api/sessions/{pk}/log/download              login     read     own
+    GET    /api/artifacts/{pk}                          login     read     own
+    PATCH  /api/artifacts/{pk}                          operator  operate  own
+    DELETE /api/artifacts/{pk}                          operator  operate  own
+    GET    /api/artifacts/{pk}/content                  login     read     own
+
     GET    /api/agents                                  login     read     list
     GET    /api/agents/{pk}                             login     read     own
     GET    /api/agents/{pk}/evidence                    login     read     own
     POST   /api/agents/{pk}/hint                        operator  operate  own
+    PUT    /api/agents/{pk}/label                       operator  operate  own
     GET    /api/agents/{pk}/loop_transitions            login     read     own
     GET    /api/agents/{pk}/transitions                 login     read     own
 
@@ -92,6 +109,22 @@ REST = lines(
     POST   /api/devices                                 devices|admin  devices|admin  shared
     GET    /api/devices/{pk}                            viewer    read     shared
     PATCH  /api/devices/{pk}                            devices|admin  devices|admin  shared
+    DELETE /api/devices/{pk}                            devices|admin  devices|admin  shared
+    GET    /api/devices/{pk}/drain                      viewer    read     shared
+    POST   /api/devices/{pk}/drain                      devices|admin  devices|admin  shared
+    GET    /api/devices/{pk}/drain                      viewer    read     shared
+    POST   /api/devices/{pk}/undrain                    devices|admin  devices|admin  shared
+    POST   /api/devices/{pk}/offline                    devices|admin  devices|admin  shared
+    POST   /api/devices/{pk}/online                     devices|admin  devices|admin  shared
+    POST   /api/devices/{pk}/reset                      devices|admin  devices|admin  shared
+    GET    /api/devices/{pk}/history                    viewer    read     shared
+    POST   /api/devices/{pk}/enrolment                  devices|admin  devices|admin  shared
+    GET    /api/devices/{pk}/tokens                     devices|admin  devices|admin  shared
+    DELETE /api/devices/{pk}/tokens                     devices|admin  devices|admin  shared
+    POST   /api/devices/{pk}/tokens/rotate              devices|admin  devices|admin  shared
+    GET    /api/devices/{pk}/tools                      viewer    read     shared
+    POST   /api/devices/{pk}/tools/accept               admin     admin    shared
+    POST   /api/devices/enrol                           enrolment none     -
 
     GET    /api/tokens                                  login     read     list
     POST   /api/tokens                                  login     admin    -
@@ -115,6 +148,13 @@ REST = lines(
     GET    /api/constellations/{pk}/transitions         login     read     own
     POST   /api/import/check                            viewer    read     -
 
+    GET    /api/home                                    login     read     list
+    GET    /api/inbox                                   login     read     list
+    GET    /api/inbox/decided                           login     read     list
+    GET    /api/search                                  login     read     list
+    GET    /api/runs                                    login     read     list
+    GET    /api/runs/{plan}                             login     read     own
+
     GET    /api/tasks                                   login     read     list
     GET    /api/tasks/{pk}                              login     read     own
     POST   /api/tasks/{pk}/cancel                       operator  operate  own
@@ -132,6 +172,8 @@ ADDED = [{"op": "add_task", "parameters": {"task_id": "new", "tool": "noop"}}]
 ANSWER = (
     '{"thought": "t", "status": "CONTINUE", "action": [{"function": "add_task", "arguments": {"task_id": "by", "name": "n"}}]}'
 )
+OFFERED = {"name": "changed.add", "description": "Adds.", "arguments": {"type": "object"}, "digest": "1"}
+"""What a tool server offers by now that was not accepted."""
 BODIES: dict[str, Any] = {
     "POST /api/sessions": {"title": "one more", "plan": PLAN},
     "PATCH /api/sessions/{pk}": {"title": "another"},
@@ -139,8 +181,10 @@ BODIES: dict[str, Any] = {
     "POST /api/sessions/{pk}/interactions": {"plan": PLAN},
     "POST /api/sessions/{pk}/import": {"document": PLAN},
     "POST /api/agents/{pk}/hint": {"text": "Look again."},
+    "PUT /api/agents/{pk}/label": {"stuck": False},
     "POST /api/approvals/{pk}/callback": {"data": {"a": 1}},
     "POST /api/approvals/{pk}/decision": {"decision": "reject"},
+    "PATCH /api/artifacts/{pk}": {"is_kept": True},
     "POST /api/policies": {"decision": "deny", "tool": "command"},
     "PATCH /api/policies/{pk}": {"decision": "allow"},
     "POST /api/model_profiles": {"name": "a-new-one", "provider": "anthropic", "model": "m"},
@@ -150,6 +194,7 @@ BODIES: dict[str, Any] = {
     "PUT /api/sessions/{pk}/budget": {"tokens": 1000},
     "POST /api/devices": {"name": "a-new-one"},
     "PATCH /api/devices/{pk}": {"capabilities": ["more"]},
+    "POST /api/devices/{pk}/tools/accept": {"digest": digest_of_all([OFFERED])},
     "POST /api/tokens": {"name": "a child", "scopes": ["admin"], "days": 1},
     "POST /api/constellations/{pk}/commands": {"kind": "pause"},
     "POST /api/constellations/{pk}/edits": {"operations": ADDED},
@@ -164,6 +209,12 @@ BODIES: dict[str, Any] = {
     "POST /api/tasks/{pk}/skip": {"reason": "enough"},
 }
 """With which whoever may is answered by 2xx; without an entry the body is empty."""
+RAW = {
+    "POST /api/sessions/{pk}/artifacts": "?name=a.txt",
+    "GET /api/sessions/{pk}/search": "?text=said",
+    "GET /api/search": "?q=digits",
+}
+"""What some addresses have to be asked in the query string; a body there is taken as it is."""
 
 PAGES = lines(
     """
@@ -175,11 +226,21 @@ PAGES = lines(
     /                              login     -  list
     /sessions/<pk>/                login     -  own
     /agents/<pk>/                  login     -  own
-    /approvals/                    login     -  list
-    /approvals/count/              login     -  -
-    /approvals/places/             login     -  list
-    /machines/                     login     -  shared
+    /inbox/                        login     -  -
+    /inbox/count/                  login     -  -
+    /approvals/                    anyone    -  -
+    /search/                       login     -  -
+    /runs/                         login     -  -
+    /devices/                      login     -  shared
+    /runners/                      viewer    -  list
+    /models/                       viewer    -  list
+    /policies/                     viewer    -  shared
+    /stuck/                        login     -  list
+    /reference/                    login     -  shared
+    /machines/                     anyone    -  -
     /machines/<name>/              login     -  shared
+    /machines/<name>/diagram/      login     -  shared
+    /editing/forms/                login     -  shared
     """,
     "path",
 )
@@ -305,7 +366,11 @@ ADMIN = {
     agents.event               login   -         -         -         own
     agents.transition          login   -         -         -         own
     agents.token               login   -         -         -         own
-    agents.device              login   -         -         -         shared
+    agents.device              login   admin     admin     -         shared
+    agents.devicelink          login   -         -         -         shared
+    agents.devicecall          login   -         -         -         own
+    agents.devicecallmessage   login   -         -         -         own
+    agents.devicetoken         login   -         -         -         admins
     agents.policy              login   admin     admin     admin     shared
     agents.modelcall           login   -         -         -         own
     agents.modeldelta          login   -         -         -         admins
@@ -314,6 +379,8 @@ ADMIN = {
     agents.spending            login   -         -         -         admins
     agents.reservation         login   -         -         -         admins
     agents.output              login   -         -         -         admins
+    agents.artifact            login   -         -         -         own
+    agents.storedcontent       login   -         -         -         admins
     agents.prompt              login   -         -         -         admins
     agents.runner              login   -         -         -         admins
     constellations.constellation  login  -       operator  -         own
@@ -344,9 +411,10 @@ ADMIN_PLACES = {
 }  # fmt: skip
 """The other addresses of the admin."""
 ACTIONS = {
+    "agents.device": ("drain", "undrain", "offline", "online", "reset", "retire", "accept_tools"),
     "agents.policy": ("delete_selected",),
     "constellations.constellation": ("start", "pause", "resume", "retry_failed", "restart", "cancel"),
     "constellations.task": ("retry_tasks", "skip_tasks", "cancel_tasks", "remove"),
     "constellations.dependency": ("remove",),
 }
-"""What is done to rows of a list that were chosen; each needs the role operator, of policies admin."""
+"""What is done to rows of a list that were chosen; each needs the role operator, of policies and devices admin."""

@@ -78,7 +78,7 @@ def audit(url: str, known: Path | None = None) -> tuple[int, str, str]:
 def test_every_pinned_library_is_asked_about(osv):
     status, said, _ = audit(osv.url)
     assert (status, said.startswith("vulnerable libraries: 0 findings in ")) == (0, True), said
-    files = ("requirements.txt", "requirements-dev.txt", "examples/requirements.txt")
+    files = ("requirements.txt", "requirements-browsers.txt", "requirements-dev.txt", "examples/requirements.txt")
     pinned = re.findall(r"(?m)^([\w.-]+)(?:\[\w+\])?==(\S+)", "\n".join((ROOT / name).read_text() for name in files))
     assert len(pinned) > 80
     assert {name: version for name, version in osv.asked.items()} == {

@@ -14,7 +14,8 @@ from agents.devices.profiles.names import name_fault
 from agents.devices.profiles.profile import BeyondCeiling, DeviceRejected
 from agents.models import Device, Event
 from agents.services.devices import DeviceExists, device_change, device_create
-from agents.tools.command import NoWorkspace, artifacts_folder, device_workspace
+from agents.tools.command import artifacts_folder
+from agents.tools.workspaces import NoWorkspace, device_workspace
 from constellations.models import Task
 from project.environment import ceilings_of
 from tests.agents.conftest import Rest, make_token
@@ -90,7 +91,8 @@ def test_a_device_that_was_called_so_before_has_no_workspace_and_harms_nobody(en
     (settings.STATE_DIR / "secret_key").write_text("the key")
     row = {
         "id": 7 << 24, "name": "..", "kind": "local", "platform": "shell", "type": "", "capabilities": [], "recipes": {},
-        "limits": {}, "max_concurrent": 4, "state": "ONLINE", "created_at": "2026-11-21T03:04:05Z",
+        "limits": {}, "max_concurrent": 4, "state": "connected", "created_at": "2026-11-21T03:04:05Z",
+        "entered_at": "2026-11-21T03:04:05Z",
     }  # fmt: skip
     fixture = tmp_path / "devices.json"
     told = {"model": "agents.device", "pk": row.pop("id"), "fields": row}

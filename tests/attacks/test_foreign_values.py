@@ -21,6 +21,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from agents import jobs
+from agents.engine.summon import queue_of
 from tests.agents.conftest import Rest
 
 REDIS = "redis://127.0.0.1:6379/13"
@@ -135,7 +136,7 @@ def test_a_schedule_runs_jobs_of_ours_only(tmp_path, function, options):
 @pytest.mark.django_db(transaction=True)
 def test_a_job_in_the_queue_that_nobody_signed_is_not_unpickled(tmp_path):
     payload = base64.urlsafe_b64encode(pickle.dumps(Planted(tmp_path / "written"))).decode()
-    row = OrmQ.objects.create(key="runners", payload=f"{payload}:1tAAAA:forged", lock=timezone.now())
+    row = OrmQ.objects.create(key=queue_of("runners"), payload=f"{payload}:1tAAAA:forged", lock=timezone.now())
     assert row.task == {"id": "*BadSignature"}
     jobs.acknowledge("x")
     assert not (tmp_path / "written").exists()

@@ -24,12 +24,15 @@ CLOSED = {4401: "401", 4403: "403", 4404: "404"}
 
 
 def test_every_door_of_the_application_has_its_line():
-    """What is not Django's: routes of websockets, and addresses that are recognised before Django sees them."""
+    """What is not Django's: routes of websockets, and addresses that are recognised before Django sees them.
+
+    Devices open theirs with a token that no person has: tests/attacks/test_device_link.py.
+    """
     sockets = {readable(str(route.pattern)) for route in asgi.routes} - {"/"}
     assert sockets == {
         re.sub("{pk}", "{session}", each.address.split()[1]).rstrip("/") for each in LIVE.values() if "/ws/" in each.address
     }
-    assert {name for name, value in vars(asgi).items() if isinstance(value, re.Pattern)} == {"MCP", "STREAM"}
+    assert {name for name, value in vars(asgi).items() if isinstance(value, re.Pattern)} == {"DEVICES", "MCP", "STREAM"}
 
 
 def headers_of(who: Identity) -> list[tuple[bytes, bytes]]:

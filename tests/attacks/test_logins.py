@@ -148,10 +148,10 @@ async def statuses(application, tokens, path="/api/sessions/", client=ATTACKER):
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("closed_connections")
-@pytest.mark.parametrize("path", ["/api/sessions/", "/api/sessions/1/stream/", "/mcp"])
+@pytest.mark.parametrize("path", ["/api/sessions/", "/api/sessions/1/stream/", "/mcp", "/api/devices/enrol/"])
 async def test_wrong_tokens_of_an_address_are_soon_no_longer_looked_at(operator, path):
     application_here = TokenAttempts(entrances)
-    method = "POST" if path == "/mcp" else "GET"
+    method = "POST" if path in ("/mcp", "/api/devices/enrol/") else "GET"
     found = []
     for number in range(WRONG + 20):
         found.append(await get(path, method, application_here, client=ATTACKER, authorization=f"Bearer orr_{number}"))

@@ -10,7 +10,7 @@ from agents.services import policies
 from agents.services.approvals import approval_decide
 from agents.services.devices import device_change
 from agents.streams import statements
-from agents.tools.command import device_workspace
+from agents.tools.workspaces import device_workspace
 from constellations.models import Task
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]

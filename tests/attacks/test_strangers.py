@@ -11,6 +11,7 @@ from agents.api.live_view.websocket import ViewClosed, acknowledged_by
 from agents.api.parsers import KeyTwice, read_json
 from agents.api.serializers.fields import RequestBody
 from agents.api.serializers.sessions import Models
+from agents.api.serializers.work import Answer
 from agents.llm.choices import CHOSEN
 from project import urls  # noqa: F401  loads every body, however few files of tests are run
 from project.asgi import application
@@ -81,7 +82,7 @@ ALLOWED = (
     (serializers.CharField, {"text"}), (serializers.ChoiceField, {"text"}), (serializers.IntegerField, {"a number"}),
     (serializers.FloatField, {"a number", "a fraction"}), (serializers.BooleanField, {"a truth"}),
     (serializers.ListField, {"a list"}), (serializers.DictField, {"an object"}), (serializers.JSONField, set(KINDS)),
-    (Models, {"an object"}),
+    (Models, {"an object"}), (Answer, {"text", "an object"}),
 )  # fmt: skip
 
 

@@ -73,12 +73,17 @@ def problem_in(answer: tuple[int, dict[str, str], bytes]) -> tuple[int, str]:
 
 
 @contextlib.contextmanager
-def web_server(folder: Path, seconds: float | None = None, **variables: Any) -> Iterator[WebServer]:
-    """On the test's database. `seconds`: what headers may take, and a body to begin with."""
+def web_server(
+    folder: Path,
+    seconds: float | None = None,
+    log: str = "web.log",
+    listens: socket.socket | None = None,
+    **variables: Any,
+) -> Iterator[WebServer]:
+    """On the test's database. `seconds`: what headers may take, and a body to begin with. It `listens` at a free port."""
     own = {"DATABASE_URL": database_url(), "ORRERY_STATE_DIR": str(folder), "ORRERY_SECRET_KEY": settings.SECRET_KEY}
     program = ["-m", "project.web_server"] if seconds is None else ["-c", SHORT.format(seconds=seconds)]
-    log = folder / "web.log"
-    with socket.create_server(("127.0.0.1", 0)) as listening, log.open("wb") as out:
+    with listens or socket.create_server(("127.0.0.1", 0)) as listening, (folder / log).open("wb") as out:
         argv = [sys.executable, *program, "--fd", str(listening.fileno()), "project.asgi:application"]
         process = subprocess.Popen(
             argv, cwd=settings.BASE_DIR, env={**os.environ, **own, **variables}, stdout=out, stderr=out,
@@ -86,9 +91,11 @@ def web_server(folder: Path, seconds: float | None = None, **variables: Any) -> 
         )  # fmt: skip
         try:
             server = WebServer(listening.getsockname()[1], process)
-            server.connect().close()  # it listens already; this waits in its queue
+            if listens is None:
+                server.connect().close()  # it listens already; this waits in its queue
             yield server
         finally:
             process.terminate()
             process.wait(STOP_S)
-    assert "Traceback" not in log.read_text(), log.read_text()
+    said = (folder / log).read_text()
+    assert "Traceback" not in said, said

@@ -12,6 +12,8 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
 
+from agents.engine.hosted import set_device
+from agents.links.moves import move_device_through
 from agents.models import Agent, Budget, Device, Event, ModelProfile, Output, Policy, Token
 from agents.models.access import SCOPES
 from agents.services import sessions
@@ -28,6 +30,7 @@ from tests.agents.conftest import (
     add_actor,
     add_agents,
     add_approvals,
+    add_artifacts,
     add_evidence,
     add_interaction,
     add_loop,
@@ -35,6 +38,7 @@ from tests.agents.conftest import (
     add_rows,
     make_token,
 )
+from tests.attacks.access_tables import OFFERED
 from tests.conftest import person
 from tests.constellations.planting import noop, plant
 
@@ -89,7 +93,9 @@ class World:
     model_profile: int
     budget: int
     model_call: int
-    device: int
+    devices: dict[str, int]
+    """By the address that is asked for one in a certain state; else the empty address."""
+    artifact: int
     constellation: int
     ended: int
     interaction: int
@@ -122,7 +128,7 @@ def make_world(user: User) -> World:
     marker = f"marker-of-{user.username}"
     session = sessions.session_create(user, f"{marker} title", by="system")
     actor = add_actor(session, "idle")
-    device = _device()
+    devices = _devices()
     graph = plant(
         session, noop("done"), noop("failed"), noop("waits", after=["done"], name=f"{marker} task"), noop("more"), noop("last"),
         dependencies=[{"from": "done", "to": "more"}],
@@ -138,9 +144,10 @@ def make_world(user: User) -> World:
     loop = add_loop(agent, session)
     evidence = add_evidence(loop, session, {"target": marker})[0]
     model_call = add_model_calls(Agent.objects.get(pk=agent), session, {"thought": marker})[0]
-    attempt = _attempt(graph, agent, device, marker)
+    attempt = _attempt(graph, agent, devices[""], marker)
     approval = add_approvals(session, agent_id=agent, title=f"{marker} asks", action=ACTION)[0]
     callback = add_approvals(session, agent_id=agent, kind="callback", title=f"{marker} awaits")[0]
+    artifact = add_artifacts(session, f"{marker} kept".encode(), attempt=attempt)[0]
     interaction = add_interaction(session)
     policy = Policy.objects.order_by("pk").values_list("pk", flat=True).first()
     model_profile = ModelProfile.objects.order_by("pk").values_list("pk", flat=True).first()
@@ -149,7 +156,7 @@ def make_world(user: User) -> World:
     rows = {f"task:{task.task_id}": task.pk for task in graph.tasks.all()}
     rows |= {
         "session": session.pk, "actor": actor, "agent": agent, "loop": loop, "evidence": evidence, "approval": approval,
-        "attempt": attempt, "modelcall": model_call,
+        "attempt": attempt, "modelcall": model_call, "artifact": artifact,
         "inboxitem": interaction, "constellation": graph.pk, "task": rows["task:waits"],
         "dependency": graph.dependencies.order_by("pk").values_list("pk", flat=True).last(),
         "edit": graph.edits.values_list("pk", flat=True).last(),
@@ -157,7 +164,7 @@ def make_world(user: User) -> World:
     }  # fmt: skip
     return World(
         marker, session.pk, agent, approval, callback, token.token_key, policy, model_profile, budget,
-        model_call, device, graph.pk,
+        model_call, devices, artifact, graph.pk,
         ended.pk, interaction, "mine", rows,
     )  # fmt: skip
 
@@ -173,13 +180,31 @@ def _attempt(graph: Constellation, agent: int, device: int, marker: str) -> int:
     return attempt
 
 
-def _device() -> int:
+def _devices() -> dict[str, int]:
     if not Policy.objects.exists():
         policy_create(decision="ask", tool="write_file", by="system")
         model_profile_create("everyones", provider="anthropic", model="m", by="system")
         budget_create(scope="installation", tokens=1_000_000, by="system")
-    found = Device.objects.filter(name="everyones").first()
-    return found.pk if found else device_create("everyones", by="system").pk
+    if not Device.objects.exists():
+        device_create("everyones", by="system")
+        for name, events in (
+            ("unused", ()), ("connected", ("dial", "accepted")), ("draining", ("dial", "accepted", "drain")),
+            ("failed", ("dial", "accepted", "fault")),
+        ):  # fmt: skip
+            made = device_create(name, kind="remote", by="system").pk
+            if events:
+                move_device_through(made, events)
+        web = {"transport": "http", "url": "https://tools.example/mcp"}
+        changed = device_create("changed", kind="mcp", connection=web, by="system").pk
+        set_device(changed, "device_changed", facts={"offered": [OFFERED]})
+    known = dict(Device.objects.values_list("name", "pk"))
+    at = "/api/devices/{pk}"
+    tokens = dict.fromkeys([f"POST {at}/enrolment", f"POST {at}/tokens/rotate"], known["unused"])
+    return {
+        "": known["everyones"], f"DELETE {at}": known["unused"], f"POST {at}/drain": known["connected"],
+        f"POST {at}/undrain": known["draining"], f"POST {at}/reset": known["failed"], **tokens,
+        f"POST {at}/tools/accept": known["changed"],
+    }  # fmt: skip
 
 
 def _advance(graph: Constellation, **events: tuple[str, ...]) -> None:

@@ -29,14 +29,16 @@ ann.groups.add(Group.objects.get(name="operator"))
 vic = User.objects.create_user("vic", password="vic-secret")
 vic.groups.add(Group.objects.get(name="viewer"))
 User.objects.create_superuser("root", password="root-secret")
-device_create("laptop", by="system")
+device_create("laptop", max_concurrent=32, by="system")
 """
 
 
 class Installation:
     """A migrated database with an operator `ann`, a viewer `vic`, a superuser `root` and a device `laptop`, served by `up`."""
 
-    def __init__(self, folder: Path):
+    patience_s = START_S
+
+    def __init__(self, folder: Path, **environment: str):
         with socket.create_server(("127.0.0.1", 0)) as listening:
             self.port = listening.getsockname()[1]
         self.address = f"http://127.0.0.1:{self.port}"
@@ -46,13 +48,14 @@ class Installation:
             "DATABASE_URL": f"sqlite:///{folder / 'browser.sqlite3'}",
             "ORRERY_RUNNERS": "1",
             "ORRERY_WRITABLE": str(folder.parent),  # where tests have files for their commands
+            **environment,
         }
         self._env = {**os.environ, **state}
 
     def manage(self, *arguments: str) -> str:
         argv = [sys.executable, "manage.py", *arguments]
         done = subprocess.run(
-            argv, cwd=settings.BASE_DIR, env=self._env, capture_output=True, text=True, timeout=START_S, check=False
+            argv, cwd=settings.BASE_DIR, env=self._env, capture_output=True, text=True, timeout=self.patience_s, check=False
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

@@ -65,7 +65,7 @@ def card(page: Page, name: str, kind: str = "task"):
 def test_the_seeds_edit_is_made_by_hand_and_is_one_edit(page, installation, planted):
     made, _ = planted
     page.goto(f"/admin/constellations/constellation/{made}/change/")
-    expect(page.locator("svg .o-box")).to_have_count(5)
+    expect(page.locator(".o-graph .node")).to_have_count(5)
     page.get_by_role("button", name="Add a task").click()
     fresh = card(page, "New task")
     expect(fresh.get_by_label("Task id")).to_be_focused()
@@ -81,7 +81,7 @@ def test_the_seeds_edit_is_made_by_hand_and_is_one_edit(page, installation, plan
     page.get_by_label("Why", exact=True).fill("as the seed has it")
     page.get_by_role("button", name="Save as one edit").click()
     expect(page.locator(".messagelist")).to_contain_text("Saved as version 2: removed task task_004, added task task_005")
-    expect(page.locator("svg .o-box").filter(has_text="task_005")).to_have_count(1)
+    expect(page.locator(".o-graph .node").filter(has_text="task_005")).to_have_count(1)
     told = shell(installation, LOOK.format(made=made))
     assert told["tasks"] == ["last", "task_001", "task_002", "task_003", "task_005"]
     assert told["lines"] == ["task_001>task_002", "task_002>task_003", "task_003>task_005"]
@@ -161,8 +161,8 @@ CONTRASTS = """() => {
     .map((part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
     .reduce((sum, part, place) => sum + part * [0.2126, 0.7152, 0.0722][place], 0);
   const ratio = (one, two) => (Math.max(light(one), light(two)) + 0.05) / (Math.min(light(one), light(two)) + 0.05);
-  return [...document.querySelectorAll(".o-box")].flatMap((box) => {
-    const ground = getComputedStyle(box.querySelector("rect")).fill;
+  return [...document.querySelectorAll(".o-graph .node")].flatMap((box) => {
+    const ground = getComputedStyle(box.querySelector(".box")).fill;
     return [...box.querySelectorAll("text")]
       .filter((text) => ratio(getComputedStyle(text).fill, ground) < 4.5)
       .map((text) => text.textContent);

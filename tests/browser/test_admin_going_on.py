@@ -1,7 +1,5 @@
 """What has ended goes on, by an operator's hand in a real browser: one task is retried, the graph reopened, and forked."""
 
-import json
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -53,10 +51,21 @@ def told(page: Page, text: str) -> None:
     expect(page.locator(".messagelist")).to_contain_text(text)
 
 
+def add_task(page: Page, task_id: str):
+    """Opens the changes, adds a form of a task, and names it."""
+    changes = page.get_by_text("Changes to its tasks, as one edit")
+    if not page.get_by_role("button", name="Add a task").is_visible():
+        changes.click()
+    page.get_by_role("button", name="Add a task").click()
+    new = page.locator('[data-rows="tasks"] .o-task').last
+    new.locator('[name$="-task_id"]').fill(task_id)
+    return new
+
+
 def test_a_task_is_retried_and_its_graph_reopened_and_forked(page, installation, ended):
     address = f"/admin/constellations/constellation/{ended['pk']}/change/"
     page.goto(address)
-    page.locator('svg .o-box[data-state="FAILED"]').click()
+    page.locator('.o-graph .node[data-state="FAILED"]').click()
     ended["mark"].touch()
     page.get_by_role("button", name="Retry, with what is downstream").click()
     told(page, "tried again: a; it is reopened for that.")
@@ -64,17 +73,19 @@ def test_a_task_is_retried_and_its_graph_reopened_and_forked(page, installation,
 
     page.goto(address)
     page.get_by_role("link", name="Reopen ...").click()
-    page.get_by_label("Changes").fill('[{"op": "add_task", "parameters": {"task_id": "d"}}]')
+    add_task(page, "d")
     page.get_by_label("Why").fill("one more")
     page.get_by_role("button", name="Reopen").click()
-    expect(page.locator(".o-operations .errorlist")).to_contain_text("a task needs a command, a tool or steps")
+    wrong = page.locator(".o-task.o-wrong")
+    expect(wrong.locator(".errorlist")).to_contain_text("a task needs a command, a tool or steps")
     expect(page.get_by_label("Why")).to_have_value("one more")
-    page.get_by_label("Changes").fill('[{"op": "add_task", "parameters": {"task_id": "d", "tool": "noop"}}]')
+    wrong.get_by_label("Command").fill("true")
+    wrong.get_by_label("Device", exact=True).fill("laptop")
     page.get_by_role("button", name="Reopen").click()
     told(page, "is being reopened.")
     assert shell(installation, ENDED)["tasks"]["d"] == "COMPLETED"
     page.get_by_role("link", name="what comes of it").click()
-    expect(page.locator("svg .o-box")).to_have_count(4)
+    expect(page.locator(".o-graph .node")).to_have_count(4)
 
     page.get_by_role("link", name="Fork ...").click()
     page.get_by_label("As it was after event").fill("1")
@@ -82,7 +93,13 @@ def test_a_task_is_retried_and_its_graph_reopened_and_forked(page, installation,
     page.get_by_role("button", name="Fork").click()
     expect(page.get_by_role("alert")).to_contain_text("was not there at event 1; it began at event")
     page.get_by_label("As it was after event").fill("")
-    page.get_by_label("Changes").fill(json.dumps([{"add_task": {"task_id": "e", "tool": "noop", "after": ["a"]}}]))
+    new = add_task(page, "e")
+    new.get_by_label("Command").fill("true")
+    new.get_by_label("Device", exact=True).fill("laptop")
+    page.get_by_role("button", name="Add a dependency").click()
+    tied = page.locator('[data-rows="dependencies"] > *').last
+    tied.locator('[name$="-upstream"]').fill("a")
+    tied.locator('[name$="-downstream"]').fill("e")
     page.get_by_role("button", name="Fork").click()
     told(page, "is being forked.")
     fork = shell(installation, ENDED)

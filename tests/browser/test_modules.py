@@ -132,7 +132,7 @@ WIDE, TALL = {"width": 1600, "height": 500}, {"width": 500, "height": 1600}
 
 
 def lay_out(run, count: int, edges: list[list[int]], view: dict[str, int] | None = None) -> dict[str, Any]:
-    return run("layout.js", LAYOUT, {"count": count, "edges": edges, "view": view or {"width": 1000, "height": 800}})
+    return run("graph/layout.js", LAYOUT, {"count": count, "edges": edges, "view": view or {"width": 1000, "height": 800}})
 
 
 def overlaps(found: dict[str, Any]) -> list[tuple[int, int]]:
@@ -226,7 +226,31 @@ def test_two_thousand_nodes_are_laid_out_in_well_under_a_second(run):
         });
         return Math.min(...times);
     """
-    assert run("layout.js", script, {"count": 2000, "edges": layered(50, 40)}) < 200
+    assert run("graph/layout.js", script, {"count": 2000, "edges": layered(50, 40)}) < 200
+
+
+DIAMOND = {"count": 5, "edges": [[0, 1], [0, 2], [1, 3], [2, 3]]}
+INCIDENT = """
+const incident = Array.from({ length: input.count }, () => []);
+input.edges.forEach(([from, to], i) => { incident[from].push(i); incident[to].push(i); });
+const sorted = ({ nodes, edges }) => ({ nodes: [...nodes].sort(), edges: [...edges].sort() });
+"""
+
+
+def test_the_critical_path_is_the_chain_that_took_longest(run):
+    script = INCIDENT + "return sorted(m.criticalPath(input.count, input.edges, incident, (i) => [1, 5, 2, 1, 6][i]));"
+    assert run("graph/emphasis.js", script, DIAMOND) == {"nodes": [0, 1, 3], "edges": [0, 2]}
+
+
+def test_the_critical_path_of_a_single_long_task_is_that_task_and_of_no_task_nothing(run):
+    script = INCIDENT + "return sorted(m.criticalPath(input.count, input.edges, incident, (i) => [1, 5, 2, 1, 8][i]));"
+    assert run("graph/emphasis.js", script, DIAMOND) == {"nodes": [4], "edges": []}
+    assert run("graph/emphasis.js", script, {"count": 0, "edges": []}) == {"nodes": [], "edges": []}
+
+
+def test_related_tasks_are_all_upstream_and_all_downstream_but_not_what_lies_beside(run):
+    script = INCIDENT + "return sorted(m.relatedTo(1, input.edges, incident));"
+    assert run("graph/emphasis.js", script, DIAMOND) == {"nodes": [0, 1, 3], "edges": [0, 2]}
 
 
 def dependency(run, type_: str, upstream: str, downstream: dict[str, str]) -> str:
@@ -500,6 +524,11 @@ def changed_row(table: str, row: int, **told: Any) -> dict[str, Any]:
             "Somebody says that train was not stuck",
         ),
         ("hook_failed", {"hook": "on_stuck", "message": "refused"}, "The hook on_stuck failed: refused"),
+        ("page_reopened", {"address": "main: https://a.example/"},
+         "A page of a browser that was gone is open again: main: https://a.example/"),
+        ("page_not_reopened", {"address": "main: https://a.example/", "why": "no such host"},
+         "A page of a browser that was gone stays closed: main: https://a.example/: no such host"),
+        ("app_process", {"agent_id": 7, "name": "chromium", "pid": 9}, "train works on chromium, process 9"),
         ("blackboard_changed", {"set": {"agent": {"7": {"blackboard": {"a": 1, "b": 2}}}}}, "On the blackboard of train: a, b"),
     ],
 )  # fmt: skip
@@ -620,4 +649,173 @@ def test_the_feed_never_grows_beyond_its_bound(run):
         }
         return [list.childElementCount, m.FEED_ROWS, list.firstElementChild.querySelector("time").title];
     """
-    assert run("feed.js", script) == [200, 200, "event 4999, by system"]
+    assert run("session/feed.js", script) == [200, 200, "event 4999, by system"]
+
+
+@pytest.mark.parametrize(
+    ("size", "said"), [(0, "0 B"), (999, "999 B"), (1536, "1.54 kB"), (5_000_000, "5 MB"), (10**12, "1 TB")]
+)
+def test_sizes_are_said_in_units_of_a_thousand(run, size, said):
+    assert run("format.js", "return m.fileSize(input)", size) == said
+
+
+MOMENTS = """
+const { Fold } = await import("/static/frontend/fold.js");
+const { tablesOf } = await import("/static/frontend/session/snapshot.js");
+const made = async (tables) => {
+  const fold = new Fold();
+  fold.take(1, await tablesOf(tables));
+  return fold;
+};
+return m.compare(await made(input[0]), await made(input[1]), 7);
+"""
+
+
+def test_what_was_before_stands_below_what_came_meanwhile(run):
+    script = """
+        const list = document.createElement("ol");
+        const { Fold } = await import("/static/frontend/fold.js");
+        const feed = new m.Feed(list, { fold: new Fold(), deviceName: () => "", onOpen: () => {} });
+        const one = { type: "something_new", at: "2026-11-21T03:04:05.123456Z", by: "system", data: {} };
+        feed.push([5, 6].map((seq) => ({ ...one, seq })));
+        feed.tick(1000);
+        feed.push([2, 3, 4, 7].map((seq) => ({ ...one, seq })));
+        feed.tick(2000);
+        return [...list.children].map((row) => Number(row.dataset.seq));
+    """
+    assert run("session/feed.js", script) == [7, 6, 5, 4, 3, 2]
+
+
+def test_rows_by_columns_are_whole_rows_and_the_page_goes_on_while_they_are_made(run):
+    script = """
+        const rows = Array.from({ length: input }, (_, i) => [i + 1, "t" + i]);
+        let turns = 0;
+        let isMade = false;
+        const { port1, port2 } = new MessageChannel();
+        port1.onmessage = () => {
+          turns += 1;
+          if (!isMade) port2.postMessage(null);
+        };
+        port2.postMessage(null);
+        const given = { task: { columns: ["id", "task_id"], rows }, agent: { columns: [], rows: [] } };
+        const tables = await m.tablesOf(given, { task: { state: "PENDING" } });
+        isMade = true;
+        return [tables.task.size, tables.task.get(2), tables.agent.size, turns > 1];
+    """
+    assert run("session/snapshot.js", script, 300_000) == [300_000, {"id": 2, "task_id": "t1", "state": "PENDING"}, 0, True]
+
+
+def test_two_moments_differ_by_what_was_added_removed_and_changed(run):
+    columns = ["id", "constellation_id", "task_id", "state", "result"]
+    lines = ["id", "constellation_id", "upstream_id", "downstream_id"]
+    before = {
+        "task": {"columns": columns, "rows": [[1, 7, "a", "RUNNING", None], [2, 7, "b", "", None], [3, 8, "x", "", None]]},
+        "dependency": {"columns": lines, "rows": [[9, 7, 1, 2]]},
+    }  # fmt: skip
+    after = {
+        "task": {"columns": columns, "rows": [[1, 7, "a", "COMPLETED", 5], [4, 7, "c", "", None], [3, 8, "x", "!", None]]},
+        "dependency": {"columns": lines, "rows": [[10, 7, 1, 4]]},
+    }  # fmt: skip
+    assert run("session/time/moments.js", MOMENTS, [before, after]) == {
+        "added": ["c", "a → c"],
+        "removed": ["b", "a → b"],
+        "changed": [{"task": "a", "was": {"state": "RUNNING", "result": None}, "is": {"state": "COMPLETED", "result": 5}}],
+    }
+
+
+STANDINGS = """
+const { Fold, Changes } = await import("/static/frontend/fold.js");
+const fold = new Fold();
+fold.load({ seq: 1, rows: input.rows });
+const found = new m.Standings(fold, input.who);
+const changes = new Changes();
+for (const [name, rows] of Object.entries(fold.rows)) for (const id of rows.keys()) changes.note(name, id, true);
+found.take(changes);
+const words = (look, table) => Object.fromEntries([...fold.table(table).values()].map((row) => [row.id, look(row).word]));
+return { tasks: words((row) => found.taskLook(row), "task"), agents: words((row) => found.agentLook(row), "agent") };
+"""
+WORK = {
+    "task": {
+        "1": {"id": 1, "constellation_id": 9, "state": "RUNNING"},
+        "2": {"id": 2, "constellation_id": 9, "state": "WAITING_DEPENDENCY"},
+        "3": {"id": 3, "constellation_id": 9, "state": "COMPLETED"},
+    },
+    "agent": {
+        "5": {"id": 5, "machine": "device_agent", "state": "CONFIRM"},
+        "6": {"id": 6, "machine": "device_agent", "state": "FINISH"},
+    },
+    "approval": {"7": {"id": 7, "state": "waiting", "kind": "tool", "subject_id": 1, "agent_id": 5, "action": {}}},
+}
+OWN = {"1": "Running", "2": "Waiting", "3": "Completed"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "who", "tasks", "agent"),
+    [
+        ({}, {"me": "user:1", "refusal": ""}, {"1": "Needs you"}, "Needs you"),
+        ({}, {"me": "user:1", "refusal": "viewers do not"}, {"1": "Needs somebody else"}, "Needs somebody else"),
+        ({"approval": {}}, {"me": "user:1", "refusal": ""}, {}, "Waiting for a person"),
+        (
+            {"actor": {"8": {"epoch": 1, "state": "paused"}}},
+            {"me": "user:1", "refusal": ""},
+            {"1": "Needs you", "2": "Paused"},
+            "Needs you",
+        ),
+        ({"approval": {}, "actor": {"8": {"epoch": 1, "state": "paused"}}}, {}, {"1": "Paused", "2": "Paused"}, "Paused"),
+        ({"approval": {}, "constellation": {"9": {"id": 9, "state": "PAUSED"}}}, {}, {"2": "Paused"}, "Waiting for a person"),
+        ({"actor": {"8": {"epoch": 1, "state": "cancelled"}}}, {}, {"1": "Cancelled", "2": "Cancelled"}, "Cancelled"),
+        (
+            {"approval": {}, "actor": {"7": {"epoch": 1, "state": "cancelled"}, "8": {"epoch": 2, "state": "running"}}},
+            {},
+            {},
+            "Waiting for a person",
+        ),
+        ({"approval": {}, "attempt": {"4": {"id": 4, "agent_id": 5, "outcome": "cancelled"}}}, {}, {}, "Cancelled"),
+    ],
+)
+def test_a_task_and_its_agent_stand_as_the_session_does_for_who_looks(run, rows, who, tasks, agent):
+    found = run("session/standings.js", STANDINGS, {"rows": WORK | rows, "who": who})
+    assert found["tasks"] == OWN | tasks
+    assert found["agents"] == {"5": agent, "6": "Finished"}
+
+
+def test_what_a_decision_changes_is_noted_of_the_task_that_waited(run):
+    script = """
+        const { Fold, Changes } = await import("/static/frontend/fold.js");
+        const fold = new Fold();
+        fold.load({ seq: 1, rows: input });
+        const found = new m.Standings(fold, { me: "user:1", refusal: "" });
+        const first = new Changes();
+        first.note("approval", 7, true);
+        found.take(first);
+        const decided = fold.apply({ seq: 2, data: { set: { approval: { 7: { state: "approved" } } } } });
+        found.take(decided);
+        const { word } = found.taskLook(fold.get("task", 1));
+        return [[...decided.ids.task], decided.restructured("task"), word];
+    """
+    assert run("session/standings.js", script, WORK) == [[1], False, "Running"]
+
+
+FOLDING = """
+const { count, edges, open = [], done = [] } = input;
+return m.foldGraph(count, edges, { isOpen: (node) => open.includes(node), isDone: (node) => done.includes(node) });
+"""
+LINE = [[number, number + 1] for number in range(6)]
+FAN = [[0, number] for number in range(1, 14)] + [[number, 14] for number in range(1, 14)]
+
+
+@pytest.mark.parametrize(
+    ("graph", "groups"),
+    [
+        ({"count": 7, "edges": LINE}, [{"kind": "row", "nodes": [1, 2, 3, 4, 5]}]),
+        ({"count": 7, "edges": [*LINE, [0, 3]]}, []),
+        ({"count": 7, "edges": LINE, "open": [2]}, [{"kind": "row", "nodes": [3, 4, 5]}]),
+        ({"count": 15, "edges": FAN}, []),
+        ({"count": 15, "edges": FAN, "done": list(range(13))}, [{"kind": "layer", "nodes": list(range(1, 13))}]),
+        ({"count": 15, "edges": FAN, "done": list(range(12))}, []),
+        ({"count": 15, "edges": [*FAN, [0, 14]], "done": list(range(14)), "open": [3, 4]}, []),
+        ({"count": 0, "edges": []}, []),
+    ],
+)
+def test_rows_of_tasks_and_completed_ones_side_by_side_fold_unless_they_are_opened(run, graph, groups):
+    assert run("graph/folding.js", FOLDING, graph) == groups

@@ -19,7 +19,7 @@ def test_the_description_of_the_api_is_shown_and_can_be_tried(page):
 def test_the_admin_is_shown_and_searched(anonymous, installation):
     anonymous.goto(installation.login_link("root"))
     anonymous.goto("/admin/agents/device/")
-    expect(anonymous.get_by_role("cell", name="laptop")).to_be_visible()
+    expect(anonymous.get_by_role("cell", name="laptop", exact=True)).to_be_visible()
     anonymous.locator("#searchbar").fill("lap")
     anonymous.keyboard.press("Enter")
     anonymous.get_by_role("row", name="laptop").get_by_role("link").click()

@@ -103,7 +103,7 @@ def test_a_proposal_is_shown_beside_the_graph_and_approving_it_makes_the_edit(pa
 
 def test_a_proposal_in_the_inbox_that_no_longer_fits_says_why_and_stays(page, installation, program, waiting):
     constellation, approval = propose(program, waiting)
-    page.goto("/approvals/")
+    page.goto("/inbox/")
     card = page.locator(f'[data-approval="{approval}"]')
     expect(card).to_be_visible(timeout=PATIENCE_MS)
     assert_readable(card)

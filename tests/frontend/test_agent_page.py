@@ -8,8 +8,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from agents.models import Agent
+from agents.models import Agent, Output
 from agents.streams.door import door
+from constellations.models import Attempt
 from frontend.views.agents import EVIDENCE_SHOWN, state_spans
 from tests.frontend.working_rows import VERDICT, Working
 
@@ -81,6 +82,17 @@ def test_host_and_app_agent_lead_to_each_other(working, operator):
     assert f'href="/agents/{working.agent}/"' in html
     assert "Works for Train the model" in part(html, "state")
     assert "attempt 1" in part(html, "state")
+
+
+def test_an_app_agents_page_says_what_it_is_held_to(working, operator):
+    app = {
+        "name": "shop", "visual": False, "process": {"name": "chromium", "pid": 7123}, "tools": ["browser.read"],
+        "prompts": ["main/3"],
+    }  # fmt: skip
+    with door(working.session.pk, "system") as opened:
+        opened.turn.record("app_process", set={"agent": {str(working.child): {"app": app}}})
+    said = part(page(operator, working.child), "state")
+    assert "App shop, chromium process 7123, without pictures, only browser.read, prompts main/3" in said
 
 
 def test_an_agent_without_a_loop_or_work_says_so(working, operator):
@@ -211,8 +223,8 @@ def test_what_it_asked_for_is_listed_and_what_waits_leads_to_its_card(worked, op
     waits, over = worked.ask("tool", "Push by force"), worked.ask("tool", "Delete the build")
     worked.decide(over, "approved", f"user:{operator.pk}")
     html = page(operator, worked.agent)
-    assert f'href="/approvals/#approval-{waits}"' in html
-    assert f'href="/approvals/#approval-{over}"' not in html
+    assert f'href="/inbox/#approval-{waits}"' in html
+    assert f'href="/inbox/#approval-{over}"' not in html
     assert part(html, "approvals").endswith(f"Push by force tool waiting {shown_time(html, waits)}")
     assert "operator" in part(html, "approvals")
 
@@ -259,3 +271,16 @@ def test_the_page_holds_no_inline_script_or_style(worked, operator):
     html = page(operator, worked.agent)
     assert re.findall(r"<script(?![^>]*src=)", html) == []
     assert re.findall(r"\sstyle=|<style|\son[a-z]+=", html) == []
+
+
+def test_of_a_coding_agent_the_page_has_the_newest_plan_and_its_last_words_as_text(working, operator):
+    entries = [{"content": "Read <b>all</b>", "status": "completed"}, {"content": "Mend it", "status": "in_progress"}]
+    assert 'data-part="plan"' not in page(operator, working.agent)
+    with door(working.session.pk, "system") as opened:
+        fields = {"platform": "acp", "plan": entries}
+        opened.turn.record("agent_planned", set={"agent": {str(working.agent): fields}})
+    attempt = Attempt.objects.get(agent=working.agent)
+    Output.objects.create(attempt_id=attempt.pk, offset=0, text="I look at <i>it</i>.")
+    html = page(operator, working.agent)
+    assert part(html, "plan") == "Plan done Read &lt;b&gt;all&lt;/b&gt; at it Mend it"
+    assert part(html, "says") == "What it says I look at &lt;i&gt;it&lt;/i&gt;."

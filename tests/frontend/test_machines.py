@@ -48,27 +48,27 @@ def shown_counts(html: str) -> dict[str, int]:
     return {state: int(count) for state, count in found}
 
 
-@pytest.mark.parametrize("path", ["/machines/", "/machines/task/"])
+@pytest.mark.parametrize("path", ["/reference/", "/machines/task/"])
 def test_the_pages_need_a_login(client, db, path):
     answer = client.get(path)
     assert (answer.status_code, answer["Location"]) == (302, f"/login/?next={path}")
 
 
-@pytest.mark.parametrize("path", ["/machines/", "/machines/task/"])
+@pytest.mark.parametrize("path", ["/reference/", "/machines/task/"])
 def test_the_pages_are_only_for_reading(viewer, path):
     assert signed_in(viewer).post(path).status_code == 405
 
 
 def test_every_registered_machine_has_its_line_and_its_page(viewer):
     assert set(NAMES) == set(LINES) == set(REGISTERED)
-    html = signed_in(viewer).get("/machines/").content.decode()
+    html = signed_in(viewer).get("/reference/").content.decode()
     assert re.findall(r'href="/machines/(\w+)/"', html) == NAMES
     assert all(line in html for _, line in LINES.values())
 
 
 def test_the_navigation_leads_there_from_every_page_of_somebody_logged_in(viewer):
-    assert b'href="/machines/"' in signed_in(viewer).get("/").content
-    assert b'href="/machines/"' not in Client().get("/login/").content
+    assert b'href="/reference/"' in signed_in(viewer).get("/").content
+    assert b'href="/reference/"' not in Client().get("/login/").content
 
 
 @pytest.mark.parametrize("name", ["nothing", "Task", "9", "task%20"])
@@ -159,6 +159,21 @@ def test_what_stands_between_backquotes_in_a_note_is_code():
 
 def test_the_pages_hold_no_inline_script_or_style(operator):
     client = signed_in(operator)
-    for path in ("/machines/", *(f"/machines/{name}/" for name in NAMES)):
+    for path in ("/reference/", *(f"/machines/{name}/" for name in NAMES)):
         html = client.get(path).content.decode()
         assert re.findall(r"<script(?![^>]*src=)|\sstyle=|<style|\son[a-z]+=", html) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_drawing_comes_as_numbers_of_the_same_states(db, django_user_model, name):
+    found = signed_in(django_user_model.objects.create_user("ann")).get(f"/machines/{name}/diagram/").json()
+    machine = next(machine for machine in MACHINES if machine.name == name)
+    assert set(machine.states) <= {node["name"] for node in found["nodes"]}
+    assert all(0 < node["x"] < found["width"] and 0 < node["y"] < found["height"] for node in found["nodes"])
+    assert {(edge["source"], edge["target"]) for edge in found["edges"]} <= {
+        (one["name"], other["name"]) for one in found["nodes"] for other in found["nodes"]
+    }
+
+
+def test_there_is_no_drawing_of_an_unknown_machine(db, django_user_model):
+    assert signed_in(django_user_model.objects.create_user("ann")).get("/machines/none/diagram/").status_code == 404

@@ -8,7 +8,6 @@ from django.test import Client
 
 from agents.services import sessions
 from frontend.examples import EXAMPLE_BYTES, EXAMPLES_LIMIT, SUMMARY, list_examples, plan_summary
-from frontend.views.sessions import SESSIONS_PAGE
 
 
 def signed_in(user) -> Client:
@@ -55,16 +54,25 @@ def test_logging_out_needs_a_post_and_ends_the_session(operator):
 def test_a_user_sees_only_their_own_sessions(operator, viewer):
     session_of(operator, "of the operator")
     session_of(viewer, "of the viewer")
-    html = signed_in(viewer).get("/").content.decode()
-    assert "of the viewer" in html
-    assert "of the operator" not in html
+    found = signed_in(viewer).get("/api/home/").json()["results"]
+    assert [row["title"] for row in found] == ["of the viewer"]
 
 
 def test_an_admin_sees_all_sessions(admin_user, operator):
     session = session_of(operator, "of the operator")
     client = signed_in(admin_user)
-    assert "of the operator" in client.get("/").content.decode()
+    assert [row["title"] for row in client.get("/api/home/").json()["results"]] == ["of the operator"]
     assert client.get(f"/sessions/{session.pk}/").status_code == 200
+
+
+def test_ones_own_recent_requests_are_offered_again_each_once(operator, viewer, admin_user):
+    session = session_of(operator, "the first")
+    for client_id, plan in (("a", "tasks: [{task_id: a, tool: noop}]"), ("b", "tasks: [{task_id: a, tool: noop}]")):
+        sessions.request_submit(session.pk, "interaction", client_id, {"plan": plan}, by=f"user:{operator.pk}")
+    sessions.request_submit(session.pk, "interaction", "c", {"plan": "tasks: [{task_id: b, tool: noop}]"}, by="token:abc")
+    recent = page_data(signed_in(operator).get("/").content.decode(), "recent")
+    assert recent == [{"name": "the first", "text": "tasks: [{task_id: a, tool: noop}]"}]
+    assert page_data(signed_in(admin_user).get("/").content.decode(), "recent") == []
 
 
 def test_the_session_of_another_is_not_found(operator, viewer):
@@ -143,33 +151,11 @@ def test_the_script_of_a_session_gets_what_it_begins_with(operator, device):
     assert config["actor_choices"]["idle"] == ["ProcessInteraction", "Pause", "InactivityTimeout", "Fault", "Cancel"]
 
 
-def test_long_lists_are_paged_by_the_last_session(operator):
-    made = [session_of(operator, f"number {number}") for number in range(SESSIONS_PAGE + 3)]
+def test_the_page_costs_the_same_queries_however_many_sessions_there_are(operator, django_assert_num_queries):
     client = signed_in(operator)
-    first = client.get("/").content.decode()
-    oldest_shown = made[3]
-    assert f"?before={oldest_shown.pk}" in first
-    assert "number 2<" not in first
-    second = client.get(f"/?before={oldest_shown.pk}").content.decode()
-    assert [title for title in ("number 0<", "number 1<", "number 2<", "number 3<") if title in second] == [
-        "number 0<", "number 1<", "number 2<",
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("before", ["x", "-1", "²", "9" * 30, ""])
-def test_a_page_that_makes_no_sense_is_the_first(operator, before):
-    session_of(operator, "the only one")
-    assert "the only one" in signed_in(operator).get("/", {"before": before}).content.decode()
-
-
-def test_the_list_costs_the_same_queries_however_long_it_is(operator, django_assert_num_queries):
-    client = signed_in(operator)
-    session_of(operator)
-    with django_assert_num_queries(5):  # login session, user, groups for the role, groups for what is visible, sessions
-        client.get("/")
     for number in range(20):
         session_of(operator, f"number {number}")
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(4):  # login session, user, groups for the role, recent requests
         client.get("/")
 
 
@@ -201,4 +187,5 @@ def test_only_staff_are_led_to_the_admin(client, operator):
         operator.is_staff = is_staff
         operator.save()
         page = client.get(f"/sessions/{session.pk}/").content.decode()
-        assert ('href="/admin/"' in page, 'id="edit"' in page) == (is_staff, is_staff)
+        leads_to_row = "/admin/constellations/constellation/0/change/" in page
+        assert ('href="/admin/"' in page, leads_to_row) == (is_staff, is_staff)

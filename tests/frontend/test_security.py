@@ -1,5 +1,7 @@
 """The headers of every answer."""
 
+import re
+
 import pytest
 from django.http import HttpResponse
 from django.test import RequestFactory
@@ -33,3 +35,13 @@ def test_every_answer_has_a_policy(client, operator, path):
     client.force_login(operator)
     assert "default-src 'self'" in client.get(path)["Content-Security-Policy"]
     assert "'unsafe-inline'" not in client.get(path)["Content-Security-Policy"].split("style-src")[0]
+
+
+def test_only_a_page_with_the_editor_of_plans_lets_styles_in_that_are_written_and_only_by_a_nonce(client, operator):
+    client.force_login(operator)
+    pages = [client.get("/") for _ in range(2)]
+    nonces = [re.search(r'nonce="([\w-]{20,})"', page.content.decode())[1] for page in pages]
+    for page, nonce in zip(pages, nonces, strict=True):
+        assert page["Content-Security-Policy"].endswith(f"; style-src 'self' 'nonce-{nonce}'")
+    assert nonces[0] != nonces[1]
+    assert "nonce" not in client.get("/inbox/")["Content-Security-Policy"]

@@ -6,8 +6,8 @@ from django.contrib import admin
 from django.test import Client
 
 from agents import ids
-from agents.admin.readonly import COUNTED, BoundedPaginator, ReadOnlyAdmin
-from agents.models import Budget, Event, ModelProfile, Output, Policy, Session, Token
+from agents.admin.readonly import COUNTED, BoundedPaginator, ReadOnlyAdmin, shown_time
+from agents.models import Budget, Device, Event, ModelProfile, Output, Policy, Session, Token
 from agents.services.devices import device_create
 from agents.services.model_profiles import model_profile_create
 from agents.services.policies import policy_create
@@ -19,9 +19,15 @@ pytestmark = pytest.mark.django_db
 MODELS = [model for app in ("agents", "constellations") for model in apps.get_app_config(app).get_models()]
 EDITED = {"Constellation", "Task", "Dependency", "Edit"}
 """Whose pages make edits: tests/constellations/admin/test_editing.py."""
+DRAINED = {"Device"}
+"""Which people make, change and drain there: tests/agents/admin/test_devices_admin.py."""
 LABELLED = {"Loop"}
 """Of which people say whether they were stuck: tests/agents/services/test_labels.py."""
-KEPT = [model for model in MODELS if model not in (Policy, ModelProfile, Budget) and model.__name__ not in EDITED | LABELLED]
+KEPT = [
+    model
+    for model in MODELS
+    if model not in (Policy, ModelProfile, Budget) and model.__name__ not in EDITED | LABELLED | DRAINED
+]
 """Those that the admin shows and no more."""
 TERMS = ["1", "9" * 30, "t1", "a\x00b", "'; --", "٣", "%"]
 
@@ -64,13 +70,13 @@ def test_every_model_is_there_and_searchable():
         shown = admin.site.get_model_admin(model)
         assert isinstance(shown, ReadOnlyAdmin)
         assert shown.get_search_fields(None)
-        assert (shown.actions is None) is (model.__name__ not in EDITED - {"Edit"})
+        assert (shown.actions is None) is (model.__name__ not in (EDITED - {"Edit"}) | DRAINED)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_no_row_is_deleted_or_added_beside_the_services(staff, rows, model):
     row = model.objects.first()
-    if model not in (Policy, ModelProfile, Budget):
+    if model not in (Policy, ModelProfile, Budget, Device):
         assert staff.get(address(model, "add")).status_code == 403
     if row is not None:
         sent = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"}
@@ -176,7 +182,32 @@ def test_a_list_counts_only_so_far(operator, django_assert_max_num_queries):
     paginator = BoundedPaginator(Session.objects.all(), 2)
     with django_assert_max_num_queries(1) as queries:
         assert paginator.count == 3
-    assert f"LIMIT {COUNTED}" in queries[0]["sql"]
+    assert f"LIMIT {COUNTED + 1}" in queries[0]["sql"]
+
+
+def test_a_count_that_was_not_finished_says_more_than(staff, operator, monkeypatch):
+    for _ in range(4):
+        session_create(operator, by="system")
+    monkeypatch.setattr("agents.admin.readonly.COUNTED", 3)
+    assert "more than 3 sessions" in staff.get("/admin/agents/session/").content.decode()
+
+
+def test_times_are_to_the_millisecond_and_sessions_have_names(staff, rows):
+    session_create(rows.owner, "another", by="system")
+    event = Event.objects.filter(stream=rows.pk).order_by("-pk").first()
+    page = staff.get("/admin/agents/event/").content.decode()
+    assert shown_time(event.at) in page
+    assert f'<a href="/admin/agents/session/{rows.pk}/change/" title="{rows.pk}">mine</a>' in page
+    assert page.index(">another</a>") < page.index(">mine</a>")
+
+
+def test_events_are_narrowed_down_by_type(staff, rows):
+    types = set(Event.objects.values_list("type", flat=True))
+    assert len(types) > 1
+    one = min(types)
+    page = staff.get(f"/admin/agents/event/?type={one}")
+    assert {row.type for row in page.context["cl"].result_list} == {one}
+    assert all(f"type={each}" in page.content.decode() for each in types)
 
 
 POLICY = {"order": "5", "tool": "command", "pattern": "rm ", "device": "*", "label": "*", "decision": "deny", "note": "careful"}

@@ -12,6 +12,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from project import checks
+from project.environment import Bucket
 
 SQLITE = {
     "ENGINE": "django.db.backends.sqlite3",
@@ -188,3 +189,13 @@ def test_hosts_of_models_that_are_none_are_one_sentence():
     assert found.returncode == 1
     assert "ORRERY_MODEL_HOSTS must be hosts or networks" in found.stderr
     assert "Traceback" not in found.stderr
+
+
+def test_a_bucket_without_its_keys_is_said(settings, monkeypatch):
+    assert ids(checks.check_store()) == []
+    settings.ARTIFACTS_S3 = Bucket("https://s3.example.org", "orrery", "us-east-1")
+    assert ids(checks.check_store()) == ["orrery.E032", "orrery.E032"]
+    monkeypatch.setenv("ORRERY_SECRET_S3_KEY_ID", "an-identity-of-ours")
+    monkeypatch.setenv("ORRERY_SECRET_S3_KEY", "a-key-of-ours-0123456789")
+    settings.ARTIFACT_BYTES = settings.UPLOAD_BYTES - 1
+    assert ids(checks.check_store()) == ["orrery.W033"]

@@ -55,14 +55,15 @@ class Cluster:
         }  # fmt: skip
         self.process: subprocess.Popen | None = None
 
-    def start(self) -> None:
-        """Returns when all its runners are at work."""
+    def start(self, among: int = 0) -> None:
+        """Returns when all its runners are at work, and with those of other clusters `among` so many."""
         with (self.folder / "cluster.log").open("a") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "manage.py", "qcluster"], cwd=settings.BASE_DIR, env=self.env,
                 stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
-        until(lambda: len(self.runners()) == self.size, f"{self.size} runners, see {self.folder / 'cluster.log'}")
+        wanted = among or self.size
+        until(lambda: len(self.runners()) == wanted, f"{wanted} runners, see {self.folder / 'cluster.log'}")
 
     def runners(self) -> list[Runner]:
         """Those that live, oldest first."""
@@ -78,6 +79,37 @@ class Cluster:
 
     def log(self) -> str:
         return (self.folder / "cluster.log").read_text()
+
+
+class OneRunner:
+    """A runner by itself, a process of its own: nobody brings it back when it was killed."""
+
+    RUN = "import django; django.setup(); from agents.engine.runner import Runner; Runner().run()"
+
+    def __init__(self, folder: Path):
+        # As in the tests' own process: what the programs of tests need lies in the repository, which walls hide.
+        walls = {"ORRERY_CONFINEMENT": "none", "ORRERY_UNCONFINED_COMMANDS": "1"}
+        self.env = Cluster(folder).env | {"DJANGO_SETTINGS_MODULE": "project.settings", **walls}
+        self.log = folder / "runner.log"
+        known = set(Runner.objects.values_list("pk", flat=True))
+        with self.log.open("a") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", self.RUN], cwd=settings.BASE_DIR, env=self.env, stdout=log, stderr=log
+            )
+        fresh = Runner.objects.filter(state="LIVE").exclude(pk__in=known)
+        until(fresh.exists, f"a runner, see {self.log}")
+        self.pk = fresh.get().pk
+
+    def stop_for_a_while(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
 
 
 def marked() -> set[int]:

@@ -34,6 +34,8 @@ END_S = 120
 KINDS = {"now": 30, "seen": 20, "older": 15, "behind": 8, "again": 8, "shared": 5, "undo": 10, "broken": 4, "so": 3}
 """What an editor does, by weight; see `Editor.ask`."""
 STEADY_KINDS = {"now": 60, "seen": 30, "older": 5, "undo": 5}
+DEALT = 50
+"""Change sets of an editor among which is each kind: as often as its weight says, and at least once."""
 
 
 STEADY_LOOK = 5
@@ -59,19 +61,27 @@ class Editor:
         self.name, self.random, self.constellations = name, random, constellations
         self.chance = Chance(random, name, devices, steady)
         self.kinds = STEADY_KINDS if steady else KINDS
+        self._dealt: list[str] = []
         self.asked: list[Fields] = []
         self.seen: dict[int, LiveGraph] = {}
         self.looks_every = STEADY_LOOK if steady else 1
         self._notes = os.open(notes, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def act(self, number: int) -> None:
-        kind = self.random.choices(list(self.kinds), list(self.kinds.values()))[0]
+        kind = self._next_kind()
         constellation = self.random.choice(self.constellations)
         if number % self.looks_every == 0 or constellation not in self.seen:
             with consistent_read():
                 self.seen[constellation] = read_graph(constellation)
         for part, ask in enumerate(self.ask(kind, self.seen[constellation])):
             self.carry_out(f"{number}.{part}", {"kind": kind, "edit_id": f"{self.name}-{number}-{part}", **ask})
+
+    def _next_kind(self) -> str:
+        if not self._dealt:
+            share = DEALT / sum(self.kinds.values())
+            self._dealt = [kind for kind, weight in self.kinds.items() for _ in range(max(1, int(weight * share)))]
+            self.random.shuffle(self._dealt)
+        return self._dealt.pop()
 
     def ask(self, kind: str, live: LiveGraph) -> list[Fields]:
         """What to do; `so` asks for what is so already, `behind` is one edit and, made on the version before it, another of
@@ -92,7 +102,7 @@ class Editor:
         if kind == "broken":
             return [{**plain, "operations": self.chance.broken(live)}]
         if kind == "so":
-            node = self.random.choice(list(live.nodes.values()))
+            node = live.nodes[self.chance.task(live)]
             same = {"op": "update_task", "parameters": {"task_id": node.key, "on_lost": node.row["on_lost"]}}
             return [{**plain, "operations": [same]}]
         bases = {"seen": version, "older": max(1, version - self.random.randint(1, 6))}

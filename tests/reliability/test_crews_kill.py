@@ -135,6 +135,27 @@ def test_tasks_in_steps_go_on_within_their_attempts(clusters, engine, marks, wid
     check_at_rest()
 
 
+def test_an_app_agent_on_another_device_and_its_host_go_on_after_every_runner_was_killed(clusters, engine, marks, wide):
+    """Half of the app agents are at work, or want a slot of the other device, when all runners die."""
+    calls = [marks.call(f"c{k}", 0.15) for k in range(4)]
+    child = {"delegate": {"name": "other", "device": wide[1], "on_lost": "retry", "steps": calls[1:3]}}
+    work = {"device": wide[0], "on_lost": "retry", "steps": [calls[0], child, calls[3]]}
+    tasks = [{"task_id": f"t{n}", **work} for n in range(6)]
+    engine.submit({"tasks": tasks})
+    cluster = clusters()
+    cluster.start()
+    until(lambda: marks.count("end") >= 8, "the first calls of app agents")
+    cluster.kill()
+    clusters().start()
+    until(all_done, "everything ends")
+    assert set(Task.objects.values_list("state", flat=True)) == {"COMPLETED"}
+    assert Attempt.objects.count() == len(tasks)
+    there = Agent.objects.filter(machine="device_agent", parent__machine="device_agent")
+    assert set(there.values_list("device__name", "state")) == {(wide[1], "FINISH")}
+    marks.check()
+    check_at_rest()
+
+
 def test_what_an_app_agent_has_lost_fails_the_task_for_good_where_on_lost_says_so(clusters, engine, marks, wide):
     child = {"delegate": {"name": "other", "steps": [marks.call("slow", 3)]}}
     task = {"task_id": "work", "device": wide[0], "on_lost": "fail", "max_attempts": 2, "steps": [child]}

@@ -15,7 +15,7 @@ from agents.engine import leases
 from agents.engine.journal import Journal
 from agents.engine.sessions import Sessions
 from agents.models import Actor, Lease, Runner, Stream
-from agents.services.devices import device_change
+from agents.services.devices import device_bring_back, device_take_offline
 from agents.services.sessions import request_submit, session_create
 from agents.streams import fold, statements
 from agents.streams.door import WAKE
@@ -308,14 +308,14 @@ def test_a_runner_that_breaks_leaves_its_sessions_to_the_next(engine, device, mo
 
 
 def test_a_task_waits_for_its_device_and_starts_when_that_comes_online(engine, device):
-    device_change(device.pk, by="system", state="OFFLINE")
+    device_take_offline(device.pk, by="system")
     _, item = engine.submit({"tasks": [noop("a"), noop("b", after=["a"])]})
     waited: list[int] = []
 
     def come_online() -> bool:
         if not waited and count("SELECT count(*) FROM constellations_task WHERE state = 'PENDING'"):
             waited.append(1)
-            in_another_process(lambda: device_change(device.pk, by="system", state="ONLINE") and None)
+            in_another_process(lambda: device_bring_back(device.pk, by="system") and None)
         return bool(waited) and count("SELECT count(*) FROM agents_inboxitem WHERE state IN ('queued', 'running')") == 0
 
     engine.run(until=come_online)
@@ -351,7 +351,7 @@ def test_a_paused_session_keeps_no_time_for_its_work(engine, device, settings):
 def test_a_paused_actor_that_nobody_resumes_ends_with_its_work(engine, device, settings):
     settings.PAUSED_S = 0.2
     session, item = engine.submit({"tasks": [noop("a"), noop("b", after=["a"])]})
-    device_change(device.pk, by="system", state="OFFLINE")
+    device_take_offline(device.pk, by="system")
     sent: list[int] = []
 
     def ended() -> bool:
@@ -364,5 +364,5 @@ def test_a_paused_actor_that_nobody_resumes_ends_with_its_work(engine, device, s
     item.refresh_from_db()
     assert (item.state, item.outcome) == ("done", "cancelled")
     assert Constellation.objects.get().state == "CANCELLED"
-    device_change(device.pk, by="system", state="ONLINE")
+    device_bring_back(device.pk, by="system")
     assert engine.carry_out({"tasks": [noop("c")]}, session).state == "COMPLETED"

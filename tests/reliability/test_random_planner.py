@@ -101,13 +101,12 @@ def planner(monkeypatch, settings) -> RandomPlanner:
     settings.UNASKED = {"commands": [["false"]]}  # else a person is asked about each
     found = RandomPlanner(SEED)
     monkeypatch.setattr(asking, "stream_answer", found.stream_answer)
-    monkeypatch.setattr(asking, "_stored", set())
     return found
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("verified")
-@pytest.mark.parametrize("wanted", [30, pytest.param(2_000, marks=pytest.mark.attack)])
+@pytest.mark.parametrize("wanted", [30, pytest.param(2_000, marks=[pytest.mark.attack, pytest.mark.one_database])])
 def test_a_planner_that_answers_at_random_breaks_no_invariant(engine, device, planner, touched, loopback, wanted):  # noqa: F811
     model_profile_create(
         "weaver", by="system", provider="openai_compatible", model="m", base_url="http://127.0.0.1:9/v1",

@@ -2,6 +2,7 @@
 
 GET /api/sessions/{id}/stream/ with a token or a login's cookie. Each event of the stream is one server-sent event: its
 `id` is the seq, its `event` the type, its `data` the event as everywhere else ({"type", "data", "seq", "at", ...}).
+`heartbeat` and `standing` come between them and have no id (see standings.py).
 `Last-Event-ID` (or ?since=) says where to go on; without it a `snapshot` comes first. The answer ends
 after END_BYTES or END_S and the client comes back by itself; it outlives actors, whose ends and respawns are events on it.
 """
@@ -18,7 +19,8 @@ from channels.db import database_sync_to_async
 from channels.sessions import CookieMiddleware
 
 from agents.access.followers import ViewClosed, live_views
-from agents.access.logins import is_foreign_page, login_of, token_in_scope
+from agents.access.logins import Login, is_foreign_page, login_of, token_in_scope
+from agents.api.live_view.standings import standing_watch
 from agents.api.live_view.websocket import BEHIND_EVENTS, read_seq, requested_view
 from agents.api.problems import MEDIA_TYPE, problem_body
 from agents.masks.values import mask_json
@@ -37,6 +39,10 @@ STATUS = {
 }  # fmt: skip
 """Status and code, by the code with which a websocket would be closed."""
 EVENTS_AT_ONCE = 200
+HEARTBEAT = b'{"type":"heartbeat"'
+"""Begins one."""
+BEATS = (b"event: heartbeat\n", b"event: standing\n")
+"""Begin frames that count for no bound: they come at their own pace."""
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -70,7 +76,7 @@ class SessionStream:
         except ViewClosed as closed:
             await send_refusal(send, closed)
             return
-        feed = asyncio.create_task(self._feed(send, session, head, since, with_deltas))
+        feed = asyncio.create_task(self._feed(send, login, session, head, (since, with_deltas)))
         gone = asyncio.create_task(wait_disconnected(receive))
         with live_views().open(login, session, user) as view:
             done, _ = await asyncio.wait((feed, gone, view.refused), return_when=asyncio.FIRST_COMPLETED)
@@ -82,8 +88,9 @@ class SessionStream:
         if feed in done:
             feed.result()
 
-    async def _feed(self, send: Send, session: int, head: int, since: int | None, with_deltas: bool) -> None:
+    async def _feed(self, send: Send, login: Login, session: int, head: int, asked: tuple[int | None, bool]) -> None:
         """Until END_BYTES or END_S; the client comes back behind the last event it got."""
+        since, with_deltas = asked
         await send_headers(send)
         try:
             async with asyncio.timeout(END_S):
@@ -92,10 +99,10 @@ class SessionStream:
                     since = taken["seq"]
                     await send_body(send, event_frame(since, "snapshot", mask_json(orjson.dumps(taken))))
                 left = END_BYTES
-                async with aclosing(follow_session(session, since, with_deltas)) as pieces:
+                async with aclosing(follow_session(login, session, since, with_deltas)) as pieces:
                     async for piece in pieces:
                         await send_body(send, piece)
-                        left -= len(piece)
+                        left -= 0 if piece.startswith(BEATS) else len(piece)
                         if left <= 0:
                             break
         except TimeoutError:
@@ -103,21 +110,28 @@ class SessionStream:
         await send_body(send, b"", more=False)
 
 
-async def follow_session(session: int, seq: int, with_deltas: bool = False) -> AsyncGenerator[bytes, None]:
-    """Frames of the session's events after `seq` as they come, and comments while there are none.
+async def follow_session(login: Login, session: int, seq: int, with_deltas: bool = False) -> AsyncGenerator[bytes, None]:
+    """Frames of the session's events after `seq` as they come, comments while there are none, and heartbeats for `login`.
 
-    `with_deltas`: also what models say while they say it, in frames without an id.
+    `with_deltas`: also what models say while they say it. Only events have an id.
     """
-    reader, number = tail.tail(), 0
+    reader, number, watch = tail.tail(), 0, standing_watch()
     with reader.follow(session, seq, with_deltas):
+        beats = watch.messages(session, login)
+        beat = asyncio.ensure_future(anext(beats))
         events = asyncio.ensure_future(reader.after(session, seq, EVENTS_AT_ONCE))
         deltas = asyncio.ensure_future(reader.deltas_after(session, number)) if with_deltas else None
         try:
             while True:
-                waited: set[asyncio.Future[Any]] = {events} if deltas is None else {events, deltas}
+                waited: set[asyncio.Future[Any]] = {task for task in (beat, events, deltas) if task is not None}
                 done, _ = await asyncio.wait(waited, timeout=PING_S, return_when=asyncio.FIRST_COMPLETED)
                 if not done:
                     yield b": ping\n\n"
+                if beat in done:
+                    message = beat.result()
+                    beat = asyncio.ensure_future(anext(beats))
+                    kind = b"heartbeat" if message.startswith(HEARTBEAT) else b"standing"
+                    yield b"event: %s\ndata: %s\n\n" % (kind, message)
                 if deltas is not None and deltas in done:
                     number, said = deltas.result()
                     deltas = asyncio.ensure_future(reader.deltas_after(session, number))
@@ -126,11 +140,14 @@ async def follow_session(session: int, seq: int, with_deltas: bool = False) -> A
                     found = events.result()
                     seq = found[-1].seq
                     events = asyncio.ensure_future(reader.after(session, seq, EVENTS_AT_ONCE))
+                    watch.note_move(session)
                     yield b"".join(event_frame(event.seq, event.type, event.json) for event in found)
         finally:
-            for task in (events, deltas):
+            for task in (beat, events, deltas):
                 if task is not None:
                     task.cancel()
+            await asyncio.gather(beat, return_exceptions=True)
+            await beats.aclose()
 
 
 async def send_headers(send: Send) -> None:

@@ -1,7 +1,8 @@
 """The live view of a session: a snapshot, then its events as they are committed.
 
 Server to client: {"type": "snapshot", "seq", "rows"}, {"type": "events", "events": [...]}, {"type": "resume", "from": seq},
-{"type": "error", "code", "message"}; with ?deltas=1 also {"type": "deltas", "deltas": [{"call", "offset", "kind", "text"}]}:
+{"type": "error", "code", "message"}; {"type": "heartbeat"} and {"type": "standing"}, of which nothing is acknowledged
+(agents.api.live_view.standings); with ?deltas=1 also {"type": "deltas", "deltas": [{"call", "offset", "kind", "text"}]}:
 what models say while they say it, of which nothing is acknowledged and some may be missing. A large snapshot comes in
 several messages, all but the last with "more": true, and what is larger than a message may be comes in
 {"type": "part", "text", "more"} (agents.api.live_view.frames). Client to server: {"type": "ack", "seq"}, of a snapshot when
@@ -19,6 +20,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable
+from contextlib import aclosing
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -29,6 +31,7 @@ from agents.access.followers import ViewClosed, live_views
 from agents.access.logins import login_of
 from agents.api import parsers
 from agents.api.live_view.frames import PIECE_BYTES, snapshot_messages, split_frames
+from agents.api.live_view.standings import standing_watch
 from agents.api.queries import query_flaws
 from agents.errors import NoSuchSession
 from agents.masks.values import mask_json, mask_text
@@ -206,6 +209,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
             self.window.add(head, sum(map(len, messages)))  # before it is sent: the answer may come at once
             for message in messages:
                 await self._send_whole(message)
+        self._tasks += (asyncio.create_task(self._guarded(self._feed_standing())),)  # a snapshot comes before all else
         reader = tail.tail()
         with reader.follow(self.session, head):
             while True:
@@ -217,6 +221,7 @@ class SessionConsumer(AsyncWebsocketConsumer):
                 joined = b",".join(event.json for event in batch)
                 self.window.add(batch[-1].seq, len(joined))
                 await self._send_whole(b'{"type":"events","events":[' + joined + b"]}")
+                standing_watch().note_move(self.session)
 
     async def _feed_deltas(self, head: int) -> None:
         """What models say, as long as the client is heard now and then: it acknowledges events, which follow each call."""
@@ -228,6 +233,12 @@ class SessionConsumer(AsyncWebsocketConsumer):
                 if self.unheard + len(message) > UNHEARD_BYTES:
                     continue
                 self.unheard += len(message)
+                await self._send_whole(message)
+
+    async def _feed_standing(self) -> None:
+        """Heartbeats, and how the session stands."""
+        async with aclosing(standing_watch().messages(self.session, self.login)) as messages:
+            async for message in messages:
                 await self._send_whole(message)
 
     async def _send_whole(self, message: bytes) -> None:

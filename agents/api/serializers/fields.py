@@ -36,6 +36,15 @@ class RequestBody(serializers.Serializer):
         )
 
 
+class Truth(serializers.BooleanField):
+    """`true` or `false`; 1, "yes" and null are neither."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
 class StrictText(serializers.CharField):
     """Text and nothing that is turned into text; at least one character, unless it may be blank."""
 
@@ -74,6 +83,27 @@ class ClientId(serializers.RegexField):
         if not isinstance(data, str):
             self.fail("invalid")
         return super().to_internal_value(data)
+
+
+KEY_HEADER = "Idempotency-Key"
+"""The header by which programs say the id of a request that takes one, in the place of a key of its body."""
+
+
+def id_field(form: Any) -> str | None:
+    """What a body calls the id of its request; None where it takes none."""
+    return next((name for name, field in getattr(form, "fields", {}).items() if isinstance(field, ClientId)), None)
+
+
+def with_key(form: Any, given: str) -> Any:
+    """The data of `form` with the id that the header gives, bare or as a quoted string. Raises ValidationError for two ids."""
+    name, data = id_field(form), form.initial_data
+    if name is None or not isinstance(data, Mapping):
+        return data
+    quoted = len(given) > 1 and given[0] == given[-1] == '"'
+    key = given[1:-1] if quoted else given
+    if data.get(name, key) != key:
+        raise serializers.ValidationError({name: f"is another id than the header {KEY_HEADER} gives"})
+    return {**data, name: key}
 
 
 class Parent(WholeNumber):

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
-from agents.api.serializers.fields import RequestBody, StrictText, WholeNumber
+from agents.api.serializers.fields import RequestBody, StrictText, Truth, WholeNumber
 from agents.llm.addresses import BASE_URL_LENGTH
 from agents.llm.choices import PURPOSES
 from agents.llm.profiles import PROVIDERS, THINKING_LEVELS
@@ -74,6 +74,7 @@ class ModelProfileChange(RequestBody):
     thinking = serializers.ChoiceField(
         THINKING_LEVELS[1:], required=False, allow_blank=True, help_text="How much it thinks first; empty: the provider's own."
     )
+    sees = Truth(required=False, help_text="It is shown pictures, such as those of a browser's pages.")
     fallbacks = serializers.ListField(
         child=StrictText(max_length=NAME_LENGTH), max_length=FALLBACKS, required=False,
         help_text="Names of profiles that are asked in this order where it fails.",

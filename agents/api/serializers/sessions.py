@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from agents.api.pagination import LARGEST
 from agents.api.serializers.costs import Cost
 from agents.api.serializers.fields import ClientId, Parent, RequestBody, StrictText, WholeNumber
+from agents.devices.profiles.ceilings import SESSION_SLOTS
 from agents.llm.choices import NAME_LENGTH, STARTS
 from agents.machines import ACTOR
 from agents.models import Actor, InboxItem, Session
 from agents.reads.heartbeats import STALE_S, heartbeat_of, is_stale
+from agents.reads.standing import Standing
 
 PLAN_LENGTH = 1_000_000
 REQUEST_LENGTH = 20_000
@@ -25,7 +28,7 @@ ASKED = ({"required": ["plan"]}, {"required": ["request"]})
 """What an interaction's body holds, as JSON schemas."""
 NOT_ASKED = {"not": {"anyOf": [*ASKED, {"required": ["client_id"]}]}}
 COMMANDS = ("pause", "resume", "cancel", "ping", "shutdown", "go_on")
-CHOSEN = ("models", "start")
+CHOSEN = ("models", "start", "max_concurrent")
 """What an interaction may say beside its plan or its request."""
 PAUSE_MODES = ("cooperative", "immediate")
 GO_ON = ("agent", "identity")
@@ -66,12 +69,16 @@ class Models(serializers.Serializer):
 
 
 class Choosing(RequestBody):
-    """What may be chosen about models: for one interaction, or for a session and all that it is asked."""
+    """What may be chosen about models and slots: for one interaction, or for a session and all that it is asked."""
 
     models = Models(required=False)
     start = serializers.ChoiceField(
         STARTS, required=False, help_text="review: what a model plans waits until somebody starts it."
     )
+    max_concurrent = WholeNumber(
+        required=False, min_value=0, max_value=SESSION_SLOTS,
+        help_text="Attempts that may have slots at one time; 0: as many as is said elsewhere.",
+    )  # fmt: skip
 
 
 class Asking(Choosing):
@@ -85,7 +92,7 @@ class Asking(Choosing):
 class SessionBody(Asking):
     """A session, and with `plan` or `request` its first interaction: both are made, or neither.
 
-    `models` and `start` are the session's: they hold for all that it is asked.
+    `models`, `start` and `max_concurrent` are the session's: they hold for all that it is asked.
     """
 
     also = {**RequestBody.also, "oneOf": [*ASKED, NOT_ASKED]}
@@ -208,7 +215,22 @@ class ActorRow(serializers.ModelSerializer):
         return is_stale(actor.state, self.get_heartbeat_at(actor))
 
 
+class StandingRow(serializers.Serializer):
+    """How it stands for who asks: one word for what is true of it now."""
+
+    name = serializers.CharField(
+        help_text="stale, waiting, waiting_others, review, paused, running, queued, idle, or how its last request ended."
+    )
+    word = serializers.CharField(help_text="What people read.")
+    tone = serializers.CharField(help_text="A colour of the pages.")
+    waiting = serializers.IntegerField(help_text="What you may decide.")
+    waiting_others = serializers.IntegerField(help_text="What waits for somebody else's decision.")
+    reason = serializers.CharField(allow_blank=True)
+
+
 class SessionRow(serializers.ModelSerializer):
+    """`standings` of the context are by session; whoever shows one reads those of all that are shown."""
+
     owner = serializers.IntegerField(source="owner_id")
     owner_name = serializers.CharField(source="owner.username")
     state = serializers.CharField(source="actor_state", allow_null=True, help_text="Of its latest actor.")
@@ -219,12 +241,19 @@ class SessionRow(serializers.ModelSerializer):
         source="model_profiles", child=serializers.CharField(), help_text="Names of model profiles by purpose."
     )
 
+    standing = serializers.SerializerMethodField()
+
     class Meta:
         model = Session
         fields: tuple[str, ...] = (
-            "id", "owner", "owner_name", "title", "created_at", "state", "stale", "token", "parent", "depth", "models",
-            "start",
+            "id", "owner", "owner_name", "title", "created_at", "state", "standing", "stale", "token", "parent", "depth",
+            "models", "start", "max_concurrent",
         )  # fmt: skip
+
+    @extend_schema_field(StandingRow)
+    def get_standing(self, session: Any) -> Standing:
+        standing: Standing = self.context["standings"][session.pk]
+        return standing
 
     def get_stale(self, session: Any) -> bool:
         return is_stale(session.actor_state, heartbeat_of(session.active_at, session.renewed_at))

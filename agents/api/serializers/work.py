@@ -8,13 +8,15 @@ from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from agents.api.serializers.costs import Cost
-from agents.api.serializers.fields import AuthorName, RequestBody, StrictText, WholeNumber
+from agents.api.serializers.fields import AuthorName, RequestBody, StrictText, Truth, WholeNumber
 from agents.api.serializers.machines import TransitionRow
 from agents.decisions import DECISIONS
+from agents.ids import CAPACITY
 from agents.models import Agent, Approval, Evidence, Loop, PhaseRecord, Policy
 from agents.patterns import LENGTH as PATTERN_LENGTH
 from agents.reads.verdicts import describe_verdict
 from agents.services.approvals import ANSWER_LENGTH, REASON_LENGTH, STATES
+from agents.services.labels import REASON_LENGTH as LABEL_REASON_LENGTH
 from agents.services.policies import NAME_LENGTH, NOTE_LENGTH, ORDER_LIMIT
 
 DIGEST_LENGTH = 64
@@ -65,6 +67,12 @@ class PhaseRow(serializers.ModelSerializer):
         )  # fmt: skip
 
 
+class LabelBody(RequestBody):
+    stuck = Truth(help_text="Whether the agent was stuck.")
+    since = WholeNumber(min_value=1, max_value=CAPACITY, required=False, help_text="Of one that was: a row of its evidence.")
+    reason = StrictText(max_length=LABEL_REASON_LENGTH, required=False, allow_blank=True, default="")
+
+
 class EvidenceRow(serializers.ModelSerializer):
     """One action; long texts are cut (agents.reads.agents)."""
 
@@ -85,6 +93,11 @@ class EvidenceRow(serializers.ModelSerializer):
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_verdict(self, row: Evidence) -> dict[str, Any] | None:
         return describe_verdict(row)
+
+
+class PlanEntry(serializers.Serializer):
+    content = serializers.CharField()
+    status = serializers.ChoiceField(Agent.PLAN_STATUSES)
 
 
 class AgentProgress(serializers.Serializer):
@@ -118,13 +131,26 @@ class ApprovalDecision(ApprovalRow):
         fields = (*ApprovalRow.Meta.fields, "changed")
 
 
+@extend_schema_field({"oneOf": [{"type": "string", "minLength": 1, "maxLength": ANSWER_LENGTH}, {"type": "object"}]})
+class Answer(serializers.Field):
+    """Text, or an object."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, dict):
+            return data
+        return StrictText(max_length=ANSWER_LENGTH, trim_whitespace=False).run_validation(data)
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class DecisionBody(RequestBody):
     """A person's word. `digest` is that of the action as it was seen."""
 
     decision = serializers.ChoiceField(tuple(STATES))
     digest = StrictText(max_length=DIGEST_LENGTH, required=False, help_text="With it, nothing but what was seen is approved.")
     arguments = serializers.DictField(required=False, help_text="To be used in the place of the call's own.")
-    answer = StrictText(max_length=ANSWER_LENGTH, required=False, trim_whitespace=False, help_text="To a question.")
+    answer = Answer(required=False, help_text="To a question, text; to one of a tool server, the object that it asks for.")
     reason = StrictText(max_length=REASON_LENGTH, required=False, allow_blank=True)
 
 
@@ -152,15 +178,6 @@ class PolicyRow(serializers.ModelSerializer):
 class PolicyList(serializers.Serializer):
     results = PolicyRow(many=True)
     next = serializers.IntegerField(allow_null=True)
-
-
-class Truth(serializers.BooleanField):
-    """`true` or `false`; 1, "yes" and null are neither."""
-
-    def to_internal_value(self, data: Any) -> bool:
-        if not isinstance(data, bool):
-            self.fail("invalid", input=data)
-        return data
 
 
 class PolicyChange(RequestBody):
@@ -198,6 +215,8 @@ class AgentDetail(AgentRow):
     approvals = ApprovalRow(many=True, help_text="The latest, oldest first.")
     children = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the agents it delegated to.")
     blackboard = serializers.DictField()
+    app = serializers.DictField(help_text="What it is held to: name, visual, process, tools, prompts; empty: nothing.")
+    plan = PlanEntry(many=True, help_text="What it means to do, as it said last: a coding agent's own plan.")
     progress = AgentProgress()
     cost = Cost(help_text="Of its own calls of models.")
     stuck = serializers.DictField(
@@ -207,5 +226,5 @@ class AgentDetail(AgentRow):
     class Meta(AgentRow.Meta):
         fields = (
             *AgentRow.Meta.fields, "transitions", "time_per_state", "choices", "loop", "phases", "evidence", "approvals",
-            "children", "blackboard", "progress", "cost", "stuck",
+            "children", "blackboard", "app", "plan", "progress", "cost", "stuck",
         )  # fmt: skip

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import orjson
 
 from agents.crews.minds.mission import Mission
-from agents.crews.script import Holds
+from agents.crews.script import Holds, Step
 from agents.errors import AgentsError
 from agents.gates.policies import Rule
 from agents.progress.settings import Settings
@@ -25,6 +25,19 @@ class BlackboardFull(AgentsError):
     code = "blackboard_full"
 
 
+class Fleet(Protocol):
+    """The devices that agents of an attempt may reach besides the one that its task is on."""
+
+    def find_device(self, key: int) -> LiveDevice:
+        """The live row of a device."""
+
+    def choose_device(self, step: Step) -> LiveDevice:
+        """Where the app agent of a step that says where is to work. Raises AgentsError where there is no such device."""
+
+    def list_devices(self) -> Sequence[Mapping[str, Any]]:
+        """What may be reached now: {name, platform, type, capabilities} of each."""
+
+
 @dataclass(frozen=True)
 class Assignment:
     """What a crew is to do, and where.
@@ -33,7 +46,9 @@ class Assignment:
     the task itself. `rules` gives the installation's policies, `own` are the task's, as is what `unasked` says of calls that a
     model chooses; `is_chosen` says that one chose the steps. `is_gated` says that a person is asked before the task begins,
     `has_arbiter` that somebody is asked about suspicions of being stuck. `mission` is the task in words, for agents with a
-    model; None where the script is all.
+    model; None where the script is all. `inputs` are what its first call finds in its workspace, `outputs` what is kept of it
+    after each; `kept` are digests of what has been, by name. `resumes` is the host of the attempt before this one, where
+    that matters to the device, else 0. `fleet`: where else its agents may have others work for them.
     """
 
     stream: int
@@ -57,7 +72,17 @@ class Assignment:
     is_chosen: bool
     rules: Callable[[], Sequence[Rule]]
     holds: Holds
+    fleet: Fleet
     mission: Mission | None = None
+    inputs: Sequence[Mapping[str, Any]] = ()
+    outputs: Sequence[str] = ()
+    resumes: int = 0
+    kept: dict[str, str] = field(default_factory=dict)
+
+
+def slot_device_of(attempt: HeldAttempt) -> int:
+    """The device whose slot an attempt has, or wants: where the one of its agents is that works."""
+    return attempt.get("slot_device_id") or attempt["device_id"]
 
 
 class Blackboard:

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any, cast
 
+from agents.artifacts.recording import record_artifacts
 from agents.clock import from_iso
+from agents.crews.apps import app_row, call_app
 from agents.crews.evidence import LoopMemory, arbiter_of, call_row, ended_fields, tries_verdict, verdict_json
-from agents.crews.members.assignment import Assignment, Blackboard
+from agents.crews.members.assignment import Assignment, Blackboard, slot_device_of
 from agents.crews.members.phases import Phases
-from agents.crews.script import DELEGATIONS, Position, Script, Step, call_of, plain_script
+from agents.crews.platforms import look_of, look_tool
+from agents.crews.script import DELEGATIONS, Position, Script, Step, call_of, plain_script, says_where
 from agents.crews.ways import FAULTS, way_out
 from agents.errors import AgentsError
 from agents.gates import approvals
@@ -27,8 +30,6 @@ NAME = 200
 """Characters of an agent's name."""
 REASON = 500
 """Characters of a transition's reason."""
-OBSERVE_S = 30.0
-"""Time of an observation."""
 
 
 class Member:
@@ -50,6 +51,8 @@ class Member:
         self.approval: ApprovalRow | None = None
         self.row: EvidenceRow | None = None
         self.call: Call | None = None
+        self.updates: list[tuple[str, Mapping[str, Any]]] = []
+        self.told: list[tuple[int, str, Fields]] = []
         self.outcome: Outcome | None = None
         self.last_outcome: Outcome | None = None
         self.asked: ModelCallRow | None = None
@@ -60,7 +63,8 @@ class Member:
 
     # `approval`: what the agent waits for, or has been given and not used. `row`: the evidence of the call under way; `call`:
     # that call, until the crew takes it to begin it; `outcome`: how it ended, until that is recorded; `last_outcome`: how the
-    # last call ended. `asked`: the call of its model under way; `answer`: how that ended, until recorded. `child`: the agent
+    # last call ended. `updates`: what the call under way has told and nobody has taken up; `told`: what calls are told once the
+    # turn is durable. `asked`: the call of its model under way; `answer`: how that ended, until recorded. `child`: the agent
     # it has delegated to, while that works; `child_outcome`: how it ended, until recorded.
 
     @property
@@ -160,8 +164,28 @@ class Member:
         self._judge_row(turn, row)
         if row["verdict"] is not None:
             fields["verdict"] = row["verdict"]
+        self._keep_artifacts(turn, row["id"], outcome)
+        self._note_process(turn, outcome)
         self.row, self.call, self.outcome, self.last_outcome = None, None, None, outcome
         return fields
+
+    def _note_process(self, turn: Turn, outcome: Outcome) -> None:
+        """Record where its app lives, as its platform has told with a call; it may end and another begin."""
+        app = self.agent["app"]
+        if not app or not outcome.process or app["process"] == outcome.process:
+            return
+        number, told = self.agent["id"], {**app, "process": dict(outcome.process)}
+        turn.record("app_process", agent_id=number, **outcome.process, set={"agent": {str(number): {"app": told}}})
+        self.agent["app"] = told
+
+    def _keep_artifacts(self, turn: Turn, call: int, outcome: Outcome) -> None:
+        """Record what a call has kept, but what is as it was after an earlier one."""
+        kept = self.assignment.kept
+        fresh = [each for each in outcome.artifacts if kept.get(each.get("name", "")) != each.get("sha256")]
+        rows = record_artifacts(
+            turn, self.assignment.stream, fresh, attempt=self.assignment.attempt["id"], call=call
+        )  # fmt: skip
+        kept.update({row["name"]: row["sha256"] for row in rows})
 
     # --- the gate
 
@@ -186,8 +210,9 @@ class Member:
     # --- calls
 
     def claim_slot(self) -> bool:
-        """Whether the attempt has its slot; where it has not, the agent wants it back."""
-        self.wants_slot = not self.assignment.attempt["holds_slot"]
+        """Whether the attempt has a slot of the agent's own device; where it has not, the agent wants one."""
+        attempt = self.assignment.attempt
+        self.wants_slot = not (attempt["holds_slot"] and slot_device_of(attempt) == self.assignment.device["id"])
         return not self.wants_slot
 
     @property
@@ -195,7 +220,12 @@ class Member:
         """The call in turn, as policies and approvals see it."""
         step = self.step
         assert step is not None
-        return self.act_of(*call_of(step))
+        return self.act_of(*call_of(step, look_tool(self.agent["platform"])))
+
+    @property
+    def look_act(self) -> Act:
+        """An observation, as policies see it."""
+        return self.act_of(look_tool(self.agent["platform"]), {})
 
     def act_of(self, tool: str, arguments: Mapping[str, Any]) -> Act:
         """A call in the place of the one in turn."""
@@ -215,11 +245,12 @@ class Member:
             attempt=self.assignment.attempt["id"], session=self.assignment.stream, tool=act.tool, arguments=act.arguments,
             device=self.assignment.device, timeout=seconds * self.position.stretch if seconds else seconds,
             scope=self.assignment.scope, inherits=self.assignment.inherits, key=row["id"], writes=writes,
-            blackboard=self.blackboard.values, place=act.place,
+            blackboard=self.blackboard.values, place=act.place, app=call_app(self.agent["app"]),
+            outputs=[*self.assignment.outputs, *step.get("outputs", ())],
         )  # fmt: skip
 
     def observe(self, turn: Turn) -> None:
-        """Look at the workspace and the system: SCREENSHOT, and a call that only looks."""
+        """Look at what the agent works on, with its platform's own tool: SCREENSHOT, and a call that only looks."""
         self.become(turn, "observe", add={"evidence": [self._look(turn)]})
 
     def look_again(self, turn: Turn) -> None:
@@ -227,11 +258,12 @@ class Member:
         turn.record("looks_again", agent_id=self.agent["id"], add={"evidence": [self._look(turn)]})
 
     def _look(self, turn: Turn) -> Fields:
-        row = self._begin_row(turn, kind="observe", tool="observe")
+        look = look_of(self.agent["platform"])
+        row = self._begin_row(turn, kind="observe", tool=look.tool)
         self.call = Call(
-            attempt=self.assignment.attempt["id"], session=self.assignment.stream, tool="observe", arguments={},
-            device=self.assignment.device, timeout=OBSERVE_S, scope=self.assignment.scope, inherits=self.assignment.inherits,
-            key=row["id"],
+            attempt=self.assignment.attempt["id"], session=self.assignment.stream, tool=look.tool, arguments={},
+            device=self.assignment.device, timeout=look.seconds, scope=self.assignment.scope,
+            inherits=self.assignment.inherits, key=row["id"], body=look.body, app=call_app(self.agent["app"]),
         )  # fmt: skip
         return row
 
@@ -242,18 +274,24 @@ class Member:
         return TABLES["evidence"].told(row)
 
     def delegate(self, turn: Turn, step: Step) -> None:
-        """Have a child do the steps of this one; the agent waits until it has ended."""
+        """Have a child do the steps of this one, and wait until it has ended. Raises AgentsError where no device fits,
+        or its app is none of the agent's.
+        """
         if self.depth >= DELEGATIONS:
             raise AgentsError(f"agents would delegate {self.depth + 1} deep; {DELEGATIONS} are allowed")
+        own = self.assignment.device
+        device = self.assignment.fleet.choose_device(step) if says_where(step) else own
+        app = app_row(step, device, self.agent["app"])
+        place = "" if device["id"] == own["id"] else f" on {device['name']}"
         child = {
             "id": turn.take(), "session_id": self.assignment.stream, "interaction_id": self.assignment.interaction,
             "parent_id": self.agent["id"], "machine": DEVICE_AGENT.name,
-            "name": f"{step['name']} for {self.agent['name']}"[:NAME],
-            "platform": self.agent["platform"], "device_id": self.agent["device_id"], "state": DEVICE_AGENT.initial,
-            "created_at": turn.at, "entered_at": turn.at,
+            "name": f"{step['name']}{place} for {self.agent['name']}"[:NAME],
+            "platform": device["platform"], "device_id": device["id"], "state": DEVICE_AGENT.initial,
+            "app": app, "created_at": turn.at, "entered_at": turn.at,
         }  # fmt: skip
         self.wait(turn, "child", None, "delegated", event="delegate")
-        turn.record("agent_created", add={"agent": [child]})
+        turn.record("agent_created", device=device["name"], add={"agent": [child]})
         self.child = TABLES["agent"].whole(child)
 
     def block_phase(self, turn: Turn, why: str) -> None:

@@ -11,16 +11,22 @@ from typing import Any
 from agents.crews.minds.controls import CONTROLS, call_step, finished
 from agents.crews.script import DELEGATIONS, Step
 from agents.errors import AgentsError
+from agents.gates.unasked import LOOKS
 from agents.llm.conversation import Message, Text, ToolCall
 from agents.llm.exchange import OfferedTool
+from agents.minds.untrusted import quote_untrusted
 from agents.tools.catalogue import SCHEMAS, TOOLS
+from agents.tools.namespaces import OFFERED, has_own_tools_only, tools_of, wire_name
+from agents.tools.tame import split_descriptions
 
 CALLS = 16
 """Calls of one answer."""
-NOT_OFFERED = ("noop", "observe")
-"""Tools of devices that no model is offered: one does nothing, one is a tool of the mind itself."""
+NOT_OFFERED = ("noop", *LOOKS)
+"""Tools of devices that no model is offered: one does nothing, and to look is a tool of the mind itself."""
 MISTAKES = 3
 """Wrong arguments that one message names."""
+SAID = 2_000
+"""Characters of what a tool server says of a tool."""
 SCHEMA = 2_000
 """Characters of a schema that a message repeats."""
 NOT_MADE = "not done: another call of the same answer cannot be read"
@@ -41,17 +47,42 @@ class Choice:
         return "; ".join(flaw["text"] for flaw in self.flaws if flaw["text"] != NOT_MADE)
 
 
-def offered_tools(depth: int) -> dict[str, OfferedTool]:
-    """What an agent so many delegations below its host may call, by name: the tools of its device, and those of a mind."""
-    found = {
-        name: OfferedTool(name, _first_words(TOOLS[name].__doc__ or ""), SCHEMAS[name])
-        for name in sorted(TOOLS)
-        if name in SCHEMAS and name not in NOT_OFFERED
-    }
+@dataclass(frozen=True, slots=True)
+class ServerTool(OfferedTool):
+    """A tool of a tool server, by a name that every provider takes; `whole_name` is that of plans."""
+
+    whole_name: str = ""
+
+
+def offered_tools(depth: int, device: Mapping[str, Any], only: Sequence[str] = ()) -> dict[str, OfferedTool]:
+    """What an agent so many delegations below its host may call, by name: the tools of its device, and those of a mind.
+
+    `only`: the tools of its device that its app offers; empty for all.
+    """
+    found: dict[str, OfferedTool] = {}
+    if not has_own_tools_only(device):
+        found = {
+            name: OfferedTool(name, _first_words(TOOLS[name].__doc__ or ""), SCHEMAS[name])
+            for name in sorted(TOOLS)
+            if name in SCHEMAS and name not in NOT_OFFERED and (not only or name in only)
+        }
+    else:
+        own = [tool for tool in tools_of(device) if tool["name"] not in LOOKS and (not only or tool["name"] in only)]
+        served = [_server_tool(tool, device) for tool in own]
+        found = {tool.name: tool for tool in served}
     found |= {name: control.offered for name, control in CONTROLS.items()}
     if depth >= DELEGATIONS:
         del found["delegate"]
     return found
+
+
+def _server_tool(tool: Mapping[str, Any], device: Mapping[str, Any]) -> ServerTool:
+    """All that a server says of it, and of its arguments, stands between marks in its description. Our own words do not."""
+    if device.get("kind") in OFFERED:
+        return ServerTool(wire_name(tool["name"]), tool["description"], tool["arguments"], tool["name"])
+    parameters, said = split_descriptions(tool["arguments"])
+    words = quote_untrusted(f"tool server {device['name']}", "\n".join([tool["description"], *said]), SAID)
+    return ServerTool(wire_name(tool["name"]), words, parameters, tool["name"])
 
 
 def _first_words(text: str) -> str:
@@ -92,12 +123,19 @@ def _step_of(call: ToolCall, offered: Mapping[str, OfferedTool]) -> Step:
     _check(call.tool, arguments, offered)
     control = CONTROLS.get(call.tool)
     if control is None:
-        return finished(call_step(call.tool, arguments), call.id, call.tool)
+        return finished(call_step(_whole_name(call.tool, offered), arguments), call.id, call.tool)
     if call.tool == "confirm":
         if arguments["tool"] in CONTROLS:
             raise NotOffered(f"confirm: {arguments['tool']} is no tool of the device, and needs nobody's leave")
         _check(arguments["tool"], arguments["arguments"], offered)
+        arguments = {**arguments, "tool": _whole_name(arguments["tool"], offered)}
     return finished(control.make(arguments), call.id, call.tool)
+
+
+def _whole_name(tool: str, offered: Mapping[str, OfferedTool]) -> str:
+    """The name that plans and policies have for a tool."""
+    found = offered[tool]
+    return found.whole_name if isinstance(found, ServerTool) else tool
 
 
 def _check(tool: str, arguments: Mapping[str, Any], offered: Mapping[str, OfferedTool]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.crews.script import Step
+from agents.devices.profiles.platforms import PLATFORMS
 from agents.gates.approvals import APPROVAL_S, WAIT_S
 from agents.llm.exchange import OfferedTool
 
@@ -108,18 +109,26 @@ def _wait(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"do": "wait", "seconds": given.get("seconds", WAIT_S), "for": "", "timeout": None}
 
 
-@_register("observe", "Look at the workspace and the system of your device.", _object())
+@_register("observe", "Look at what you work on: the workspace and the system of your device, or the page it shows.", _object())
 def _observe(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"do": "observe"}
 
 
 @_register(
     "delegate",
-    "Have another agent do a part of the task on the same device. It sees the blackboard; its result comes back to you.",
-    _object(("name", "instruction"), name=_text("What the agent is called.", NAME), instruction=_text("What it has to do.")),
-)
+    "Have another agent do a part of the task, on your device unless you say another one. It sees the blackboard; its result, "
+    "or why there is none, comes back to you.",
+    _object(
+        ("name", "instruction"), name=_text("What the agent is called.", NAME), instruction=_text("What it has to do."),
+        device=_text("The name of another device.", NAME), platform={"enum": list(PLATFORMS), "description": "Of its device."},
+        capabilities={"type": "array", "items": _text(most=NAME), "maxItems": OPTIONS, "description": "Of its device."},
+        app=_text("The page of a browser that it is held to.", NAME),
+        visual={"type": "boolean", "description": "False: its looks at that page have no pictures."},
+        on_lost={"enum": ["retry", "fail"], "description": "When its device is lost: wait for it, or end (unless given)."},
+    ),
+)  # fmt: skip
 def _delegate(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {"do": "delegate", "name": given["name"], "instruction": given["instruction"]}
+    return {"do": "delegate", **given}
 
 
 @_register(

@@ -6,7 +6,7 @@ turn records; that is for agents.crews.think.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from agents.crews.minds.choices import Choice, offered_tools, read_choice
 from agents.crews.minds.mission import Mission
 from agents.crews.minds.talk import (
     FULL,
+    PICTURES,
     SUMMARY,
     USUAL_WINDOW,
     cut_talk,
@@ -21,6 +22,7 @@ from agents.crews.minds.talk import (
     shorten_results,
     talk_of,
     tokens_of,
+    without_pictures,
 )
 from agents.crews.minds.wording import GO_ON, kept_result, summary_request, system_prompt, task_message, told_message
 from agents.crews.script import Course, Holds, Position, Script, Step
@@ -38,14 +40,21 @@ OWN_WORDS = ("start_phase", "complete_phase", "save", "finish", "fail", "wait", 
 
 
 class Mind(Script):
-    """`instruction` is what another agent has delegated; empty for the one that has the task. `depth` counts delegations."""
+    """`instruction` is what another agent has delegated; empty for the one that has the task. `depth` counts delegations.
 
-    chooses = True
+    `app` is that of its agent's row.
+    """
 
-    def __init__(self, mission: Mission, holds: Holds, instruction: str = "", depth: int = 0):
+    chooses = takes_hints = True
+
+    def __init__(
+        self, mission: Mission, holds: Holds, instruction: str = "", depth: int = 0, device: Mapping[str, Any] | None = None,
+        list_devices: Callable[[], Sequence[Mapping[str, Any]]] = tuple, app: Mapping[str, Any] | None = None,
+    ):  # fmt: skip
         super().__init__([ONE_PHASE], holds, is_chosen=True)
         self.mission, self.instruction = mission, instruction
-        self.offered = offered_tools(depth)
+        self.app: Mapping[str, Any] = app or {}
+        self.offered, self._list_devices = offered_tools(depth, device or {}, self.app.get("tools", ())), list_devices
         self.rows: list[ModelCallRow] = []
         self.wanted: Sequence[Step] = ()
         self._heard: list[tuple[int, str]] = []
@@ -101,12 +110,16 @@ class Mind(Script):
             self.go_further(position), step=len(self.wanted), results=(*position.results, *missed), met=None
         )  # fmt: skip
 
-    def keep_result(self, position: Position, text: str, *, failed: bool) -> Position:
+    def keep_result(
+        self, position: Position, text: str, *, failed: bool, picture: Mapping[str, Any] | None = None
+    ) -> Position:  # fmt: skip
         step = self.step(position)
         if step is None:
             return position
         trusted = step["called"] in OWN_WORDS
         result = kept_result(step["call_id"], step["called"], text, failed=failed, trusted=trusted)
+        if picture:
+            result["picture"] = dict(picture)
         others = [each for each in position.results if each["call_id"] != step["call_id"]]
         return replace(position, results=(*others, result))
 
@@ -133,18 +146,21 @@ class Mind(Script):
         profiles = self.profiles()
         window = (profiles[0].context_window or USUAL_WINDOW) * FULL / 2**position.shorter
         room = int(window) - self._fixed_tokens(device)
-        talk, prompt = talk_of(self.rows), system_prompt(self.mission, device)
+        talk, prompt = talk_of(self.rows), system_prompt(self.mission, device, self.app)
         told = told_message(position.results, self._news(position))
         if not talk:
-            told = [task_message(self.mission, self.instruction, board), *told]
+            may_delegate = "delegate" in self.offered
+            others = [each for each in self._list_devices() if each["name"] != device["name"]] if may_delegate else []
+            told = [task_message(self.mission, self.instruction, board, others), *told]
         elif not told and talk[-1].role == "assistant":
             told = told_message((), (), GO_ON)
-        whole = shorten_results(join_talk(talk, told), room)
+        shown_pictures = PICTURES if any(profile.sees for profile in profiles) else 0
+        whole = shorten_results(without_pictures(join_talk(talk, told), shown_pictures), room)
         if tokens_of(whole) <= room or not self._can_shorten():
             tools = tuple(self.offered.values())
             return "device_agent", Question(profiles, prompt, tuple(whole), tools), told
         told = told_message(position.results, self._news(position), summary_request())
-        shown = cut_talk(join_talk(talk, told), room)
+        shown = cut_talk(without_pictures(join_talk(talk, told)), room)
         return SUMMARY, Question(profiles, prompt, tuple(shown), tuple(self.offered.values()), "none"), told
 
     def _can_shorten(self) -> bool:
@@ -153,7 +169,7 @@ class Mind(Script):
 
     def _fixed_tokens(self, device: Mapping[str, Any]) -> int:
         """Of every question, whatever has been said."""
-        return Question((), system_prompt(self.mission, device), (), tuple(self.offered.values())).input_tokens
+        return Question((), system_prompt(self.mission, device, self.app), (), tuple(self.offered.values())).input_tokens
 
     def _news(self, position: Position) -> list[str]:
         return [said for number, said in self._heard if number > position.told][-HEARD:]

@@ -1,7 +1,7 @@
 """What an agent and its model have said to each other, within the window that the model has. Pure.
 
 It is read from the rows of the agent's calls, so it is the same after a crash. Where it grows too long, old results of tools
-are shortened first; then the model is asked for a summary, which stands in the place of all before it.
+are shortened and old pictures left out first; then the model is asked for a summary, which stands in the place of all before.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from agents.llm.conversation import Message, Part, Text, ToolCall, ToolResult, read_conversation
+from agents.llm.conversation import NOT_SHOWN, Message, Part, Picture, Text, ToolCall, ToolResult, read_conversation
 from agents.minds.question import CHARACTERS_A_TOKEN
 from agents.minds.untrusted import cut_text
 from agents.streams.row_types import ModelCallRow
@@ -24,6 +24,8 @@ KEPT_WHOLE = 6
 """Latest messages whose results of tools are not shortened."""
 SHORT_RESULT = 400
 """Characters of an old result."""
+PICTURES = 4
+"""That a model is shown with one question, the latest."""
 
 
 def talk_of(rows: Iterable[ModelCallRow]) -> list[Message]:
@@ -86,7 +88,22 @@ def shorten_results(talk: Sequence[Message], room: int) -> list[Message]:
 
 
 def _shortened(part: Part) -> Part:
+    if isinstance(part, Picture):
+        return Text(NOT_SHOWN)
     return replace(part, text=cut_text(part.text, SHORT_RESULT)) if isinstance(part, ToolResult) else part
+
+
+def without_pictures(messages: Iterable[Message], kept: int = 0) -> list[Message]:
+    """The conversation with a sentence in the place of each picture, but for the latest that are `kept`."""
+    found: list[Message] = []
+    for message in reversed(list(messages)):
+        parts: list[Part] = []
+        for part in reversed(message.parts):
+            is_left_out = isinstance(part, Picture) and kept <= 0
+            kept -= isinstance(part, Picture)
+            parts.append(Text(NOT_SHOWN) if is_left_out else part)
+        found.append(replace(message, parts=tuple(reversed(parts))))
+    return found[::-1]
 
 
 def cut_talk(talk: Sequence[Message], room: int) -> list[Message]:
@@ -109,5 +126,8 @@ def tokens_of(messages: Iterable[Message]) -> int:
     size = 0
     for message in messages:
         for part in message.parts:
-            size += len(part.arguments) + len(part.tool) if isinstance(part, ToolCall) else len(part.text)
+            if isinstance(part, Picture):
+                size += part.tokens * CHARACTERS_A_TOKEN
+            else:
+                size += len(part.arguments) + len(part.tool) if isinstance(part, ToolCall) else len(part.text)
     return size // CHARACTERS_A_TOKEN + 1

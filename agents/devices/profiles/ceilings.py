@@ -9,6 +9,8 @@ from typing import Any
 from agents.devices.limits import DEFAULT_MEMORY_MB, DEFAULT_OUTPUT_MB, DEFAULT_PROCESSES, DEFAULT_SECONDS
 from agents.devices.readings import DEFAULTS, HOLD_S
 
+SESSION_SLOTS = 1000
+"""Slots that one session has at one time at most, whatever is said."""
 MAX_CONCURRENT = 4
 """Slots of a device that says nothing."""
 CEILINGS: dict[str, float] = {

@@ -1,4 +1,4 @@
-"""A device's workspace: its text files, and where paths lead in it. None leads out of it.
+"""A device's workspace: its files, and where paths lead in it. None leads out of it.
 
 May import: progress, faults, errors.
 Begin at: agents.devices.workspace.files (read, written and edited), agents.devices.workspace.places (where paths lead),

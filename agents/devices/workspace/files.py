@@ -122,7 +122,7 @@ def read_text(
     workspace: Path, path: str, offset: int = 0, limit: int = READ_CHARACTERS, *, judged: str | None = None
 ) -> FilePiece:
     """At most `limit` characters, and READ_CHARACTERS, from `offset` on. Raises FileRefused."""
-    with _in_its_folder(workspace, path, judged) as (folder, name):
+    with in_its_folder(workspace, path, judged) as (folder, name):
         text = _text(path, _content(folder, name, path))
     return FilePiece(text[offset : offset + min(limit, READ_CHARACTERS)], offset, len(text))
 
@@ -132,7 +132,7 @@ def write_text(
 ) -> FileChange:
     """Make the file, or replace all it holds, at once; folders that are missing are made. Raises FileRefused."""
     encoded = _encoded(path, content)
-    with _in_its_folder(workspace, path, judged, make=True) as (folder, name):
+    with in_its_folder(workspace, path, judged, make=True) as (folder, name):
         before = _state(folder, name, path)
         if before == UNKNOWN:
             raise FileRefused(f"{path} is not a file")
@@ -151,7 +151,7 @@ def replace_text(
     judged: str | None = None,
 ) -> FileChange:
     """Replace `old`, wherever it stands, by `new`. Raises FileRefused, also when it stands in more than `count` places."""
-    with _in_its_folder(workspace, path, judged) as (folder, name):
+    with in_its_folder(workspace, path, judged) as (folder, name):
         content = _content(folder, name, path)
         text = _text(path, content)
         found = text.count(old)
@@ -168,7 +168,7 @@ def replace_text(
 def content_state(workspace: Path, path: str) -> str:
     """The digest of a file's content, ABSENT when there is none, UNKNOWN for what is no file. Raises PathRefused, FileUnfit."""
     try:
-        with _in_its_folder(workspace, path) as (folder, name):
+        with in_its_folder(workspace, path) as (folder, name):
             return _state(folder, name, path)
     except FileMissing:
         return ABSENT
@@ -184,7 +184,7 @@ def identify_content(workspace: Path, name: str) -> str:
     if not is_there(workspace, place):
         return ""
     try:
-        with _in_its_folder(workspace, place) as (folder, leaf), _opened(folder, leaf) as file:
+        with in_its_folder(workspace, place) as (folder, leaf), opened_in(folder, leaf) as file:
             found = os.fstat(file)
             if not stat.S_ISREG(found.st_mode):
                 return ""
@@ -200,16 +200,16 @@ def identify_content(workspace: Path, name: str) -> str:
     return f"sha256 {content.hexdigest()}"
 
 
-# --- where a path leads
+# --- where a path leads, also for what is no text (contents.py)
 
 
 @contextlib.contextmanager
-def _in_its_folder(workspace: Path, path: str, judged: str | None = None, *, make: bool = False) -> Iterator[tuple[int, str]]:
+def in_its_folder(workspace: Path, path: str, judged: str | None = None, *, make: bool = False) -> Iterator[tuple[int, str]]:
     """A handle of the folder that the file is in, and its name there; both after all links. OSError becomes FileRefused.
 
     `judged` is where the path led when it was judged: if it leads elsewhere by now, it is refused.
     """
-    with _refusals(path):
+    with path_refusals(path):
         top, place = _resolved(workspace, path)
         if judged is not None and place != top / judged:
             raise PathRefused(f"{path} led to {judged} when it was judged, and leads elsewhere now")
@@ -232,7 +232,7 @@ def _opened_folder(top: Path, place: Path, make: bool, path: str) -> int:
             if make:
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(part, dir_fd=folder)
-                    os.chown(part, *_owner(folder), dir_fd=folder, follow_symlinks=False)
+                    os.chown(part, *owner_of(folder), dir_fd=folder, follow_symlinks=False)
             below = os.open(part, FOLDER_FLAGS, dir_fd=folder)
         except NotADirectoryError:
             if stat.S_ISLNK(os.stat(part, dir_fd=folder, follow_symlinks=False).st_mode):
@@ -268,7 +268,7 @@ def _outside(path: str) -> PathRefused:
 
 
 @contextlib.contextmanager
-def _refusals(path: str) -> Iterator[None]:
+def path_refusals(path: str) -> Iterator[None]:
     """What the system refuses becomes a FileRefused naming the path as given, but for what may go well a little later."""
     try:
         yield
@@ -289,7 +289,7 @@ def _refusals(path: str) -> Iterator[None]:
 
 def _content(folder: int, name: str, path: str) -> bytes:
     """All of a file of bearable size."""
-    with _opened(folder, name) as file:
+    with opened_in(folder, name) as file:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             raise FileRefused(f"{path} is not a file")
@@ -301,7 +301,7 @@ def _content(folder: int, name: str, path: str) -> bytes:
 
 def _state(folder: int, name: str, path: str) -> str:
     try:
-        with _opened(folder, name) as file:
+        with opened_in(folder, name) as file:
             found = os.fstat(file)
             if not stat.S_ISREG(found.st_mode):
                 return UNKNOWN
@@ -318,7 +318,8 @@ def _state(folder: int, name: str, path: str) -> str:
 
 
 @contextlib.contextmanager
-def _opened(folder: int, name: str) -> Iterator[int]:
+def opened_in(folder: int, name: str) -> Iterator[int]:
+    """A handle of what has that name in a folder; no link is followed."""
     file = os.open(name, READ_FLAGS, dir_fd=folder)
     try:
         yield file
@@ -359,8 +360,8 @@ def _replace(folder: int, name: str, content: bytes, leave: ChangeLeave) -> None
     file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
     try:
         with open(file, "wb") as opened:
-            os.fchown(file, *_owner(folder))
-            _keep_mode(folder, name, file)
+            os.fchown(file, *owner_of(folder))
+            keep_mode(folder, name, file)
             opened.write(content)
         with leave.change(name):
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -369,7 +370,7 @@ def _replace(folder: int, name: str, content: bytes, leave: ChangeLeave) -> None
         raise
 
 
-def _owner(folder: int) -> tuple[int, int]:
+def owner_of(folder: int) -> tuple[int, int]:
     """Whose the folder is, user and group: so is what is made in it, also where commands are other users (mechanism `uid`).
 
     Who is not root gives nothing away: -1 leaves it as it is.
@@ -378,6 +379,7 @@ def _owner(folder: int) -> tuple[int, int]:
     return (found.st_uid, found.st_gid) if os.geteuid() == 0 else (-1, -1)
 
 
-def _keep_mode(folder: int, name: str, file: int) -> None:
+def keep_mode(folder: int, name: str, file: int) -> None:
+    """Give a new file the permissions of the one whose place it is to take."""
     with contextlib.suppress(FileNotFoundError):
         os.fchmod(file, stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode))

@@ -1,7 +1,7 @@
-"""What models say while they say it, on its way to `ModelDelta` rows: outside the fold, for live views only.
+"""What models, and programs that ask models, say while they say it, on its way to `ModelDelta` rows.
 
-The first words are written at once, what follows at most every FLUSH_S. The whole message is an event when its call has ended;
-so what a live view misses here it gets there, and the rows are deleted.
+Outside the fold, for live views only. The first words are written at once, what follows at most every FLUSH_S. A whole message
+is an event when it has ended; so what a live view misses here it gets there, and the rows are deleted with the call.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from agents.engine.journal import Journal
-from agents.models import ModelCall, ModelDelta
+from agents.models import Evidence, ModelCall, ModelDelta
 from agents.streams import nudges
 from agents.streams.statements import current_store
 
@@ -22,12 +22,17 @@ SHOWN_CHARACTERS = 200_000
 FORGET_S = 1.0
 """Between two deletions of what ended calls have said."""
 CALLS_A_STATEMENT = 200
+LEFT_CALLS = 500
+"""Calls that one look for what is left behind takes up."""
 FORGET = "DELETE FROM agents_modeldelta WHERE call_id IN ({})"
 
 
 def forget_left_deltas() -> None:
     """Delete what calls have said that have ended with their runners."""
-    ModelDelta.objects.filter(call_id__in=ModelCall.objects.exclude(outcome="").values("pk")).delete()
+    saying = list(ModelDelta.objects.values_list("call_id", flat=True).distinct()[:LEFT_CALLS])
+    ended = {*ModelCall.objects.filter(pk__in=saying).exclude(outcome="").values_list("pk", flat=True)}
+    ended |= {*Evidence.objects.filter(pk__in=saying, ended_at__isnull=False).values_list("pk", flat=True)}
+    ModelDelta.objects.filter(call_id__in=ended).delete()
 
 
 class Deltas:
@@ -55,6 +60,10 @@ class Deltas:
         if self._said.get(key, 0) < SHOWN_CHARACTERS:
             self._waiting.setdefault(key, []).append(text.replace("\0", "\N{REPLACEMENT CHARACTER}"))
             self.flush_at = min(self.flush_at, max(now, self._flushed_at + FLUSH_S))
+
+    def adopt(self, call: int, said: int) -> None:
+        """Go on with a call that an earlier runner has begun, of whose words so many characters are known."""
+        self._said[call, "text"] = said
 
     def tail(self, agent: int) -> str:
         """The last that the call under way of an agent, or of an attempt's, has said."""
@@ -93,5 +102,5 @@ class Deltas:
             for at in range(0, len(ended), CALLS_A_STATEMENT):
                 some = ended[at : at + CALLS_A_STATEMENT]
                 self._store.execute(own_cursor, FORGET.format(", ".join(["%s"] * len(some))), some)
-            nudges.announce_deltas(own_cursor, calls)
-        nudges.send_deltas(calls)
+            nudges.announce_marks(own_cursor, nudges.DELTAS, calls)
+        nudges.send_marks(nudges.DELTAS, calls)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,13 @@ from agents.engine.drives.drive import Drive
 from agents.engine.journal import Journal
 from agents.streams.statements import RawCursor
 from agents.streams.turn import Batch
-from agents.tools.calls import Bodies, Call, Outcome
+from agents.tools.calls import Bodies, Call, Carrier, Outcome
+from agents.tools.catalogue import INSTRUCTION
+
+
+def says_words(call: Call) -> bool:
+    """Whether what a call says on the way are words of a model."""
+    return call.body is not None or call.tool == INSTRUCTION
 
 
 class Reports:
@@ -27,10 +33,10 @@ class Reports:
 
     def __init__(
         self, journal: Journal, folder: Path, runner: int, drives: dict[int, Drive], ready: dict[int, None],
-        wake: Callable[[], None],
+        wake: Callable[[], None], carrier: Carrier = lambda call: None,
     ):  # fmt: skip
         self._drives, self._ready, self._wake = drives, ready, wake
-        self.bodies = Bodies(self._body_ended)
+        self.bodies = Bodies(self._body_ended, carrier=carrier)
         self.outputs = Outputs(journal)
         self.deltas = Deltas(journal)
         self._outcomes = OutcomeFile(folder, runner)
@@ -42,17 +48,28 @@ class Reports:
 
     def begin(self, call: Call) -> None:
         """Start the body of `call`."""
-        if call.body is None:
-            call.on_output = partial(self._printed, call)
+        call.on_thinking = partial(self._said, call, "thinking")
+        if call.body is not None:
+            call.on_output = partial(self._said, call, "text")
         else:
-            call.on_output, call.on_thinking = partial(self._said, call, "text"), partial(self._said, call, "thinking")
+            call.on_output = partial(self._spoke if call.tool == INSTRUCTION else self._printed, call)
         call.note = partial(self._noted, call.session)
+        call.on_update = partial(self._updated, call)
+        if not call.fence and call.session in self._drives:
+            call.fence = self._drives[call.session].token
         self.bodies.start(call)
+
+    def adopt(self, call: Call, durable: int) -> None:
+        """Go on waiting for a call on a device elsewhere that an earlier owner began; the database has `durable` characters."""
+        call.adopted, call.printed = max(0, durable - call.printed), max(durable, call.printed)
+        if call.tool == INSTRUCTION:
+            self.deltas.adopt(call.key, call.adopted)
+        self.begin(call)
 
     def _body_ended(self, call: Call, outcome: Outcome) -> None:
         """Told for every body, on the loop. The outcome is in the file before anything is decided about it."""
         outcome.attempt = call.attempt
-        if call.body is not None:
+        if says_words(call):
             self.deltas.end(call.key)
         outcome.printed, outcome.unwritten = self.outputs.end(call.attempt)
         drive = self._drives.get(call.session)
@@ -85,6 +102,11 @@ class Reports:
             self._flush_at = 0.0
             self._wake()
 
+    def _spoke(self, call: Call, text: str) -> None:
+        """A program that carries out an instruction has said more: output of its attempt, and words for live views."""
+        self._printed(call, text)
+        self._said(call, "text", text)
+
     def _noted(self, session: int, event: str, **data: Any) -> None:
         """What a body tells before it has ended: an event of the session's next turn, which comes at once."""
         if session in self._drives:
@@ -92,8 +114,16 @@ class Reports:
             self._ready[session] = None
             self._wake()
 
+    def _updated(self, call: Call, kind: str, data: Mapping[str, Any]) -> None:
+        """What a call tells the work that it is part of, which decides about it in the session's next turn."""
+        drive = self._drives.get(call.session)
+        if drive is not None and drive.hand.work is not None:
+            drive.hand.work.hear(call.key, kind, data)
+            self._ready[call.session] = None
+            self._wake()
+
     def _said(self, call: Call, kind: str, text: str) -> None:
-        """A model has said more."""
+        """A model, or a program that asks one, has said more."""
         self.deltas.add(call.key, call.attempt, kind, text, asyncio.get_running_loop().time())
         self._wake()
 

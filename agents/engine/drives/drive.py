@@ -19,7 +19,7 @@ from agents.engine.drives.pending import Pending, Precedence
 from agents.engine.drives.work import InHand, registered_handler
 from agents.engine.leases import LeasedSession
 from agents.streams.fold import consistent_read, events_since
-from agents.streams.row_types import LiveDevice
+from agents.streams.row_types import LiveDevices
 from agents.streams.statements import current_store, raw_cursor
 from agents.streams.tables import Fields
 from agents.streams.turn import Batch, Turn
@@ -52,7 +52,7 @@ class Drive:
     """
 
     def __init__(
-        self, leased: LeasedSession, devices: Mapping[int, LiveDevice], policies: Sequence[Rule],
+        self, leased: LeasedSession, devices: LiveDevices, policies: Sequence[Rule],
         profiles: Mapping[str, Profile], printed: Callable[[int], str],
     ):  # fmt: skip
         self.stream, self.token = leased.stream, leased.token
@@ -122,6 +122,10 @@ class Drive:
         """End a call's body once the decision to do so is durable."""
         self.pending.interrupts.append(key)
 
+    def tell(self, key: int, kind: str, data: Fields) -> None:
+        """Tell a call under way what was decided, once that is durable."""
+        self.pending.told.append((key, kind, data))
+
     def decides_of_all(self) -> None:
         """What this turn decides is about everything there is: it does not hold where others have recorded more meanwhile."""
         self.precedence.of_all = True
@@ -136,17 +140,18 @@ class Drive:
 
     # --- after a commit
 
-    def written(self, batch: Batch) -> tuple[list[Call], list[int]]:
-        """The batch is durable: (calls to begin, keys of calls to interrupt)."""
+    def written(self, batch: Batch) -> tuple[list[Call], list[int], list[tuple[int, str, Fields]]]:
+        """The batch is durable: (calls to begin, keys of calls to interrupt, what calls under way are told)."""
         self.precedence.came_first()
         self.busy = False
         self.known.head += len(batch.events) + sum(batch.admitted[device] for device in batch.starts)
         self.numbers.settle(batch)
         self.outcomes.settle()
         interrupts, self.pending.interrupts = self.pending.interrupts, []
+        told, self.pending.told = self.pending.told, []
         calls = self.hand.work.settled(batch) if self.hand.work is not None else []
         self.actor.settled()
-        return calls, interrupts
+        return calls, interrupts, told
 
     def has_recorded(self, batch: Batch) -> bool:
         """Whether a batch is written of which the connection was lost before the answer came; its last record shows it."""

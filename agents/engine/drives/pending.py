@@ -10,13 +10,14 @@ from agents.streams.turn import Batch, PendingEvent, SlotDemand, Turn
 
 
 class Pending:
-    """What still holds of a refused batch, what is to be noted, and what ends once the batch under way is durable."""
+    """What still holds of a refused batch, what is to be noted, and what calls are told once the batch under way is durable."""
 
-    __slots__ = ("_frees", "_notes", "_wants", "interrupts", "kept")
+    __slots__ = ("_frees", "_notes", "_wants", "interrupts", "kept", "told")
 
     def __init__(self) -> None:
         self.kept: list[PendingEvent] = []
         self.interrupts: list[int] = []
+        self.told: list[tuple[int, str, Fields]] = []
         self._frees: dict[int, int] = {}
         self._wants: dict[int, SlotDemand] = {}
         self._notes: list[tuple[str, Fields]] = []
@@ -43,6 +44,7 @@ class Pending:
         """The rows are read anew, and with them everything is decided anew."""
         self.kept, self._frees, self._wants = [], {}, {}
         self.interrupts.clear()
+        self.told.clear()
 
     def is_touched_by(self, events: Iterable[Fields]) -> bool:
         """Whether one of the events changes a row that what is kept changes too."""

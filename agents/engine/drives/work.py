@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from agents.gates.policies import Rule
     from agents.llm.profiles import Profile
     from agents.models import Agent
-    from agents.streams.row_types import InboxRow, LiveDevice
+    from agents.streams.row_types import InboxRow, LiveDevices
     from agents.streams.tables import Fields
     from agents.streams.turn import Batch, Turn
     from agents.tools.calls import Call
@@ -26,7 +26,7 @@ class OwnedSession(Protocol):
 
     stream: int
     token: int
-    devices: Mapping[int, LiveDevice]
+    devices: LiveDevices
     policies: Sequence[Rule]
     profiles: Mapping[str, Profile]
     printed: Callable[[int], str]
@@ -40,6 +40,9 @@ class OwnedSession(Protocol):
 
     def interrupt(self, key: int) -> None:
         """End a call's body once the decision to do so is durable."""
+
+    def tell(self, key: int, kind: str, data: Fields) -> None:
+        """Tell a call under way what was decided, once that is durable."""
 
     def may_decide_of_all(self) -> bool:
         """Whether this turn may decide about everything there is, or has to be asked again under the stream's lock."""
@@ -119,6 +122,9 @@ class Work(Protocol):
     def unsettled(self, batch: Batch) -> None:
         """The batch was refused: take back the starts it offered."""
 
+    def hear(self, key: int, kind: str, data: Mapping[str, Any]) -> None:
+        """What a call under way tells before its end; decided about in the next turn."""
+
     def running(self) -> dict[int, int]:
         """Calls under way: the key of each (Call.key), and the attempt that it belongs to."""
         ...
@@ -143,9 +149,16 @@ class Checked(Protocol):
     @property
     def payload(self) -> Fields: ...
 
+    def name(self) -> str:
+        """What a session is called that begins with it and has no title of its own; may be empty."""
+        ...
+
     def runs_commands(self) -> bool:
         """Whether it would run commands, as far as can be known."""
         ...
+
+    def refuse_for(self, owner: int) -> None:
+        """Raise PayloadRejected, or a subclass of AgentsError, where it names devices that `owner`, a user, may not use."""
 
     def lets_unasked(self) -> str:
         """What it would let models do without asking, in words; empty where it does so with nothing."""
@@ -170,6 +183,14 @@ class Handler(Protocol):
 
     def load(self, session: OwnedSession, interaction: InboxRow) -> Work:
         """Work on an interaction that had begun, from its rows; runs in a thread."""
+
+    def preview_drain(self, device: int, user: Any) -> Fields:
+        """What would become of the work of a device that is drained, as far as `user` sees it; None sees all."""
+        ...
+
+    def held_sessions(self, sessions: list[int]) -> dict[int, str]:
+        """Those of the sessions in which nothing starts, and why: "paused" or "review"."""
+        ...
 
     def subjects(self, agent: Agent) -> list[tuple[datetime, int]]:
         """Rows of what an agent has worked on, each with the time from which on it did, oldest first."""

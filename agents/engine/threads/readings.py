@@ -15,14 +15,22 @@ from typing import Any, TypeVar
 from django.db import connections
 
 from agents.engine.bodies.outcomes import ends_of_orphans
+from agents.engine.bodies.outputs import durable_characters
 from agents.engine.bodies.reports import Reports
 from agents.engine.drives.drive import Drive
 from agents.engine.threads.plan_readers import PlanReaders
 from agents.engine.threads.preparing import OUTAGE_RETRY_S, prepare_item
+from agents.links.rows import adopt_calls
 from agents.streams.outages import outage_refusal, with_fresh_connection
 from agents.streams.row_types import InboxRow
+from agents.tools.calls import Call
 
 T = TypeVar("T")
+
+
+def calls_to_adopt(keys: list[int], session: int, fence: int) -> list[tuple[Call, int]]:
+    """Calls of an earlier owner on devices elsewhere, each with how much of its attempt's output the database has."""
+    return [(call, durable_characters(call.attempt)) for call in adopt_calls(keys, session, fence)]
 
 
 class Readings:
@@ -97,6 +105,9 @@ class Readings:
             orphans = {key: attempt for key, attempt in orphans.items() if key not in self._reports.bodies}
             if orphans:
                 self._reports.flush_outcomes()
+                for call, durable in await self.in_thread(calls_to_adopt, list(orphans), drive.stream, drive.token):
+                    del orphans[call.key]  # it goes on, on its device
+                    self._reports.adopt(call, durable)
                 drive.outcomes.update(await self.in_thread(ends_of_orphans, self._folder, orphans))
                 for outcome in drive.outcomes.values():
                     self._reports.outputs.adopt(outcome)

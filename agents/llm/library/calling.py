@@ -18,8 +18,9 @@ from agents.llm.conversation import ToolCall
 from agents.llm.exchange import NO_REPLY, CallPiece, Ended, Event, ModelRequest, Patience, Reply
 from agents.llm.library import translation
 from agents.llm.library.causes import fault_of
-from agents.llm.library.clients import CONNECT_S, build_model
+from agents.llm.library.clients import build_model
 from agents.llm.profiles import Profile
+from agents.outside.transport import CONNECT_S
 
 ANSWER_CHARS = 2_000_000
 """Characters of words, thinking and arguments in one answer, at most."""

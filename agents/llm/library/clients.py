@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
 from typing import Any
 
 import httpx2
+from django.conf import settings
 from pydantic_ai.models import Model
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.ollama import OllamaModel
@@ -16,74 +15,25 @@ from pydantic_ai.providers.ollama import OllamaProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-from agents.llm.addresses import aws_region, is_reachable
+from agents.llm.addresses import aws_region
 from agents.llm.faults import AddressRefused, ProfileUnusable
 from agents.llm.profiles import Profile
+from agents.outside.transport import CONNECT_S, GuardedTransport, guarded_client
 from agents.per_loop import one_per_loop
 
-CONNECT_S = 10.0
-IDLE_CONNECTIONS = 100
-"""Connections to one host that are kept open for the next call..."""
-IDLE_S = 30.0
-"""...for so long."""
 NO_KEY = "none"
 """For servers that want none: without a key the clients would take one from variables that are none of ours."""
 
 
-class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Looks a host's addresses up, refuses those that no setting allows, and connects to what it has looked at.
-
-    So a name cannot lead elsewhere between the look and the connection. TLS and the Host header keep the name. Each host
-    has connections of its own: two names at one address do not share one.
-    """
-
-    def __init__(self) -> None:
-        self._by_host: dict[str, httpx2.AsyncHTTPTransport] = {}
-        self._context = httpx2.create_ssl_context()
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        host = request.url.host
-        addresses = await self._look_up(request)
-        transport = self._by_host.get(host)
-        if transport is None:
-            limits = httpx2.Limits(max_keepalive_connections=IDLE_CONNECTIONS, keepalive_expiry=IDLE_S)
-            transport = self._by_host[host] = httpx2.AsyncHTTPTransport(verify=self._context, limits=limits)
-        for last, address in enumerate(addresses, 1 - len(addresses)):
-            request.url = request.url.copy_with(host=address)
-            request.extensions["sni_hostname"] = host
-            try:
-                return await transport.handle_async_request(request)
-            except (httpx2.ConnectError, httpx2.ConnectTimeout):
-                if not last:
-                    raise
-        raise httpx2.ConnectError(f"{host} has no address", request=request)
-
-    async def _look_up(self, request: httpx2.Request) -> list[str]:
-        host, port = request.url.host, request.url.port
-        try:
-            async with asyncio.timeout(CONNECT_S):
-                found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except TimeoutError as error:
-            raise httpx2.ConnectTimeout(f"nobody says the address of {host}", request=request) from error
-        except OSError as error:
-            raise httpx2.ConnectError(f"{host} cannot be found: {error}", request=request) from error
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-        if refused := [address for address in addresses if not is_reachable(host, address)]:
-            raise AddressRefused(
-                f"{host} is {refused[0]}, an address inside; name it in ORRERY_MODEL_HOSTS if models are to be asked there"
-            )
-        return addresses
-
-    async def aclose(self) -> None:
-        for transport in self._by_host.values():
-            await transport.aclose()
+def _refuse(host: str, address: str) -> AddressRefused:
+    return AddressRefused(
+        f"{host} is {address}, an address inside; name it in ORRERY_MODEL_HOSTS if models are to be asked there"
+    )
 
 
 def _make_client() -> httpx2.AsyncClient:
-    # Redirects would carry a key elsewhere, and the environment's proxies would be asked instead of the guard.
-    return httpx2.AsyncClient(
-        transport=GuardedTransport(), follow_redirects=False, trust_env=False, timeout=httpx2.Timeout(None, connect=CONNECT_S)
-    )
+    transport = GuardedTransport(lambda: settings.MODEL_HOSTS, _refuse)
+    return guarded_client(transport, httpx2.Timeout(None, connect=CONNECT_S))
 
 
 client_of_loop = one_per_loop(_make_client)

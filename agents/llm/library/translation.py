@@ -11,7 +11,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
-from agents.llm.conversation import Message, Part, Text, Thinking, ToolCall, ToolResult
+from agents.llm.conversation import NOT_SHOWN, Message, Part, Picture, Text, Thinking, ToolCall, ToolResult
 from agents.llm.exchange import CallPiece, ModelRequest, Reply, TextPiece, ThinkingPiece, Usage
 
 PART_ORIGIN = ("id", "signature", "provider_name", "provider_details")
@@ -21,31 +21,35 @@ MESSAGE_ORIGIN = ("provider_name", "provider_url", "canonical_system", "provider
 
 def write_messages(request: ModelRequest) -> list[theirs.ModelMessage]:
     """The conversation as the library takes it; the system prompt goes with the newest turn of the user."""
-    written = [_write_message(message) for message in request.messages]
+    written = [_write_message(message, request.pictures) for message in request.messages]
     if request.system:
         turns = [message for message in written if isinstance(message, theirs.ModelRequest)]
         turns[-1].instructions = request.system
     return written
 
 
-def _write_message(message: Message) -> theirs.ModelMessage:
+def _write_message(message: Message, pictures: Mapping[str, bytes]) -> theirs.ModelMessage:
     if message.role == "user":
-        return theirs.ModelRequest(parts=[_write_request_part(part) for part in message.parts])
+        return theirs.ModelRequest(parts=[_write_request_part(part, pictures) for part in message.parts])
     return theirs.ModelResponse(
         parts=[_write_response_part(part) for part in message.parts],
         **{name: value for name, value in message.origin.items() if name in MESSAGE_ORIGIN},
     )
 
 
-def _write_request_part(part: Part) -> theirs.ModelRequestPart:
+def _write_request_part(part: Part, pictures: Mapping[str, bytes]) -> theirs.ModelRequestPart:
     if isinstance(part, ToolResult):
         return theirs.ToolReturnPart(part.tool, part.text, part.call_id, outcome="failed" if part.failed else "success")
-    assert isinstance(part, Text), "a user's turn has texts and results only"
+    if isinstance(part, Picture):
+        content = pictures.get(part.sha256)
+        shown = NOT_SHOWN if content is None else [theirs.BinaryContent(content, media_type=part.media_type)]
+        return theirs.UserPromptPart(shown)
+    assert isinstance(part, Text), "a user's turn has texts, results and pictures only"
     return theirs.UserPromptPart(part.text)
 
 
 def _write_response_part(part: Part) -> theirs.ModelResponsePart:
-    assert not isinstance(part, ToolResult), "an assistant's turn has no results"
+    assert not isinstance(part, ToolResult | Picture), "an assistant's turn has no results and no pictures"
     origin = {name: value for name, value in part.origin.items() if name in PART_ORIGIN}
     if isinstance(part, Thinking):
         return theirs.ThinkingPart(part.text, **origin)

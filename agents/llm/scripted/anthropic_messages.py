@@ -7,7 +7,7 @@ from itertools import dropwhile
 from typing import Any
 
 from agents.llm.scripted.encoding import encode_json
-from agents.llm.scripted.matching import Asked
+from agents.llm.scripted.matching import Asked, digest_of_base64
 from agents.llm.scripted.script import PIECE, Failure, PreparedAnswer
 
 FINISHES = {"stop": "end_turn", "length": "max_tokens", "filter": "refusal"}
@@ -28,7 +28,19 @@ def read_request(body: Mapping[str, Any], key: str) -> Asked:
     said = "\n".join(_text_of(each["content"]) for each in messages)
     turn = sum(each["role"] == "assistant" for each in messages)
     tools = tuple(tool["name"] for tool in body.get("tools") or ())
-    return Asked(body["model"], _text_of(body.get("system") or ""), last, tools, key, body, said, turn)
+    pictures = tuple(digest for each in messages for digest in _pictures_of(each["content"]))
+    return Asked(body["model"], _text_of(body.get("system") or ""), last, tools, key, body, said, turn, pictures)
+
+
+def _pictures_of(content: Any) -> list[str]:
+    """Digests of the pictures of a message, also of those in results of tools."""
+    found: list[str] = []
+    for part in content if isinstance(content, list) else ():
+        if part.get("type") == "image":
+            found.append(digest_of_base64(part["source"]["data"]))
+        else:
+            found += _pictures_of(part.get("content"))
+    return found
 
 
 def _text_of(content: Any) -> str:

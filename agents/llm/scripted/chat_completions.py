@@ -7,7 +7,7 @@ from itertools import dropwhile
 from typing import Any
 
 from agents.llm.scripted.encoding import encode_json
-from agents.llm.scripted.matching import Asked
+from agents.llm.scripted.matching import Asked, digest_of_base64
 from agents.llm.scripted.script import PIECE, Failure, PreparedAnswer
 
 FINISHES = {"stop": "stop", "length": "length", "filter": "content_filter"}
@@ -23,7 +23,14 @@ def read_request(body: Mapping[str, Any], key: str) -> Asked:
     said = [_text_of(each.get("content")) for each in messages if each["role"] not in ("system", "developer")]
     turn = sum(each["role"] == "assistant" for each in messages)
     tools = tuple(tool["function"]["name"] for tool in body.get("tools") or ())
-    return Asked(body["model"], "\n".join(system), "\n".join(last), tools, key, body, "\n".join(said), turn)
+    pictures = tuple(digest for each in messages for digest in _pictures_of(each.get("content")))
+    return Asked(body["model"], "\n".join(system), "\n".join(last), tools, key, body, "\n".join(said), turn, pictures)
+
+
+def _pictures_of(content: Any) -> list[str]:
+    """Digests of the pictures of a message, which are data of its own: addresses elsewhere are not looked up."""
+    shown = [part["image_url"]["url"] for part in content if "image_url" in part] if isinstance(content, list) else []
+    return [digest_of_base64(url.partition(";base64,")[2]) for url in shown]
 
 
 def _text_of(content: Any) -> str:

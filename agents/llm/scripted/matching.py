@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -15,7 +17,8 @@ class Asked:
     """A request of either protocol.
 
     `last` is all that came after the model's last turn: words and results of tools. `said` is that of the whole conversation,
-    without the system prompt; `turn` counts the turns that the model has had.
+    without the system prompt; `turn` counts the turns that the model has had. `pictures` are the SHA-256 digests of all that it
+    is shown, in their order.
     """
 
     model: str
@@ -26,6 +29,12 @@ class Asked:
     body: Mapping[str, Any]
     said: str = ""
     turn: int = 0
+    pictures: tuple[str, ...] = ()
+
+
+def digest_of_base64(text: str) -> str:
+    """The SHA-256 digest of what a request holds as base64; raises ValueError where it is none."""
+    return hashlib.sha256(base64.b64decode(text, validate=True)).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,7 @@ class When:
     model: str = ""
     tools: tuple[str, ...] = ()
     turn: int | None = None
+    pictures: int | None = None
     matches: re.Pattern[str] | None = None
 
     def find(self, asked: Asked) -> Mapping[str, str] | None:
@@ -49,6 +59,7 @@ class When:
             and self.model in ("", asked.model)
             and set(self.tools) <= set(asked.tools)
             and self.turn in (None, asked.turn)
+            and self.pictures in (None, len(asked.pictures))
         )
         if not fits or self.matches is None:
             return {} if fits else None

@@ -110,7 +110,7 @@ KEYS = {
     "say", "repeat", "think", "call", "refuse", "finish", "fail", "garbage", "first_after", "pause", "wait_for", "stop_after",
     "tokens", "times",
 }  # fmt: skip
-MATCHED = {"last", "said", "system", "model", "tools", "turn", "matches"}
+MATCHED = {"last", "said", "system", "model", "tools", "turn", "pictures", "matches"}
 
 
 def read_script(text: str | bytes) -> Script:
@@ -173,8 +173,10 @@ def _read_when(given: Any, place: str) -> When:
     texts = {key: _text(fields[key], f"{place}.{key}") for key in ("last", "said", "system", "model") if key in fields}
     tools = _list(fields.get("tools", []), f"{place}.tools")
     turn = None if "turn" not in fields else int(_number(fields["turn"], 1e6, f"{place}.turn"))
+    pictures = None if "pictures" not in fields else int(_number(fields["pictures"], 1e6, f"{place}.pictures"))
     matches = _read_pattern(fields["matches"], f"{place}.matches") if "matches" in fields else None
-    return When(**texts, tools=tuple(_text(tool, f"{place}.tools") for tool in tools), turn=turn, matches=matches)
+    named = tuple(_text(tool, f"{place}.tools") for tool in tools)
+    return When(**texts, tools=named, turn=turn, pictures=pictures, matches=matches)
 
 
 def _read_pattern(given: Any, place: str) -> re.Pattern[str]:

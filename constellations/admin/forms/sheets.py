@@ -113,7 +113,7 @@ class Sheet:
         try:
             return act([operation for operation, _ in found]) if found else None
         except AgentsError as error:
-            self._take(error, [form for _, form in found])
+            self.take(error, [form for _, form in found])
             return None
 
     def _apply(self, operations: list[Row], author: str) -> tuple[Edit | None, bool]:
@@ -140,7 +140,7 @@ class Sheet:
         wrong = any(form.errors for form in (self.reason, *self.tasks.forms, *self.dependencies.forms))
         return wrong or any(rows.is_bound and rows.non_form_errors() for rows in self.all_rows)
 
-    def _take(self, error: AgentsError, forms_of_operations: list[RowForm]) -> None:
+    def take(self, error: AgentsError, forms_of_operations: list[RowForm]) -> None:
         """Put what the editor says where it belongs."""
         others: list[Row] = [{"operation": None, "message": str(error)}]
         problems = error.problems if isinstance(error, EditRefused | StaleEdit) else others

@@ -6,9 +6,9 @@ import shlex
 from typing import Any
 
 from agents.devices.command_lines import is_split_into, shell_line_of
-from constellations.admin.drawing.looks import LOOKS, shown_state
 from constellations.admin.forms.fields import form_field, form_value, with_fields
 from constellations.admin.forms.row_forms import RowForm
+from constellations.admin.picture import WORDS, shown_state
 from constellations.plan.keys.calls import COMMAND
 from constellations.plan.keys.fields import TASK
 from constellations.plan.tasks import TASK_DEFAULTS
@@ -49,7 +49,7 @@ class TaskForm(RowForm):
 
     @property
     def state_word(self) -> str:
-        return LOOKS[self.state][0].lower() if self.state else "gone"
+        return WORDS[self.state] if self.state else "gone"
 
     @staticmethod
     def initial_of(row: Row | None) -> Row:

@@ -18,11 +18,19 @@ from agents.ids import CAPACITY
 from agents.models import InboxItem, Session
 from agents.streams import fold
 from constellations.admin.editing import author_of, user_may
-from constellations.admin.forms.fields import JsonField, LinesField, ProseField
+from constellations.admin.forms.fields import LinesField, ProseField
+from constellations.admin.forms.sheets import Sheet
 from constellations.admin.forms.widgets import PlainRenderer, field_html
 from constellations.admin.lifecycle.commanding import client_id_of
-from constellations.admin.shown import is_open
-from constellations.editor.editor import MAX_OPERATIONS
+from constellations.admin.shown import (
+    AGAIN,
+    ShownRows,
+    dependencies_of,
+    dependency_rows,
+    is_open,
+    task_rows,
+    tasks_of,
+)
 from constellations.errors import EditRefused, NotRetried
 from constellations.machines import CONSTELLATION
 from constellations.models import Constellation
@@ -38,6 +46,8 @@ from constellations.services.lifecycle import (
 
 FAILED_NAMED = 50
 """Tasks that have failed, with which the page of a reopening begins."""
+CHANGED = 50
+"""Tasks that the page offers to change, the oldest, and dependencies into them."""
 NO_EDIT = "Changes are an edit, which you may not make."
 
 
@@ -49,9 +59,6 @@ class ReopenForm(forms.Form):
     retry = LinesField(
         required=False, label="Tasks that begin again", help_text="task_ids, one a line; what is downstream of them too."
     )
-    operations = JsonField(
-        list, required=False, label="Changes", help_text='An edit, as JSON: [{"op": "add_task", "parameters": {...}}].'
-    )  # fmt: skip
     reason = ProseField(required=False, label="Why", max_length=REASON_LENGTH)
     once = forms.CharField(required=False, widget=forms.HiddenInput)
 
@@ -70,14 +77,9 @@ class ReopenForm(forms.Form):
         return mark_safe(hidden + "".join(field_html(field, explained=True) for field in self.visible_fields()))
 
     def clean_retry(self) -> list[str]:
-        return self._at_most(MAX_TASKS, self.cleaned_data["retry"])
-
-    def clean_operations(self) -> list[Any]:
-        return self._at_most(MAX_OPERATIONS, self.cleaned_data["operations"])
-
-    def _at_most(self, limit: int, given: list[Any]) -> list[Any]:
-        if len(given) > limit:
-            raise forms.ValidationError(f"At most {limit:,}, not {len(given):,}.")
+        given: list[str] = self.cleaned_data["retry"]
+        if len(given) > MAX_TASKS:
+            raise forms.ValidationError(f"At most {MAX_TASKS:,}, not {len(given):,}.")
         return given
 
     def said(self) -> dict[str, Any]:
@@ -86,12 +88,6 @@ class ReopenForm(forms.Form):
 
     def take(self, error: AgentsError) -> None:
         """Shows a refusal at the field that it is about."""
-        if isinstance(error, EditRefused):
-            for each in error.problems:
-                place = "" if each["operation"] is None else f"operation {each['operation']}"
-                told = [part for part in (place, each["field"], each["message"]) if part]
-                self.add_error("operations", ": ".join(told))
-            return
         self.add_error("retry" if isinstance(error, NotRetried) else None, str(error))
 
 
@@ -100,7 +96,7 @@ class ForkForm(ReopenForm):
 
     seq = forms.IntegerField(required=False, min_value=1, max_value=CAPACITY, label="As it was after event")
     title = forms.CharField(required=False, max_length=TITLE_LENGTH, label="Title", help_text="Of the new session.")
-    field_order = ("seq", "retry", "operations", "title", "reason")
+    field_order = ("seq", "retry", "title", "reason")
 
     def prepare(self) -> None:
         head = fold.stream_head(self.row.session_id)
@@ -161,17 +157,29 @@ def ways_of(row: Constellation, *, has_failed: bool = False) -> list[GoingOn]:
     return [WAYS[name] for name, offered in (("mend", mends), ("reopen", reopens), ("fork", built)) if offered]
 
 
-def submit_form(request: HttpRequest, form: ReopenForm, way: GoingOn) -> HttpResponse | None:
+def sheet_of(row: Constellation) -> Sheet:
+    """Forms of what may change as the graph goes on: what FAILED, was cancelled or has not begun, and what that waits for."""
+    tasks = task_rows(tasks_of(row).filter(AGAIN)[:CHANGED])
+    into = dependencies_of(row).filter(downstream__in=[task["id"] for task in tasks.values()])
+    return Sheet(ShownRows(row, row.version, tasks, dependency_rows(into[:CHANGED])))
+
+
+def submit_form(request: HttpRequest, form: ReopenForm, sheet: Sheet | None, way: GoingOn) -> HttpResponse | None:
     """Ask the service: the answer, or None where the page is shown again with what is wrong."""
-    if not form.is_valid():
+    if not all([form.is_valid(), sheet is None or sheet.is_valid()]):
         return None
-    if form.cleaned_data["operations"] and not user_may(request, "edit"):
-        form.add_error("operations", NO_EDIT)
+    changes = sheet.operations() if sheet else []
+    if changes and not user_may(request, "edit"):
+        form.add_error(None, NO_EDIT)
         return None
+    said = {**form.said(), "operations": [operation for operation, _ in changes]}
     try:
-        item, created = way.carry_out(request, form.row, {**form.said(), "client_id": client_id_of(request, form.row)})
+        item, created = way.carry_out(request, form.row, {**said, "client_id": client_id_of(request, form.row)})
     except AgentsError as error:
-        form.take(error)
+        if sheet and isinstance(error, EditRefused):
+            sheet.take(error, [row for _, row in changes])
+        else:
+            form.take(error)
         return None
     told = way.told if created else f"{way.told} already"
     page = HttpResponseRedirect(reverse("admin:constellations_constellation_change", args=(form.row.pk,)))

@@ -97,6 +97,8 @@ def write_plan(whole: Plan) -> dict[str, Any]:
         "name": whole.name,
         "models": whole.models,
         "start": whole.start,
+        "max_concurrent": whole.max_concurrent,
+        "assignment": whole.assignment,
         "tasks": [write_task(row) for row in whole.tasks],
         "dependencies": [write_dependency(row) for row in whole.dependencies],
         "replan": [{**rule, "edit": write_in_present_words(rule["edit"])} for rule in whole.rules],

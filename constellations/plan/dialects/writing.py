@@ -42,12 +42,17 @@ def write_document(
     name: str = "",
     with_states: ToldStates | None = None,
     models: Mapping[str, str] | None = None,
+    max_concurrent: int = 0,
+    assignment: str = "",
 ) -> dict[str, Any]:
-    """A JSON document of rows in normal form; `models` are names of profiles by purpose.
+    """A JSON document of rows in normal form; `models` are names of profiles by purpose, the rest is as in a Plan.
 
     Raises ValueError for a dialect that does not exist.
     """
-    whole = Plan(name, list(tasks), list(dependencies), list(rules), dict(models or {}))
+    whole = Plan(
+        name, list(tasks), list(dependencies), list(rules), dict(models or {}), max_concurrent=max_concurrent,
+        assignment=assignment,
+    )  # fmt: skip
     if dialect == ORRERY:
         plan = plan_words.write_plan(whole)
         if with_states is None:
@@ -74,12 +79,12 @@ class _Writer:
         written["tasks"] = self._held([(row["task_id"], self.task(row)) for row in whole.tasks])
         lines = [(row["dependency_id"], self.dependency(row)) for row in whole.dependencies]
         written["dependencies"] = self._held(lines)
-        if extra := {
-            key: value
-            for key, value in (("models", whole.models), ("replan", whole.rules), ("absent", absent_tasks(whole)))
-            if value
-        }:
-            _put(written, self.dialect.document.extension, extra)
+        extra = {
+            "models": whole.models, "max_concurrent": whole.max_concurrent, "assignment": whole.assignment,
+            "replan": whole.rules, "absent": absent_tasks(whole),
+        }  # fmt: skip
+        if said := {key: value for key, value in extra.items() if value}:
+            _put(written, self.dialect.document.extension, said)
         return written
 
     def _held(self, parts: list[tuple[str, Row]]) -> Any:

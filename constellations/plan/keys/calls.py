@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agents.crews import script
+from agents.crews.script import says_where
 from agents.devices import command_lines
 from agents.devices.command_lines import NotPlain
 from agents.tools import catalogue
+from agents.tools.namespaces import is_namespaced
 from constellations import conditions
 from constellations.errors import ConditionRejected
 from constellations.plan.values import Finding, Misfit, Path, Row, findings_under, list_reader, text_reader, value_kind
@@ -26,7 +27,7 @@ COMMAND = "command"
 """The tool that runs an argument list, `argv`, on its device."""
 STEPS = "steps"
 """The tool of a task in steps."""
-INSTRUCTION = script.INSTRUCTION
+INSTRUCTION = catalogue.INSTRUCTION
 """The tool of a task in words, which an agent with a model carries out."""
 NEEDS_DOING = "a task needs a command, a tool or steps; one in words alone needs a language model"
 
@@ -113,6 +114,64 @@ def call_findings(what: str, tool: str, arguments: Row | None) -> list[Finding]:
         return [(("tool",), said)]
     found = catalogue.argument_flaws(tool, arguments) if arguments is not None else []
     return findings_under(("arguments",), found) if found else []
+
+
+def delegated_wish(step: Mapping[str, Any]) -> tuple[Row, tuple[str, ...]]:
+    """Where the app agent of a step that delegates is to work, in the words of a task, and the tools of servers it calls."""
+    wanted = {
+        "wanted_device": step.get("device", ""), "device_type": step.get("device_type", ""),
+        "capabilities": step.get("capabilities") or [], "not_device": [],
+    }  # fmt: skip
+    work = {"tool": STEPS, "phases": [{"description": "", "steps": list(step.get("steps") or ())}]}
+    return {**wanted, **work}, tuple(sorted({tool for _, tool, _ in server_calls(work)}))
+
+
+def delegated_elsewhere(task: Mapping[str, Any]) -> Iterator[tuple[Path, Row]]:
+    """The steps of a task that delegate to another device, each with its place; also those inside of others."""
+    if task["tool"] == STEPS:
+        for path, step in _all_steps(task):
+            if says_where(step):
+                yield path, step
+
+
+Called = tuple[Path, str, Mapping[str, Any]]
+"""A call: where it stands in a task, the tool, the arguments."""
+
+
+def tool_calls(task: Mapping[str, Any]) -> Iterator[Called]:
+    """The calls of tools that a task makes."""
+    if task["tool"] != STEPS:
+        yield (), task["tool"], task["arguments"]
+        return
+    yield from (
+        # one that could not be read does nothing, and is a problem of its own
+        (path, step["tool"], step["arguments"]) for path, step in _all_steps(task, here=True) if step.get("do") == "call"
+    )  # fmt: skip
+
+
+def _all_steps(task: Mapping[str, Any], *, here: bool = False) -> Iterator[tuple[Path, Row]]:
+    """The steps of a task, also of what they delegate and how they recover. `here`: not those that are made elsewhere."""
+    phases = task["phases"]
+    is_list = len(phases) == 1 and not phases[0]["description"]
+    todo: list[tuple[Path, Row]] = [
+        (("steps", place) if is_list else ("phases", number, "steps", place), step)
+        for number, phase in enumerate(phases)
+        for place, step in enumerate(phase["steps"])
+    ]
+    while todo:
+        path, step = todo.pop()
+        yield path, step
+        if here and says_where(step):
+            continue
+        for key in ("recover", "steps"):
+            todo += [((*path, key, place), each) for place, each in enumerate(step.get(key) or ())]
+
+
+def server_calls(task: Mapping[str, Any]) -> list[Called]:
+    """Those of them that are tools of tool servers."""
+    if task["tool"] != STEPS and not is_namespaced(task["tool"]):
+        return []  # most tasks
+    return [called for called in tool_calls(task) if is_namespaced(called[1])]
 
 
 def _words(written: Any, by_shell: bool, path: Path, findings: list[Finding]) -> list[str]:

@@ -6,6 +6,7 @@ steps are in `step_keys`, those of policies in `guards`). A key that is added he
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from agents.decisions import DECISIONS
@@ -13,7 +14,7 @@ from agents.devices.profiles.names import name_fault
 from constellations.plan.keys import guards, json_schema, kinds
 from constellations.plan.keys.calls import COMMAND, MAX_WORD, SHELL, read_condition
 from constellations.plan.keys.kinds import Field, Kind, Lists, Shape
-from constellations.plan.keys.step_keys import steps_there
+from constellations.plan.keys.step_keys import MAX_PATH, OUTPUTS, inner_path, steps_there
 from constellations.plan.values import (
     MAX_ID,
     Misfit,
@@ -22,6 +23,7 @@ from constellations.plan.values import (
     identifier_reader,
     list_reader,
     one_or_list_reader,
+    quote_value,
     text_reader,
 )
 
@@ -35,6 +37,8 @@ MAX_DEPENDENCY_ID = 250
 MAX_ATTEMPTS = 100
 MAX_PHASES = 100
 """Phases of a task."""
+MAX_INPUTS = 100
+"""Files that a task is given."""
 MAX_LABELS = 16
 """Labels of a task."""
 MAX_LABEL = 64
@@ -65,6 +69,36 @@ def or_empty(read_text: TextReader) -> TextReader:
     return lambda value: "" if value == "" else read_text(value)
 
 
+def output_name(value: Any) -> str:
+    """`task#name`: what a task has kept under that name; `#name` is what was uploaded to the session."""
+    written = text_reader(MAX_PATH)(value)
+    task, mark, name = written.partition("#")
+    if not mark or not name or name != inner_path(name):
+        raise Misfit(f"'{quote_value(written)}' names no output: write task#name, such as fetch#data.csv")
+    if task:
+        identifier_reader(MAX_ID)(task)
+    return written
+
+
+def read_inputs(value: Any) -> dict[str, str]:
+    """Outputs by the paths where they are wanted; of a list each has its own name."""
+    if not isinstance(value, Mapping):
+        named = list_reader(output_name, MAX_INPUTS)(value)
+        return {each.partition("#")[2]: each for each in named}
+    if len(value) > MAX_INPUTS:
+        raise Misfit(f"has {len(value):,} items; {MAX_INPUTS:,} are allowed")
+    read: dict[str, str] = {}
+    for path, written in value.items():
+        try:
+            place = inner_path(path)
+            if not place or place.endswith("/"):
+                raise Misfit("is no path of a file")
+            read[place] = output_name(written)
+        except Misfit as misfit:
+            raise Misfit(str(misfit), str(path)) from misfit
+    return read
+
+
 _PRIORITY = Kind(priority, json_schema.one_of(PRIORITIES), Shape.PLACE, choices=PRIORITIES)
 _DEVICES = Kind(device_names, json_schema.TEXTS, Shape.NAMES)
 _PHASES = kinds.parts(list_reader(lambda phase: phase, MAX_PHASES), json_schema.ref("phase"))
@@ -72,6 +106,7 @@ _POLICIES = kinds.parts(guards.policies, json_schema.ref("policy"))
 _PROGRESS = Kind(guards.read_progress, guards.PROGRESS_SCHEMA, Shape.OBJECT)
 _UNASKED = Kind(guards.read_unasked, guards.UNASKED_SCHEMA, Shape.OBJECT)
 _REPLACED = Kind(or_empty(identifier_reader(MAX_ID)), json_schema.IDENT, Shape.WORD, MAX_ID)
+_INPUTS = Kind(read_inputs, json_schema.OBJECT, Shape.OBJECT)
 _IDS = Kind(one_or_list_reader(identifier_reader(MAX_ID)), json_schema.many(json_schema.IDENT), Shape.NAMES)
 
 TASK = (
@@ -91,7 +126,7 @@ TASK = (
         lists=Lists.EVERYWHERE, filters=True,
     ),
     Field(
-        COMMAND, kinds.COMMAND, column=None, about="Argument list to run, no shell; or a line of plain words.",
+        COMMAND, kinds.COMMAND, column=None, about="Argument list, no shell; or a line of plain words.",
         hint="Words as a shell splits them; no shell runs them.",
     ),
     Field(
@@ -127,7 +162,12 @@ TASK = (
     Field("model", kinds.word(MAX_WORD), about="Model profile, for a task in words.", hint="Empty: the installation's."),
     Field("result_schema", kinds.OBJECT, {}, hint="JSON Schema of the result of a task in words."),
     Field("unasked", _UNASKED, {}, hint="Calls that a model may choose without asking, or may not."),
-    Field("after", _IDS, [], column=None, about="Tasks that have to be completed before it.", is_new=True),
+    Field(
+        "inputs", _INPUTS, {}, about="{path: task#name}.",
+        hint="What other tasks have kept, put into its workspace: JSON, {path: task#name}.",
+    ),
+    Field("outputs", OUTPUTS, [], hint="Files of its workspace to keep, by path or pattern."),
+    Field("after", _IDS, [], column=None, about="Tasks to be completed before it.", is_new=True),
     Field(
         "replaces", _REPLACED, about="A task that failed or was cancelled: what waited for it waits for this one.",
         is_new=True, lists=Lists.MCP,

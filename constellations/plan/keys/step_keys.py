@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agents.devices.profiles.platforms import PLATFORMS
+from agents.devices.workspace.contents import pattern_flaw
 from constellations.conditions import tasks_read_by
 from constellations.plan.keys import json_schema, kinds
 from constellations.plan.keys.calls import COMMAND, MAX_PROSE, MAX_WORD, SHELL, read_condition
@@ -34,6 +36,8 @@ MAX_ANSWER = 500
 """Characters of an offered answer."""
 MAX_PATH = 1_000
 """Characters of a path in a workspace."""
+MAX_OUTPUTS = 50
+"""Patterns of files that are kept."""
 MAX_EXIT_CODE = 255
 """Of a command; as far below 0 are ends by a signal."""
 WAIT_S = 60.0
@@ -81,6 +85,14 @@ def inner_path(value: Any) -> str:
     return path
 
 
+def output_pattern(value: Any) -> str:
+    """A path in the workspace, or a pattern of several."""
+    pattern = text_reader(MAX_PATH)(value)
+    if flaw := pattern_flaw(pattern):
+        raise Misfit(flaw)
+    return pattern
+
+
 def callback_name(value: Any) -> str:
     return "" if value == "" else identifier_reader(MAX_WORD)(value)
 
@@ -122,11 +134,12 @@ class StepKind:
     inner: tuple[Field, ...] = ()
 
 
+OUTPUTS = Kind(list_reader(output_pattern, MAX_OUTPUTS), json_schema.TEXTS, Shape.TEXTS)
 _STEPS = json_schema.many(json_schema.ref("step"))
 _OWN_CONDITION = kinds.line(own_condition)
 
 IF = Field("if", _OWN_CONDITION, about="A condition.")
-SAVE = Field("save", kinds.line(saved_name), about="Name that conditions read it by.")
+SAVE = Field("save", kinds.line(saved_name), about="Name for conditions.")
 TIMEOUT = Field("timeout", kinds.TIME, WAIT_S)
 FAILURE = Field("on_failure", kinds.choice(ON_FAILURE), "fail")
 
@@ -148,8 +161,15 @@ _WAIT = Kind(
     time_or_object, {**json_schema.a_part(schemas_of(_WAITED)), "type": ["number", "object"], "minimum": 0}, Shape.OBJECT
 )
 _DELEGATED = (
+    Field("device", kinds.word(MAX_WORD), about="If it works elsewhere; or by:"),
+    Field("platform", kinds.choice(("", *PLATFORMS)), about="Its."),
+    Field("device_type", kinds.word(MAX_WORD), about="Its."),
+    Field("capabilities", kinds.names(text_reader(MAX_WORD)), [], about="It has these."),
+    Field("on_lost", kinds.choice(("", "retry", "fail", "ask")), about="When its call is lost."),
     Field("name", Kind(short_text_reader(MAX_WORD), json_schema.TEXT, Shape.WORD)),
     Field("steps", kinds.parts(steps_there, json_schema.ref("step")), []),
+    Field("app", kinds.word(MAX_WORD), about="Page of a browser."),
+    Field("visual", kinds.FLAG, True),
 )
 _DELEGATE = Kind(read_mapping, json_schema.a_part(schemas_of(_DELEGATED), "name", "steps"), Shape.OBJECT)
 
@@ -161,14 +181,15 @@ STEP_KINDS: dict[str, StepKind] = {
             Field("tool", kinds.word(MAX_WORD), about="To call, with `arguments`."),
             Field("arguments", kinds.OBJECT, {}),
             Field("kind", Kind(call_kind, json_schema.one_of(CALL_KINDS), Shape.CHOICE)),
-            Field("expect", _EXPECT, {}, about="Of a call; else it has to go well."),
+            Field("expect", _EXPECT, {}, about="Else it has to go well."),
             Field("timeout", kinds.TIME, None),
             Field("tries", kinds.count(1, MAX_TRIES), 1),
             Field("every", kinds.SECONDS, 0.0, about="Seconds between tries."),
             FAILURE,
             Field("recover", Kind(maybe_steps, _STEPS, Shape.LIST), [], about="Calls made when stuck here."),
             SAVE,
-            Field("writes", kinds.line(inner_path), about="Workspace path that the command changes."),
+            Field("writes", kinds.line(inner_path), about="Workspace path it changes."),
+            Field("outputs", OUTPUTS, []),
             Field("confirm", kinds.FLAG, False),
             IF,
         )

@@ -13,6 +13,7 @@ from django.conf import settings
 
 from agents.crews.members.assignment import Assignment
 from agents.crews.minds.mission import Mission
+from agents.crews.platforms import look_tool
 from agents.crews.script import call_of
 from agents.gates.gate import Gate
 from agents.gates.judging import act_on
@@ -22,10 +23,13 @@ from agents.progress.settings import Settings
 from agents.streams.row_types import LiveDevice
 from agents.streams.tables import fold_rows
 from agents.tools.catalogue import PATHS
+from agents.tools.namespaces import has_own_tools_only
 from constellations import conditions
 from constellations.live.row_types import AttemptRow, TaskRow
 from constellations.plan.keys.calls import INSTRUCTION, STEPS
 from constellations.plan.script import calls_of, rule_of, script_of
+from constellations.runs.attempts.fleet import TaskFleet
+from constellations.runs.attempts.inputs import inputs_of
 from constellations.runs.context import Context, Start
 
 PURPOSE = "device_agent"
@@ -36,7 +40,7 @@ EARLIER = 3
 
 def needs_crew(context: Context, task: TaskRow, device: LiveDevice) -> bool:
     """Whether a task is more than one plain call."""
-    if task["tool"] in (STEPS, INSTRUCTION) or task["confirm"]:
+    if task["tool"] in (STEPS, INSTRUCTION) or task["confirm"] or has_own_tools_only(device):
         return True
     if task["chosen"] and _judge_chosen(task, device).decision != "allow":
         return True
@@ -63,7 +67,18 @@ def make_assignment(context: Context, start: Start) -> Assignment:
         unasked=task["unasked"], is_chosen=task["chosen"],
         rules=lambda: context.policies, holds=lambda condition, value: conditions.evaluate_condition(condition, value, {}),
         mission=_mission_of(context, start) if task["tool"] == INSTRUCTION else None,
+        inputs=inputs_of(context, task, device) if task["inputs"] else (), outputs=task["outputs"],
+        fleet=TaskFleet(context, task), resumes=_resumed_by(start, device),
     )  # fmt: skip
+
+
+def _resumed_by(start: Start, device: LiveDevice) -> int:
+    """On a browser the host of the attempt before this one, whose pages are opened again if a call was lost; else 0."""
+    if device["kind"] != "browser" or start.attempt["number"] == 1:
+        return 0
+    task, number = start.node.row["id"], start.attempt["number"] - 1
+    before: list[AttemptRow] = fold_rows("attempt", "task_id = %s AND number = %s", task, number)
+    return before[0]["agent_id"] if before else 0
 
 
 def _mission_of(context: Context, start: Start) -> Mission:
@@ -98,8 +113,8 @@ def _is_gated(context: Context, task: TaskRow, device: LiveDevice) -> bool:
     """Whether a person is asked before anything is done: the plan says so, or a policy calls one of its calls critical."""
     if task["confirm"]:
         return True
-    steps = calls_of(script_of(task))
-    judged = [_judge_call(context, task, *call_of(step), device, step.get("writes", "")) for step in steps]
+    steps, look = calls_of(script_of(task)), look_tool(device["platform"])
+    judged = [_judge_call(context, task, *call_of(step, look), device, step.get("writes", "")) for step in steps]
     return any(each.decision == "ask" and each.critical for each in judged)
 
 

@@ -5,12 +5,14 @@ Which attempts these are is in assignments.py. What a crew's move means for othe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import Any
 
 from agents.crews.crew import Crew
 from agents.crews.load import load_crew
+from agents.crews.members.assignment import slot_device_of
 from agents.engine.bodies.outputs import durable_characters
 from agents.streams.tables import TABLES, Fields, fold_rows
 from agents.streams.turn import Turn
@@ -18,18 +20,24 @@ from agents.tools.calls import Call, Outcome
 from constellations.runs.attempts.assignments import make_assignment
 from constellations.runs.context import Context, Start
 
+NO_NEWS = (False, "connected")
+"""What nobody has to be woken for: a device that has enough of all and takes work."""
 RECORDS = 256
 """Of crews in one turn of a session, beyond which the others wait for the next; one crew adds to it what its own turn takes."""
 
 
 @dataclass(slots=True)
 class CrewMove:
-    """What a crew's move means for others: its attempt has ended, wants its slot back, or has given it back."""
+    """What a crew's move means for others: its attempt has ended, wants its slot back, or has given it back.
+
+    `is_elsewhere`: the slot that it wants is of another device than before.
+    """
 
     start: Start
     end: Outcome | None = None
     wants_slot: bool = False
     freed_device: int | None = None
+    is_elsewhere: bool = False
 
 
 class Crews:
@@ -43,10 +51,10 @@ class Crews:
         self._timers: list[tuple[float, int]] = []
         self._due: dict[int, float] = {}
         self._since: dict[int, float] = {}
-        self._low: dict[int, str] = {}
+        self._known: dict[int, tuple[bool, str]] = {}
 
     # `_awake`: those with something to decide; `_bodies`: by the keys of calls under way; `_since`: when each got its slot;
-    # `_due`: of each the one of its timers that counts.
+    # `_due`: of each the one of its timers that counts; `_known`: of each device whether it is low, and its state.
 
     def __contains__(self, attempt: int) -> bool:
         return attempt in self._crews
@@ -107,15 +115,19 @@ class Crews:
             crew.act(turn, now)
         if crew.body is not None:
             self._bodies[crew.body] = crew
+        for told in crew.take_told():
+            self._context.tell(*told)
         if crew.end is not None:
             if crew.attempt["holds_slot"]:
                 self._count_time(crew, turn.ts)
+            self._interrupt_left(crew)
             self._forget(key)
             return CrewMove(start, end=crew.end)
         if crew.more:
             self._awake[key] = None
         elif crew.wants_slot:
-            moved = CrewMove(start, wants_slot=True)
+            freed = self._release(turn, crew) if crew.holds_slot_elsewhere else None
+            moved = CrewMove(start, wants_slot=True, freed_device=freed, is_elsewhere=self._turn_to(turn, crew))
         elif crew.rests and (device := self._release(turn, crew)) is not None:
             moved = CrewMove(start, freed_device=device)
         times = [time for time in (crew.wake_at(), self._time_ends(key, crew)) if time is not None]
@@ -130,12 +142,13 @@ class Crews:
         self._awake.update(dict.fromkeys(self._crews))
 
     def _wake_pressed(self) -> None:
-        """Devices that have become low, or are no more, concern every crew on them."""
-        low = {key: row.get("low", "") for key, row in self._context.devices.items()} if self._crews else self._low
-        changed = {key for key, reason in low.items() if bool(reason) != bool(self._low.get(key))}
-        self._low = low
-        for key, (_, start) in self._crews.items() if changed else ():
-            if start.attempt["device_id"] in changed:
+        """Devices that have become low, or are no more, concern every crew on them; so do those that come and go."""
+        devices = self._context.devices.items() if self._crews else ()
+        known = {key: (bool(row.get("low", "")), row["state"]) for key, row in devices}
+        changed = {key for key, told in known.items() if told != self._known.get(key, NO_NEWS)}
+        self._known = known or self._known
+        for key, (crew, _) in self._crews.items() if changed else ():
+            if changed & crew.devices:
                 self._awake[key] = None
 
     # --- slots and time
@@ -149,7 +162,17 @@ class Crews:
         fields = {"holds_slot": False, "ran_s": attempt["ran_s"]}
         turn.record("attempt_waits", attempt_id=attempt["id"], set={"attempt": {str(attempt["id"]): fields}})
         attempt["holds_slot"] = False
-        return attempt["device_id"]
+        return slot_device_of(attempt)
+
+    def _turn_to(self, turn: Turn, crew: Crew) -> bool:
+        """Say of which device the attempt wants a slot, where that is another one than before."""
+        attempt, device = crew.attempt, crew.device
+        if slot_device_of(attempt) == device:
+            return False
+        other = None if device == attempt["device_id"] else device
+        turn.record("attempt_moves", attempt_id=attempt["id"], set={"attempt": {str(attempt["id"]): {"slot_device_id": other}}})
+        attempt["slot_device_id"] = other
+        return True
 
     def _count_time(self, crew: Crew, now: float) -> None:
         since = self._since.pop(crew.attempt["id"], now)
@@ -182,6 +205,13 @@ class Crews:
         crew.take(outcome)
         self._awake[crew.attempt["id"]] = None
         return True
+
+    def hear(self, key: int, kind: str, data: Mapping[str, Any]) -> None:
+        """What a call under way tells; one that is none of a crew's has nobody to hear it."""
+        crew = self._bodies.get(key)
+        if crew is not None and crew.body == key:
+            crew.hear(kind, data)
+            self._awake[crew.attempt["id"]] = None
 
     def calls(self) -> list[Call]:
         """Those that may begin now that what was decided is durable."""
@@ -229,6 +259,12 @@ class Crews:
             self._context.interrupt(crew.body)
             self._bodies.pop(crew.body, None)
 
+    def _interrupt_left(self, crew: Crew) -> None:
+        """A call that its agents have left under way ends with them."""
+        for body in [body for body, each in self._bodies.items() if each is crew]:
+            self._context.interrupt(body)
+            del self._bodies[body]
+
     def apply_foreign(self, data: Fields) -> None:
         """Somebody has decided about an approval."""
         decided = data.get("set", {}).get("approval", {})
@@ -244,7 +280,9 @@ class Crews:
 
     def hint(self, turn: Turn, agent: int, text: str) -> bool:
         """A person's word to an agent with a model; whether one is here that takes it."""
-        return any(crew.hint(turn, agent, text) for crew, _ in self._crews.values())
+        heard = [key for key, (crew, _) in self._crews.items() if crew.hint(turn, agent, text)]
+        self._awake.update(dict.fromkeys(heard))
+        return bool(heard)
 
     def go_on(self, turn: Turn, agent: int, identity: str) -> Start | None:
         """A person says "go on anyway"; the attempt whose agent it is."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from agents.artifacts.recording import record_artifacts
 from agents.clock import to_iso
+from agents.crews.members.assignment import slot_device_of
 from agents.faults import pause_seconds
 from agents.machines import DEVICE_AGENT
 from agents.streams.tables import Fields
@@ -63,6 +65,8 @@ def end_attempt(context: Context, turn: Turn, now: float, start: Start, outcome:
     node, graph = start.node, context.graph
     if start.loop is None:
         turn.transition(DEVICE_AGENT, "agent", start.agent, AGENT_EVENT[outcome.outcome], reason=outcome.error[:500])
+        key = start.attempt["id"]
+        record_artifacts(turn, context.stream, outcome.artifacts, attempt=key, call=key)
     told = {"outcome": outcome.outcome, "ended_at": turn.at}
     known = (outcome.result, outcome.error, outcome.exit_code, start.attempt.get("ran_s"))
     for name, value in zip(("result", "error", "exit_code", "ran_s"), known, strict=True):
@@ -146,7 +150,7 @@ def _end_task(
     if KILL in effects:  # a crew interrupts its own calls
         context.interrupt(attempt["id"])
     gives_back = FREE_SLOT in effects and attempt.get("holds_slot", True)  # one that waited gave it back before
-    return EndedAttempt(node, attempt["device_id"] if gives_back else None)
+    return EndedAttempt(node, slot_device_of(attempt) if gives_back else None)
 
 
 def cancel_waiting(context: Context, turn: Turn, reason: str) -> None:

@@ -1,33 +1,57 @@
-"""Ready tasks and the devices they run on: assignment, order, offers of starts (docs/engine.md, "Slots")."""
+"""Ready tasks and the devices they run on: order, choice, offers of starts, places in queues (docs/engine.md, "Slots").
+
+A task waits by what it wishes for, and gets its device when a slot there seems free: so none waits for one device while another
+stands idle, and a device that is lost, drained or added changes nothing for those that wait.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from heapq import heappop, heappush
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from math import inf
 
+from django.conf import settings
+
+from agents.crews.members.assignment import slot_device_of
 from agents.crews.members.member import new_loop
 from agents.machines import DEVICE_AGENT
-from agents.streams.row_types import AgentRow, LiveDevice
+from agents.streams.row_types import AgentRow
 from agents.streams.tables import Fields
 from agents.streams.turn import Batch, PendingEvent, SlotDemand, Turn
-from constellations.limits import SESSION_LIMIT
-from constellations.live.row_types import AttemptRow, TaskRow
+from constellations.assignment.candidates import Candidate, SessionFacts
+from constellations.assignment.strategies import choose_device, find_strategy
+from constellations.assignment.wishes import Wish, why_not, wish_of
+from constellations.live.row_types import AttemptRow
 from constellations.live.rows import Node
 from constellations.machines import TASK
-from constellations.plan.fitting import device_fits
 from constellations.plan.tasks import IN_WORDS
 from constellations.runs.attempts.assignments import needs_crew
+from constellations.runs.attempts.slots import SessionSlots, granted_slots
 from constellations.runs.context import Context, Start
 
+CONNECTED = "connected"
+"""The state of a device that takes new work."""
+NEW_QUEUES = 16
+"""Queues that a session joins in one turn at most."""
 Place = tuple[int, float, int, Node]
 """In a heap: priority, length of the way to an end, age, the task."""
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """Those that wait for a slot by one wish; or to go on with what they have begun on one device, which have none."""
+
+    wish: Wish | None = None
+    device: int = 0
+    heap: list[Place] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class SlotOffer:
     """A start, or the return of an attempt that waited, until it has its slot and its commit; only then memory changes."""
 
+    line: Line
     place: Place
     start: Start
     type: str
@@ -35,113 +59,67 @@ class SlotOffer:
 
 
 class Dispatch:
-    """Per device the ready tasks of one constellation, by priority, critical path, age."""
+    """The ready tasks of one constellation in lines, each by priority, critical path, age; and the slots that it has."""
 
     def __init__(self, context: Context):
         self._context = context
-        self._ready: dict[int, list[Place]] = {}
-        self._homeless: dict[int, Node] = {}
+        self._lines: dict[Wish, Line] = {}
+        self._back: dict[int, Line] = {}
         self._returning: dict[int, Start] = {}
         self._places: dict[int, int] = {}
         self._offers: dict[int, list[SlotOffer]] = {}
         self._held: dict[int, int] = {}
-        self._queued: set[int] = set()
+        self._queued: dict[int, int] = {}
+        self._fits: tuple[int, dict[Wish, list[int]]] = -1, {}
         self._age = 0
+        self.waits_for_a_device = self.waits_beside_a_queue = False
 
     # `_places`: of each ready task the age of its one place that counts; an edit may have left others in the heaps.
-    # `_returning`: attempts that have waited, by their tasks; they want their slot back, on the device they are on.
+    # `_returning`: attempts that have waited, by their tasks; they want their slot back, on the device they work on: `_back`.
+    # `_queued`: devices in whose queues the session is, and the priority it has there. `_fits`: devices that come into question
+    # for a wish, as of a version of the devices. `waits_beside_a_queue`: other devices than those it queues for may do, too.
 
-    # --- who waits where
+    # --- who waits
 
     def ready(self, node: Node) -> None:
-        """`node` may start: it goes to its device's heap, or waits until some device fits it. One in words alone may not."""
-        if node.row["tool"] == IN_WORDS:
+        """`node` may start: it waits with those that wish for the same. One in words alone may not."""
+        row = node.row
+        if row["tool"] == IN_WORDS:
             return
-        device = self._device_for(node.row)
-        self._age += 1
-        self._places[node.row["id"]] = self._age
-        if device is None:
-            self._homeless[node.row["id"]] = node
-            return
-        self._homeless.pop(node.row["id"], None)
-        heappush(self._ready.setdefault(device, []), (-node.row["priority"], -node.rank, self._age, node))
+        wish = wish_of(row)
+        line = self._lines.get(wish) or self._lines.setdefault(wish, Line(wish))
+        self._join(line, node, node.rank)
 
     def returns(self, start: Start) -> None:
-        """An attempt has waited long enough: it goes on when it has a slot, before others of its priority."""
-        row = start.node.row
+        """An attempt has waited long enough: it goes on when it has a slot, before others of its priority.
+
+        That is a slot of the device where the agent works whose turn it is.
+        """
+        row, device = start.node.row, slot_device_of(start.attempt)
         if row["id"] not in self._returning:
-            self._age += 1
-            self._returning[row["id"]], self._places[row["id"]] = start, self._age
-            heap = self._ready.setdefault(row["device_id"], [])  # type: ignore[arg-type]  # it runs there
-            heappush(heap, (-row["priority"], -inf, self._age, start.node))
+            self._returning[row["id"]] = start
+            self._join(self._back.setdefault(device, Line(device=device)), start.node, inf)
+
+    def _join(self, line: Line, node: Node, rank: float) -> None:
+        self._age += 1
+        self._places[node.row["id"]] = self._age
+        heappush(line.heap, (-node.row["priority"], -rank, self._age, node))
 
     def forget(self, node: Node) -> None:
         """The attempt has ended, perhaps while it wanted its slot back."""
         self._returning.pop(node.row["id"], None)
         self._places.pop(node.row["id"], None)
 
-    def _device_for(self, task: TaskRow) -> int | None:
-        """The named device if it takes work; else of those that fit the least loaded."""
+    def _waiting_lines(self, paused: bool) -> list[Line]:
+        """Lines in which somebody waits; an edit may have blocked, moved or removed what was ready."""
+        lines = [] if paused else [line for line in self._lines.values() if self._first_of(line)]
+        return lines + [line for line in self._back.values() if self._first_of(line)]
 
-        def load(device: LiveDevice) -> tuple[float, str]:
-            waiting = len(self._ready.get(device["id"], ()))
-            return (device["used"] + waiting) / device["max_concurrent"], device["name"]
-
-        rows = self._context.devices.values()
-        fitting = [row for row in rows if row["state"] == "ONLINE" and device_fits(row["name"], row, task)]
-        return min(fitting, key=load)["id"] if fitting else None
-
-    def _house(self) -> None:
-        """Tasks without a device may have one now; those of a device that takes no work any more have none."""
-        devices = self._context.devices
-        gone = [device for device, heap in self._ready.items() if heap and devices[device]["state"] != "ONLINE"]
-        gone = [device for device in gone if any(self._may_move(place) for place in self._ready[device])]
-        homeless = [node for node in self._homeless.values() if self._is_ready(node)]
-        self._homeless.clear()
-        for device in gone:
-            homeless += [place[-1] for place in self._ready[device] if self._may_move(place)]
-            self._ready[device] = [place for place in self._ready[device] if place[-1].row["id"] in self._returning]
-        for node in homeless:
-            self.ready(node)
-
-    def _may_move(self, place: Place) -> bool:
-        """Whether what is ready could be so on another device: what has begun stays where it is."""
-        return self._startable(place) and place[-1].row["id"] not in self._returning
-
-    @property
-    def waits_for_a_device(self) -> bool:
-        return bool(self._homeless)
-
-    # --- starting
-
-    def offer(self, turn: Turn, budget: int, *, draining: bool, paused: bool, woken: bool) -> bool:
-        """Offer starts as far as budget and slots seem to go; True when more could start at once.
-
-        `paused`: only what has begun gets its slot back. `woken`: somebody asked for a look since the last turn.
-        """
-        self._house()
-        if draining:
-            return False
-        if paused:
-            return self._offer_returns(turn, budget, woken)
-        more = False
-        for device, heap in self._ready.items():
-            while heap and not self._startable(heap[0]):  # an edit may have blocked, moved or removed what was ready
-                heappop(heap)
-            if (heap and self._context.devices[device]["state"] == "ONLINE") or device in self._queued:
-                more |= self._offer_on(turn, device, heap, budget, woken)
-        return more
-
-    def _offer_returns(self, turn: Turn, budget: int, woken: bool) -> bool:
-        more = False
-        for device, heap in self._ready.items():
-            back = sorted(place for place in heap if place[-1].row["id"] in self._returning and self._startable(place))
-            if back or device in self._queued:
-                self._ready[device] = sorted(place for place in heap if place not in back)
-                more |= self._offer_on(turn, device, back, budget, woken)
-                for place in back:
-                    heappush(self._ready[device], place)
-        return more
+    def _first_of(self, line: Line) -> Place | None:
+        """The first in a line, once those are out that do not wait there any more."""
+        while line.heap and not self._startable(line.heap[0]):
+            heappop(line.heap)
+        return line.heap[0] if line.heap else None
 
     def _startable(self, place: Place) -> bool:
         return self._places.get(place[-1].row["id"]) == place[2] and self._is_ready(place[-1])
@@ -152,37 +130,140 @@ class Dispatch:
         begins = waits or node.row["id"] in self._returning
         return begins and live is not None and live.nodes.get(node.key) is node
 
-    def _offer_on(self, turn: Turn, device: int, heap: list[Place], budget: int, woken: bool) -> bool:
-        """Starts for the slots that seem free; where others hold the rest, a place in the queue.
+    # --- which device
 
-        With nothing free one start is tried when the session is new to the queue or was woken: slots may be granted.
+    def _devices_for(self, line: Line) -> list[int]:
+        """Devices that take work and come into question for a line, by the rows as they are now."""
+        devices = self._context.devices
+        if line.wish is None:
+            return [line.device] if devices[line.device]["state"] == CONNECTED else []
+        if self._fits[0] != devices.version:
+            self._fits = devices.version, {}
+        known = self._fits[1]
+        if line.wish not in known:
+            named, owner = line.wish.wanted_device, self._context.session["owner_id"]
+            found = devices.named(named) if named else None
+            rows = ([found] if found else []) if named else devices.values()
+            fitting = (row for row in rows if row["state"] == CONNECTED and not why_not(row, line.wish, row["users"], owner))
+            known[line.wish] = [row["id"] for row in fitting]
+        return known[line.wish]
+
+    def _choose(self, candidates: list[Candidate], node: Node, slots: SessionSlots) -> Candidate:
+        name = self._context.constellation.get("assignment") or settings.ASSIGNMENT
+        context = self._context
+        facts = SessionFacts(context.stream, context.session["owner_id"], slots.running, slots.limit)
+        return choose_device(find_strategy(name), candidates, node.row, facts)
+
+    # --- starting
+
+    def offer(self, turn: Turn, budget: int, *, draining: bool, paused: bool, woken: bool) -> bool:
+        """Offer starts as far as budget, limit and slots seem to go; True when more could start at once.
+
+        `paused`: only what has begun gets its slot back. `woken`: somebody asked for a look since the last turn.
         """
-        row, held, freed = self._context.devices[device], self._held.get(device, 0), turn.frees.get(device, 0)
-        free, others = row["max_concurrent"] - row["used"] + freed, row["used"] - freed - held
-        knock = others > 0 and (device not in self._queued or woken)
-        room = min(budget, SESSION_LIMIT - sum(self._held.values()))
-        count = min(len(heap), max(free, int(knock)), room)
-        waiting = len(heap) - count if others > 0 else 0
-        offers, left = self._offers.setdefault(device, []), count
-        while left > 0 and heap:
-            place = heappop(heap)
-            if self._startable(place):
-                offers.append(self._offer_place(turn, device, place))
-                left -= 1
-        if offers:
+        self.waits_for_a_device = self.waits_beside_a_queue = False
+        if draining:
+            return False
+        lines = self._waiting_lines(paused)
+        if not (lines or self._queued):
+            return False
+        granted = granted_slots(self._context.stream) if woken and self._queued else {}
+        slots = SessionSlots(self._context, turn.frees, self._held, granted)
+        more, left = self._offer_starts(turn, slots, lines, budget)
+        self._say_demands(turn, self._join_queues(turn, slots, left))
+        for device, offers in self._offers.items():
             turn.starts[device] = [PendingEvent(offer.type, offer.changes, turn.by, turn.at) for offer in offers]
-        if (device in self._queued and (count or freed or not waiting or knock)) or (waiting and count >= free and knock):
-            turn.wants[device] = SlotDemand(waiting, -heap[0][0] if heap else 0, held)
-        return bool(heap) and count < free
+        return more
 
-    def _offer_place(self, turn: Turn, device: int, place: Place) -> SlotOffer:
+    def _offer_starts(self, turn: Turn, slots: SessionSlots, lines: list[Line], budget: int) -> tuple[bool, list[Line]]:
+        """Offer the first of all lines a free slot, one after the other: whether more could have one, and who is left."""
+        firsts: list[tuple[Place, Line]] = [(line.heap[0], line) for line in lines]
+        heapify(firsts)
+        left: list[Line] = []
+        while firsts and slots.room > 0 and budget > 0:
+            place, line = heappop(firsts)
+            free = [each for key in self._devices_for(line) if (each := slots.candidate(key)).taken < each.slots]
+            if not free:
+                left.append(line)
+                continue
+            self._offer_first(turn, slots, line, self._choose(free, place[-1], slots))
+            budget -= 1
+            if (first := self._first_of(line)) is not None:
+                heappush(firsts, (first, line))
+        return bool(firsts) and slots.room > 0, left + [line for _, line in firsts]
+
+    def _offer_first(self, turn: Turn, slots: SessionSlots, line: Line, device: Candidate) -> None:
+        """Offer the first of a line a slot of a device."""
+        slots.take(device)
+        self._offers.setdefault(device.id, []).append(self._offer_place(turn, device.id, line, heappop(line.heap)))
+
+    def _join_queues(self, turn: Turn, slots: SessionSlots, lines: list[Line]) -> dict[int, SlotDemand]:
+        """What those who found no slot want of full devices where others hold some, best placed first."""
+        demands: dict[int, SlotDemand] = {}
+        for line in sorted(lines, key=lambda line: line.heap[0]):
+            devices = self._devices_for(line)
+            # Who has begun is told when its device is back; only who may go anywhere has to look.
+            self.waits_for_a_device |= line.wish is not None and not devices
+            self.waits_beside_a_queue |= len(devices) > 1 and slots.room > 0
+            waiting = min(len(line.heap), slots.room)
+            for device in self._full_devices(line, devices, slots):
+                if waiting <= 0:
+                    break
+                waiting -= self._ask_for(turn, slots, line, device, waiting, demands)
+        return demands
+
+    def _full_devices(self, line: Line, keys: list[int], slots: SessionSlots) -> Iterator[Candidate]:
+        """Those in whose queues the session is, then the others as its strategy would take them, NEW_QUEUES at most."""
+        full = [each for key in keys if (each := slots.candidate(key)).taken >= each.slots and slots.others(key) > 0]
+        yield from (each for each in full if each.id in self._queued)
+        rest = [each for each in full if each.id not in self._queued]
+        for _ in range(NEW_QUEUES):
+            if not (rest and line.heap):
+                return
+            chosen = self._choose(rest, line.heap[0][-1], slots)
+            rest = [each for each in rest if each is not chosen]
+            yield chosen
+
+    def _ask_for(
+        self, turn: Turn, slots: SessionSlots, line: Line, device: Candidate, most: int, demands: dict[int, SlotDemand]
+    ) -> int:  # fmt: skip
+        """Ask for slots of a full device, at most as many as it has: for how many of a line.
+
+        Whoever joins a queue tries one start: the rows may say by now that there is room.
+        """
+        is_new = device.id not in self._queued and device.id not in demands and device.id not in self._offers
+        held = self._held.get(device.id, 0)
+        demand = demands.setdefault(device.id, SlotDemand(0, -line.heap[0][0], held))
+        share = min(most, device.slots - device.mine - demand.waiting)
+        if share <= 0:
+            return 0
+        if is_new:
+            self._offer_first(turn, slots, line, device)
+            self._first_of(line)
+        demand.waiting += share - is_new
+        slots.room -= share - is_new
+        return share
+
+    def _say_demands(self, turn: Turn, demands: dict[int, SlotDemand]) -> None:
+        """Say to the queues what has changed: who joins, who leaves, who takes or gives back slots, who is more urgent now."""
+        for device in {*self._queued, *demands}:
+            demand = demands.get(device) or SlotDemand(0, 0, self._held.get(device, 0))
+            # What starts now ranks with the session, too: else two sessions pass a slot to each other and neither takes it.
+            starts = [-offer.place[0] for offer in self._offers.get(device, ())]
+            demand.priority = max([demand.priority, *starts])
+            known = self._queued.get(device)
+            moves = device in self._offers or device in turn.frees
+            if known is None or moves or not demand.waiting or demand.priority > known:
+                turn.wants[device] = demand
+
+    def _offer_place(self, turn: Turn, device: int, line: Line, place: Place) -> SlotOffer:
         """The record of a start: the task's transition, the new attempt, the new device agent, in one event."""
         node: Node = place[-1]
         context, row = self._context, node.row
         if returning := self._returning.get(row["id"]):
             key = returning.attempt["id"]
             told = {"attempt_id": key, "task_id": node.key, "set": {"attempt": {str(key): {"holds_slot": True}}}}
-            return SlotOffer(place, returning, "attempt_resumed", told)
+            return SlotOffer(line, place, returning, "attempt_resumed", told)
         profile = context.devices[device]
         agent: AgentRow = {  # type: ignore[typeddict-item]  # no more than its event says
             "id": turn.take(), "session_id": context.stream, "interaction_id": context.interaction["id"],
@@ -203,7 +284,7 @@ class Dispatch:
         loop = new_loop(turn, agent["id"]) if needs_crew(context, row, profile) else None
         if loop is not None:
             add["loop"] = [loop]
-        return SlotOffer(place, Start(node, agent, attempt, loop), "state_changed", told)
+        return SlotOffer(line, place, Start(node, agent, attempt, loop), "state_changed", told)
 
     # --- after the commit
 
@@ -212,27 +293,33 @@ class Dispatch:
         begun: list[Start] = []
         for device, offers in self._offers.items():
             admitted = batch.admitted.get(device, 0)
-            for offer in offers[:admitted]:
-                start, row = offer.start, offer.start.node.row
-                self._places.pop(row["id"], None)
-                if self._returning.pop(row["id"], None) is not None:
-                    start.attempt["holds_slot"] = True
-                else:
-                    row.update(offer.changes["set"]["task"][str(row["id"])])
-                    start.agent["reason"] = ""
-                begun.append(start)
+            begun += [self._admit(offer) for offer in offers[:admitted]]
             for offer in offers[admitted:]:
-                heappush(self._ready.setdefault(device, []), offer.place)
+                heappush(offer.line.heap, offer.place)
             self._held[device] = self._held.get(device, 0) + admitted
         self._offers.clear()
         for device in batch.admitted:
-            (self._queued.add if device in batch.queued else self._queued.discard)(device)
+            if device in batch.queued:
+                self._queued[device] = batch.wants[device].priority if device in batch.wants else self._queued.get(device, 0)
+            else:
+                self._queued.pop(device, None)
         return begun
 
+    def _admit(self, offer: SlotOffer) -> Start:
+        start, row = offer.start, offer.start.node.row
+        self._places.pop(row["id"], None)
+        if self._returning.pop(row["id"], None) is not None:
+            start.attempt["holds_slot"] = True
+        else:
+            row.update(offer.changes["set"]["task"][str(row["id"])])
+            start.agent["reason"] = ""
+        return start
+
     def unsettled(self) -> None:
-        for device, offers in self._offers.items():
+        """Nothing of the batch is written: whoever had an offer waits as before."""
+        for offers in self._offers.values():
             for offer in offers:
-                heappush(self._ready.setdefault(device, []), offer.place)
+                heappush(offer.line.heap, offer.place)
         self._offers.clear()
 
     def holds(self, device: int) -> None:
@@ -241,8 +328,7 @@ class Dispatch:
 
     def queues(self, device: int) -> None:
         """The session was found in that device's queue; it looks there again, or leaves it."""
-        self._queued.add(device)
-        self._ready.setdefault(device, [])
+        self._queued.setdefault(device, 0)
 
     def free(self, turn: Turn, device: int) -> None:
         """An attempt gives its slot back, with the turn that records it."""

@@ -31,13 +31,3 @@ document.addEventListener("input", (event) => {
   if (event.target.matches(".o-field textarea")) fit(event.target);
 });
 document.querySelector(".o-wrong, .o-sheet .errors")?.scrollIntoView({ block: "center" });
-
-// A large picture begins where something is at work, or comes next.
-const picture = document.querySelector(".o-scroll");
-const first = ["RUNNING", "FAILED", "PENDING", "WAITING_DEPENDENCY"]
-  .map((state) => picture?.querySelector(`.o-box[data-state="${state}"]`))
-  .find(Boolean);
-if (first) {
-  const [frame, box] = [picture.getBoundingClientRect(), first.getBoundingClientRect()];
-  picture.scrollBy(box.left - frame.left - 60, box.top - frame.top - (frame.height - box.height) / 2);
-}

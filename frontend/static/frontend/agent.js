@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { icon, setText } from "./dom.js";
 import { between, clock } from "./format.js";
+import { FreshParts, counterpartOf } from "./parts.js";
 import { Poll } from "./poll.js";
 import { machineLook } from "./states.js";
 
@@ -10,39 +11,18 @@ const LOOK_MS = 2000;
 const LONGEST_MS = 30_000;
 
 const notice = document.querySelector("#notice");
-const written = new Map(); // part > as the server wrote it last
 let troubled = false; // what is on notice is that the page is not fresh
 const poll = new Poll(look, { everyMs: LOOK_MS, longestMs: LONGEST_MS, onTrouble });
 
-// The same page again, of which the parts that differ are taken over.
+// The same page again, as long as the agent lives.
 async function look() {
-  const response = await fetch(location.pathname, { headers: { Accept: "text/html" } });
-  if (response.redirected) return location.reload();
-  if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  for (const part of document.querySelectorAll("[data-part]")) takeOver(part, page.querySelector(`[data-part="${part.dataset.part}"]`));
+  await parts.look();
   endWithAgent();
 }
 
-function takeOver(part, fresh) {
-  const text = fresh.outerHTML;
-  if (written.get(part.dataset.part) === text || part.matches(":active")) return;
-  written.set(part.dataset.part, text);
-  const focused = part.contains(document.activeElement) ? document.activeElement : null;
-  const scrolled = [...part.querySelectorAll(".scroll, pre")].map((one) => [one.scrollLeft, one.scrollTop]);
-  const opened = [...part.querySelectorAll("details[open]")].map((one) => one.id);
-  const taken = document.adoptNode(fresh);
-  for (const id of opened) taken.querySelector(`#${CSS.escape(id)}`)?.setAttribute("open", "");
-  dress(taken);
-  part.replaceWith(taken);
-  taken.querySelectorAll(".scroll, pre").forEach((one, i) => one.scrollTo(...(scrolled[i] ?? [0, 0])));
-  if (focused) counterpart(taken, focused)?.focus({ preventScroll: true });
-}
-
-function counterpart(part, { dataset, href, className }) {
-  if (dataset.goOn) return part.querySelector(`[data-go-on="${CSS.escape(dataset.goOn)}"]`);
-  if (href) return [...part.querySelectorAll("a")].find((link) => link.href === href);
-  return className ? part.querySelector(`.${className.split(" ").join(".")}`) : part.querySelector("[tabindex]");
+function counterpart(part, focused) {
+  const { goOn } = focused.dataset;
+  return goOn ? part.querySelector(`[data-go-on="${CSS.escape(goOn)}"]`) : counterpartOf(part, focused);
 }
 
 function dress(host) {
@@ -88,7 +68,6 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-go-on]");
   if (button) goOn(button);
 });
-for (const part of document.querySelectorAll("[data-part]")) written.set(part.dataset.part, part.outerHTML);
-dress(document);
+const parts = new FreshParts({ dress, counterpart });
 endWithAgent();
 poll.soon();

@@ -74,7 +74,7 @@ export class ApprovalCard {
 
   #form() {
     const form = element("form", { class: "decide", novalidate: true });
-    if (this.row.kind === "question") this.#asQuestion(form);
+    if (this.row.kind === "question" || this.row.kind === "elicitation") this.#asQuestion(form);
     else this.#asApproval(form);
     form.addEventListener("submit", (event) => this.#submitted(event));
     return form;
@@ -103,6 +103,7 @@ export class ApprovalCard {
       return;
     }
     this.answer = element("textarea", { name: "answer", rows: 2, maxlength: ANSWER_LENGTH });
+    if (this.row.kind === "elicitation") this.answer.value = emptyForm(this.row.action.arguments.schema);
     form.append(element("label", { class: "reason" }, "Answer", this.answer));
     form.append(element("div", { class: "buttons" }, button("answer", "Answer", "primary"), button("reject", "No answer", "danger quiet")));
   }
@@ -141,9 +142,18 @@ export class ApprovalCard {
     const { digest } = this.row;
     const shared = { ...(digest ? { digest } : {}), ...(reason ? { reason } : {}) };
     if (value !== "answer") return { decision: value, ...shared };
-    const answer = dataset.answer === undefined ? this.answer.value.trim() : JSON.parse(dataset.answer);
-    if (answer !== "") return { decision: "approve", answer, ...shared };
-    this.#tell("Write an answer first.");
+    const written = dataset.answer ?? this.answer.value.trim();
+    if (!written) return this.#askAgain("Write an answer first.");
+    if (dataset.answer === undefined && this.row.kind !== "elicitation") return { decision: "approve", answer: written, ...shared };
+    try {
+      return { decision: "approve", answer: JSON.parse(written), ...shared };
+    } catch (error) {
+      return this.#askAgain(`The answer is a JSON object: ${error.message}`);
+    }
+  }
+
+  #askAgain(why) {
+    this.#tell(why);
     this.answer.focus();
     return null;
   }
@@ -180,4 +190,11 @@ function where({ session, task, agent, device }) {
   const parts = [session, task, agent].filter(Boolean).map(({ text, href }) => element("a", { href }, text));
   if (device) parts.push(element("span", {}, `on ${device}`));
   return element("p", { class: "where" }, ...parts);
+}
+
+// What a tool server asks for, to be filled in: an object with a value of each kind.
+function emptyForm(schema) {
+  const usual = { string: "", number: 0, integer: 0, boolean: false, array: [] };
+  const fields = Object.entries(schema.properties ?? {}).map(([name, field]) => [name, field.default ?? field.enum?.[0] ?? usual[field.type] ?? ""]);
+  return JSON.stringify(Object.fromEntries(fields), null, 2);
 }

@@ -9,15 +9,16 @@ export class ApprovalList {
   #cards = new Map();
 
   // `placeOf(row)` as ApprovalCard wants it; `fateOf(row)` resolves to a sentence on how somebody else ended it;
-  // `onChange(count)` hears how many cards there are; `fallback` takes the focus when the last card goes.
-  constructor(host, { placeOf, fateOf, onChange, fallback, mayDecide, now }) {
-    Object.assign(this, { host, placeOf, fateOf, onChange, fallback, mayDecide, now });
+  // `onChange(count)` hears how many cards there are; `fallback` takes the focus when the last card goes. `makeCard(row, end)`
+  // gives the card of a row that is no approval, or null; it calls `end(sentence)` when it was dealt with.
+  constructor(host, { placeOf, fateOf, onChange, fallback, mayDecide, now, makeCard = () => null }) {
+    Object.assign(this, { host, placeOf, fateOf, onChange, fallback, mayDecide, now, makeCard });
   }
 
   // `rows`: all that wait now.
   show(rows) {
     const waiting = new Set(rows.map((row) => row.id));
-    for (const row of [...rows].sort((a, b) => a.id - b.id)) if (!this.#cards.has(row.id)) this.#add(row);
+    for (const row of [...rows].sort(byAge)) if (!this.#cards.has(row.id)) this.#add(row);
     for (const [id, card] of this.#cards) if (!waiting.has(id) && !card.settled) this.#gone(card);
     this.tick();
     this.onChange(this.#cards.size);
@@ -29,7 +30,8 @@ export class ApprovalList {
 
   #add(row) {
     const decide = (asked, body) => this.#decide(asked, body);
-    const card = new ApprovalCard(row, { place: this.placeOf(row), decide, mayDecide: this.mayDecide });
+    const end = (sentence) => this.#end(this.#cards.get(row.id), sentence);
+    const card = this.makeCard(row, end) ?? new ApprovalCard(row, { place: this.placeOf(row), decide, mayDecide: this.mayDecide });
     this.#cards.set(row.id, card);
     this.host.append(card.node);
     if (location.hash === `#approval-${row.id}`) card.heading.focus();
@@ -40,7 +42,7 @@ export class ApprovalList {
       await decideApproval(row.id, body);
       this.#end(this.#cards.get(row.id), ownSentence(body));
     } catch (error) {
-      if (!(error instanceof Refused)) throw new Error(`The server cannot be reached (${error.message}). Nothing was decided.`);
+      if (!(error instanceof Refused)) throw new Error(`The server cannot be reached (${error.message}). Nobody knows whether it was decided; it is not sent again by itself.`);
       throw error;
     } finally {
       document.dispatchEvent(new Event("decided"));
@@ -70,6 +72,11 @@ export class ApprovalList {
     card.node.remove();
     this.onChange(this.#cards.size);
   }
+}
+
+// The oldest first.
+function byAge(one, other) {
+  return Date.parse(one.asked_at) - Date.parse(other.asked_at) || one.id - other.id;
 }
 
 function ownSentence({ decision, answer }) {

@@ -14,12 +14,14 @@ export class Connection {
   #queue = [];
   #parts = [];
   #scheduled = false;
+  #held = false; // messages wait until what they follow is applied
   #closed = false;
 
   // `url(seq)` is where to resume after `seq` (null: from a snapshot). `onSnapshot({seq, rows})` and `onEvents([event])`
   // return the seq that is applied then; `onState` gets "connecting", "live" or "lost"; `onRefused(code, message)` is the end.
-  constructor({ url, onSnapshot, onEvents, onState, onRefused }) {
-    Object.assign(this, { url, onSnapshot, onEvents, onState, onRefused });
+  // What is no event is handed over at once: `onHeartbeat({at, seq, lease, standing})`, `onStanding(standing)`, `onDeltas([delta])`.
+  constructor({ url, onSnapshot, onEvents, onState, onHeartbeat, onStanding, onDeltas, onRefused }) {
+    Object.assign(this, { url, onSnapshot, onEvents, onState, onHeartbeat, onStanding, onDeltas, onRefused });
     this.seq = null;
     addEventListener("online", () => this.#retryNow());
     document.addEventListener("visibilitychange", () => this.#seen());
@@ -36,10 +38,30 @@ export class Connection {
     socket.onclose = () => this.#lost(socket);
   }
 
+  // Opens behind a snapshot that came another way: what follows `seq` waits until `applied`, a promise, is kept.
+  join(seq, applied) {
+    this.seq = seq;
+    this.#held = true;
+    applied.then(() => {
+      this.#held = false;
+      this.#flush();
+    });
+    this.open();
+  }
+
   close() {
     this.#closed = true;
     clearTimeout(this.#timer);
     this.#socket?.close();
+  }
+
+  // Gives up a connection that nothing comes over any more: a machine that slept, or a net that went, ends none by itself.
+  renew() {
+    if (this.#closed || !this.#socket) return;
+    const silent = this.#socket;
+    this.#lost(silent);
+    silent.close();
+    this.#retryNow();
   }
 
   #receive(socket, message) {
@@ -47,6 +69,9 @@ export class Connection {
     this.#pause = FIRST_PAUSE_MS;
     if (message.type === "part") return this.#part(socket, message);
     if (message.type === "error") return this.#refused(message);
+    if (message.type === "heartbeat") return this.onHeartbeat(message);
+    if (message.type === "standing") return this.onStanding(message.standing);
+    if (message.type === "deltas") return this.onDeltas(message.deltas);
     if (message.type === "snapshot") this.#queue = [this.#joined(message)];
     else if (message.type === "events") this.#queue.push(message);
     else return; // "resume": the server waits for an acknowledgement, which the next flush sends
@@ -87,7 +112,7 @@ export class Connection {
   #flush() {
     this.#scheduled = false;
     const queue = this.#queue;
-    if (!queue.length || queue[0].more) return;
+    if (this.#held || !queue.length || queue[0].more) return;
     this.#queue = [];
     try {
       if (queue[0].type === "snapshot") this.seq = this.onSnapshot(queue.shift());

@@ -8,19 +8,20 @@ const LONGEST_REASON = 160; // characters
 const AUTHORS = { planner: "The planner", user: "Somebody", token: "A program" }; // by the author's kind, `kind:id`
 const KINDS = ["added", "removed", "updated"];
 
-// [look, text], or null for the pieces that follow: they carry rows of which the first has told.
-export function edited(data) {
+// [look, text, author], or null for the pieces that follow: they carry rows of which the first has told. With `isNamed` the text
+// goes on from the author, whom the reader knows by name.
+export function edited(data, isNamed = false) {
   const edit = data.add?.edit?.[0];
   if (!edit) return null;
-  const who = AUTHORS[edit.author?.split(":")[0]] ?? "Somebody";
+  const who = isNamed ? "" : (AUTHORS[edit.author?.split(":")[0]] ?? "Somebody");
   const what = edit.undoes_id ? "took an edit back" : "edited the graph";
-  const changes = changed(data.diff ?? edit.diff ?? []);
+  const changes = changesOf(data.diff ?? edit.diff ?? []);
   const reason = edit.reason ? `: ${shorten(edit.reason, LONGEST_REASON)}` : "";
-  return [lookOf("event", "edited"), `${who} ${what}${changes ? ` (${changes})` : ""}${reason}`];
+  return [lookOf("event", "edited"), `${who} ${what}${changes ? ` (${changes})` : ""}${reason}`, edit.author];
 }
 
 // `diff` is a list of {change, task} and {change, dependency}. Tasks are named; a dependency is where no task tells more.
-function changed(diff) {
+export function changesOf(diff) {
   return KINDS.map((kind) => kindOf(kind, diff.filter((one) => one.change === kind))).filter(Boolean).join("; ");
 }
 

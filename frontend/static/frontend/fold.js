@@ -22,9 +22,22 @@ export class Fold {
     return this.rows[name]?.get(Number(id));
   }
 
+  // The same rows, which later events leave as they are.
+  copy() {
+    const copied = new Fold(this.defaults);
+    copied.seq = this.seq;
+    for (const [name, rows] of Object.entries(this.rows)) copied.rows[name] = new Map(rows);
+    return copied;
+  }
+
   // A row that is there, or was.
   recall(name, id) {
     return this.get(name, id) ?? this.#gone.get(`${name} ${id}`);
+  }
+
+  // Rows that were there, and are not.
+  gone(name) {
+    return [...this.#gone].filter(([key]) => key.startsWith(`${name} `)).map(([, row]) => row);
   }
 
   // Takes note of rows in `events` from before the snapshot that are no longer there.
@@ -41,6 +54,12 @@ export class Fold {
       const table = this.table(name);
       for (const [id, row] of Object.entries(rows)) table.set(Number(id), this.whole(name, row));
     }
+  }
+
+  // Whole rows after event `seq`, as they are: {table: Map(id, row)}.
+  take(seq, tables) {
+    this.rows = tables;
+    this.seq = seq;
   }
 
   // Applies the next event and notes in `changes` what it touched. An event already applied changes nothing.

@@ -1,10 +1,14 @@
 // The request box: a plan typed, pasted, uploaded or taken from the examples, with what the server refuses marked by line.
+// Its editor is a module of its own (plan_editor.js), which comes when the box is seen; until then, and where it cannot
+// load, there is a plain field.
 
-import { Refused } from "./api.js";
+import { checkPlan, Refused } from "./api.js";
 import { element, setText } from "./dom.js";
+import { plural } from "./format.js";
 
-const MAX_NUMBERED_LINES = 5000;
 const MAX_FILE_BYTES = 5_000_000;
+const CHECK_MS = 600; // after the last letter
+const CHECKED_CHARACTERS = 200_000; // a longer plan is checked when it is submitted
 
 // What a text asks for: a plan (JSON, or YAML with a line `tasks:`), else a request in words.
 export function payloadOf(text) {
@@ -14,44 +18,52 @@ export function payloadOf(text) {
 export class PlanBox {
   // `submit(text, title)` resolves when the request was taken.
   constructor(form, examples, submit) {
-    Object.assign(this, { form, examples, submit });
-    this.text = form.querySelector("textarea");
-    this.gutter = form.querySelector(".gutter");
+    Object.assign(this, { form, examples, submit, said: "[]" });
     this.problems = form.querySelector(".problems");
+    this.checked = form.querySelector(".checked");
     this.button = form.querySelector("button[type=submit]");
-    this.marked = new Map();
-    this.text.addEventListener("input", () => this.#typed());
-    this.text.addEventListener("scroll", () => this.#scrolled());
-    this.text.addEventListener("dragover", (event) => event.preventDefault());
-    this.text.addEventListener("drop", (event) => this.#dropped(event));
+    const area = form.querySelector("textarea");
+    this.written = new PlainField(area, () => this.#typed());
+    const host = form.querySelector(".editor");
+    host.addEventListener("dragover", (event) => event.preventDefault(), true);
+    host.addEventListener("drop", (event) => this.#dropped(event), true);
     form.elements.example?.addEventListener("change", (event) => this.#example(event.target));
     form.elements.file.addEventListener("change", (event) => this.#upload(event.target.files[0]));
     form.addEventListener("submit", (event) => this.#submit(event));
-    this.#number();
+    form.addEventListener("keydown", (event) => this.#onKey(event), true);
+    whenSeen(form, () => this.#bringEditor(area));
+  }
+
+  async #bringEditor(area) {
+    const brought = await import("./plan_editor.js").catch(() => null);
+    if (!brought) return;
+    this.written.leave();
+    this.written = new brought.PlanEditor(area, () => this.#typed());
+    if (area.value) this.#typed();
   }
 
   setText(text) {
-    this.text.value = text;
-    this.text.scrollTop = 0;
+    this.written.text = text;
     this.#typed();
   }
 
   #typed() {
-    if (this.problems.childElementCount) this.#show([]);
-    this.#number();
+    clearTimeout(this.timer);
+    const { text } = this.written;
+    if (payloadOf(text).plan !== undefined && text.length <= CHECKED_CHARACTERS) this.timer = setTimeout(() => this.#check(text), CHECK_MS);
+    else this.#show([]);
   }
 
-  #number() {
-    const lines = Math.min(this.text.value.split("\n").length, MAX_NUMBERED_LINES);
-    while (this.gutter.childElementCount > lines) this.gutter.lastElementChild.remove();
-    while (this.gutter.childElementCount < lines) {
-      this.gutter.append(element("li", {}, String(this.gutter.childElementCount + 1)));
+  // Asks what the server would say of a plan; what was typed meanwhile is asked about anew.
+  async #check(text) {
+    const found = await checkPlan(text).catch((error) => error);
+    if (text !== this.written.text || this.button.disabled) return;
+    if (found instanceof Refused) this.#show(found.problems);
+    else if (found instanceof Error) this.#show([]);
+    else {
+      const edges = found.dependencies === 1 ? "1 dependency" : `${found.dependencies} dependencies`;
+      this.#show([], `Nothing is wrong with it: ${plural(found.tasks, "task")}, ${edges}.`);
     }
-    this.#scrolled();
-  }
-
-  #scrolled() {
-    this.gutter.style.transform = `translateY(${-this.text.scrollTop}px)`;
   }
 
   #example(select) {
@@ -65,20 +77,32 @@ export class PlanBox {
     else this.setText(await file.text());
   }
 
+  // Before the editor hears of it, which would write the file's text where the pointer is.
   #dropped(event) {
     const [file] = event.dataTransfer.files;
     if (!file) return;
     event.preventDefault();
+    event.stopPropagation();
     this.#upload(file);
+  }
+
+  // Ctrl or Cmd with Enter runs it, from everywhere in the box.
+  #onKey(event) {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.form.requestSubmit(this.button);
   }
 
   async #submit(event) {
     event.preventDefault();
-    if (!this.text.value.trim()) return this.#show([{ message: "There is nothing to do yet: write a plan or a request, or choose an example." }]);
+    clearTimeout(this.timer);
+    const { text } = this.written;
+    if (!text.trim()) return this.#show([{ message: "There is nothing to do yet: write a plan or a request, or choose an example." }]);
     this.button.disabled = true;
     this.#show([]);
     try {
-      await this.submit(this.text.value, this.form.elements.title?.value.trim() ?? "");
+      await this.submit(text, this.form.elements.title?.value.trim() ?? "");
     } catch (error) {
       if (!(error instanceof Refused)) this.#show([{ message: `The server cannot be reached (${error.message}).` }]);
       else this.#show(error.problems.length ? error.problems : [{ message: error.message }]);
@@ -87,35 +111,68 @@ export class PlanBox {
     }
   }
 
-  #show(problems) {
-    for (const line of this.gutter.querySelectorAll("[data-bad]")) line.removeAttribute("data-bad");
-    for (const { line } of problems) this.gutter.children[line - 1]?.setAttribute("data-bad", "");
+  #show(problems, checked = "") {
+    this.written.mark(problems);
+    setText(this.checked, checked);
+    const said = JSON.stringify(problems);
+    if (said === this.said) return; // nothing to announce again
+    this.said = said;
     this.problems.replaceChildren(...problems.map((one) => this.#problem(one)));
-    this.text.toggleAttribute("aria-invalid", problems.length > 0);
-    if (problems[0]?.line) this.#goTo(problems[0].line, false);
   }
 
   #problem({ line, column, key, message }) {
     const named = column ? `line ${line}, column ${column}` : `line ${line}`;
     const place = line ? element("button", { type: "button", class: "link" }, named) : null;
-    place?.addEventListener("click", () => this.#goTo(line, true));
+    place?.addEventListener("click", () => this.written.goTo(line));
     return element("li", {}, place, key ? element("code", {}, key) : null, element("span", {}, message));
-  }
-
-  #goTo(line, select) {
-    const height = parseFloat(getComputedStyle(this.text).lineHeight);
-    this.text.scrollTop = Math.max(0, (line - 4) * height);
-    if (!select) return;
-    const lines = this.text.value.split("\n");
-    const start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
-    this.text.focus();
-    this.text.setSelectionRange(start, start + (lines[line - 1] ?? "").length);
   }
 
   clear() {
     this.setText("");
     if (this.form.elements.example) this.form.elements.example.value = "";
     this.form.elements.file.value = "";
-    setText(this.problems, "");
   }
+}
+
+// The field as the page brings it: all that PlanEditor does, without marks in the text.
+class PlainField {
+  constructor(area, onInput) {
+    this.area = area;
+    this.heard = new AbortController();
+    area.addEventListener("input", onInput, { signal: this.heard.signal });
+  }
+
+  leave() {
+    this.heard.abort();
+  }
+
+  get text() {
+    return this.area.value;
+  }
+
+  set text(text) {
+    this.area.value = text;
+    this.area.scrollTop = 0;
+  }
+
+  mark(problems) {
+    this.area.toggleAttribute("aria-invalid", problems.length > 0);
+  }
+
+  goTo(line) {
+    const lines = this.area.value.split("\n");
+    const start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+    this.area.focus();
+    this.area.setSelectionRange(start, start + (lines[line - 1] ?? "").length);
+    this.area.scrollTop = Math.max(0, (line - 4) * parseFloat(getComputedStyle(this.area).lineHeight));
+  }
+}
+
+function whenSeen(node, then) {
+  const observer = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    observer.disconnect();
+    then();
+  });
+  observer.observe(node);
 }

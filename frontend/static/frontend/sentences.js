@@ -1,4 +1,4 @@
-// Events as sentences. Pure. A sentence is {tone, shape, parts}, a part being text or {task: row id, text}.
+// Events as sentences. Pure. A sentence is {tone, shape, parts}, a part being text, {task: row id, text} or {author, text}.
 
 import { edited } from "./edit_sentences.js";
 import { brief, duration, plural, shorten } from "./format.js";
@@ -57,12 +57,13 @@ const MOVED = {
   tasks_retried: ["PENDING", "to run again"],
 };
 
-// The sentence of `event`, or null for one that says nothing to a reader. `deviceName(task)` names a task's device.
-export function sentence(event, fold, deviceName) {
+// The sentence of `event`, or null for one that says nothing to a reader. `deviceName(task)` names a task's device, `personOf`
+// an author where the reader knows names.
+export function sentence(event, fold, deviceName, personOf = null) {
   if (event.type === "state_changed") return changed(event.data, fold, deviceName);
   if (event.data.transitions) return moved(event, fold);
   if (WORK[event.type]) return told(WORK[event.type](event.data, fold));
-  if (event.type === "edited") return told(edited(event.data));
+  if (event.type === "edited") return told(edited(event.data, personOf !== null), personOf);
   const words = PLAIN[event.type];
   if (words) return { ...toneOf(event), parts: words(event.data, fold) };
   if (event.type === "ends_taken") return null; // what the planner makes of them is told
@@ -70,10 +71,17 @@ export function sentence(event, fold, deviceName) {
   return { ...toneOf(event), parts: [event.type.replaceAll("_", " ")] };
 }
 
-function told(found) {
+function told(found, personOf = null) {
   if (!found) return null;
-  const [{ tone, shape }, text] = found;
-  return { tone, shape, parts: [text] };
+  const [{ tone, shape }, text, author] = found;
+  return { tone, shape, parts: personOf ? [{ author, text: atBeginning(personOf(author)) }, text] : [text] };
+}
+
+const FIRST_WORDS = { you: "You", planner: "The planner", system: "The system" };
+
+// An author as the first word of a sentence; who is called "anna" stays so.
+export function atBeginning(name) {
+  return FIRST_WORDS[name] ?? name;
 }
 
 function changed(data, fold, deviceName) {

@@ -53,13 +53,13 @@ const LOOKS = {
     cancelled: ["Cancelled", "cancelled", "bar"],
   },
   agent: {
-    START: ["Start", "pending", "ring"],
-    CONTINUE: ["Continue", "running", "play"],
-    PENDING: ["Pending", "pending", "clock"],
-    CONFIRM: ["Confirm", "held", "ask"],
-    SCREENSHOT: ["Screenshot", "pending", "ring"],
-    FINISH: ["Finish", "done", "check"],
-    FAIL: ["Fail", "failed", "cross"],
+    START: ["Starting", "pending", "ring"],
+    CONTINUE: ["At work", "running", "play"],
+    PENDING: ["Waiting", "pending", "clock"],
+    CONFIRM: ["Waiting for a person", "held", "ask"],
+    SCREENSHOT: ["Looking", "pending", "ring"],
+    FINISH: ["Finished", "done", "check"],
+    FAIL: ["Failed", "failed", "cross"],
     ERROR: ["Error", "failed", "half"],
   },
   constellation: {
@@ -95,12 +95,40 @@ const LOOKS = {
     ResourcePaused: ["Short of resources", "held", "pause"],
     Halted: ["Halted", "failed", "bar"],
   },
+  standing: {
+    stale: ["No runner", "failed", "bar"],
+    waiting: ["Waiting for you", "held", "ask"],
+    waiting_others: ["Waiting for others", "held", "ask"],
+    review: ["Waiting to be started", "held", "ask"],
+    paused: ["Paused", "held", "pause"],
+    running: ["Running", "running", "play"],
+    queued: ["Queued", "pending", "dots"],
+    idle: ["Idle", "waiting", "ring"],
+    completed: ["Completed", "done", "check"],
+    partially_failed: ["Partly failed", "held", "half"],
+    failed: ["Failed", "failed", "cross"],
+    cancelled: ["Cancelled", "cancelled", "bar"],
+    unknown: ["Not known", "waiting", "dots"],
+  },
+  stands: {
+    needs_you: ["Needs you", "held", "ask"],
+    needs_others: ["Needs somebody else", "held", "ask"],
+    paused: ["Paused", "held", "pause"],
+    cancelled: ["Cancelled", "cancelled", "bar"],
+  },
   ask: {
     task: ["Before a task begins", "held", "ask"],
     tool: ["Permission for one call", "held", "play"],
     lost: ["After a lost attempt", "failed", "half"],
     question: ["Question", "pending", "ask"],
+    elicitation: ["Question of a tool server", "pending", "ask"],
     edit: ["Proposed edit", "held", "pen"],
+    budget: ["More budget", "held", "ask"],
+    stuck: ["Stuck agent", "failed", "half"],
+    plan: ["Plan to start", "held", "play"],
+    device_lost: ["Device lost", "failed", "bar"],
+    budget_used: ["Budget", "held", "half"],
+    failed: ["Failed request", "failed", "cross"],
   },
   approval: {
     waiting: ["Waiting", "held", "ask"],
@@ -114,9 +142,23 @@ const LOOKS = {
     success: ["Success", "done", "check"],
     completed_with_issues: ["With issues", "held", "half"],
   },
+  plan: {
+    pending: ["To do", "waiting", "ring"],
+    in_progress: ["At it", "running", "play"],
+    completed: ["Done", "done", "check"],
+  },
   test: {
     passed: ["Passed", "done", "check"],
     failed: ["Failed", "failed", "cross"],
+  },
+  decision: {
+    allow: ["Allow", "done", "check"],
+    ask: ["Ask", "held", "ask"],
+    deny: ["Deny", "failed", "bar"],
+  },
+  said: {
+    stuck: ["Was stuck", "failed", "half"],
+    free: ["Was not stuck", "done", "check"],
   },
   went: {
     well: ["Well", "done", "check"],
@@ -127,9 +169,14 @@ const LOOKS = {
     edited: ["Edited", "held", "pen"],
   },
   device: {
-    ONLINE: ["Online", "done", "ring"],
-    DRAINING: ["Draining", "held", "half"],
-    OFFLINE: ["Offline", "failed", "bar"],
+    disconnected: ["Disconnected", "held", "bar"],
+    connecting: ["Connecting", "running", "play"],
+    connected: ["Connected", "done", "ring"],
+    idle: ["Idle", "done", "ring"],
+    busy: ["Busy", "running", "play"],
+    draining: ["Draining", "held", "half"],
+    failed: ["Failed", "failed", "cross"],
+    retired: ["Retired", "held", "cross"],
   },
 };
 
@@ -139,6 +186,11 @@ export function lookOf(machine, state) {
   return { word, tone, shape: SHAPES[shape] };
 }
 
+// How a session stands, in the server's own words, with the shape that goes with them.
+export function lookOfStanding({ name, word, tone }) {
+  return { word, tone, shape: lookOf("standing", name).shape };
+}
+
 export function taskLook(task) {
   return lookOf("task", isSkipped(task) ? "SKIPPED" : task.state);
 }
@@ -146,6 +198,13 @@ export function taskLook(task) {
 // A skipped task could never start; one that was cancelled could have.
 export function isSkipped(task) {
   return task.state === "CANCELLED" && task.reason.startsWith("skipped");
+}
+
+const WAITS = new Set(["WAITING_DEPENDENCY", "PENDING"]);
+
+// Whether an edit may still change it: what has started is as it is.
+export function isChangeable(task) {
+  return WAITS.has(task.state) || isSkipped(task);
 }
 
 // Of those that it may make: a person's retry begins the count anew, and what a pause interrupted is not in it.

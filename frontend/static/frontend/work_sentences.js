@@ -11,8 +11,8 @@ const LONGEST_TEXT = 160;
 const LONGEST_LIST = 4; // keys in one sentence
 const SILENT = new Set(["user", "nudge", "phase", "compaction", "accept", "ruling"]); // kinds of evidence that are no action
 const NOTES = { user: "A message of a person reached", compaction: "What was said so far was summed up for" };
-const ASKED = { question: "A question waits", callback: "Something from outside is awaited", lost: "A lost attempt waits for a decision", edit: "A proposed edit waits" };
-const DECIDED = { edit: ["The edit was approved", "The edit was rejected"], question: ["Answered", "Not answered"], callback: ["It came from outside", "It failed outside"] };
+const ASKED = { question: "A question waits", elicitation: "A tool server's question waits", callback: "Something from outside is awaited", lost: "A lost attempt waits for a decision", edit: "A proposed edit waits" };
+const DECIDED = { edit: ["The edit was approved", "The edit was rejected"], question: ["Answered", "Not answered"], elicitation: ["Answered", "Not answered"], callback: ["It came from outside", "It failed outside"] };
 
 // {event type: (data, fold) => [look, text], or null for what says nothing to a reader}
 export const WORK = {
@@ -22,6 +22,7 @@ export const WORK = {
   approval_withdrawn: (data, fold) => about(data, fold, lookOf("approval", "withdrawn"), () => "It is not waited for any more"),
   approval_used: () => null,
   loop_created: () => null,
+  attempt_moves: () => null,
   attempt_waits: () => null,
   attempt_resumed: () => null,
   agent_returned: () => null,
@@ -43,6 +44,17 @@ export const WORK = {
   identity_accepted: () => [lookOf("agent", "CONTINUE"), "Somebody said to go on anyway: this loop is none from now on"],
   loop_labelled: (data, fold) => labelled(data, fold),
   hook_failed: (data) => [lookOf("agent", "ERROR"), `The hook ${data.hook} failed${named(data.message)}`],
+  call_progressed: (data) => [lookOf("outcome", "running"), `A ${data.tool} works for ${duration(1000 * data.seconds)}${data.percent === null ? "" : `, ${data.percent} % done`}: ${plural(data.lines, "line")} so far`],
+  agent_planned: (data, fold) => [lookOf("agent", "CONTINUE"), `${agentName(data.agent_id, fold)} has done ${data.done} of ${plural(data.of, "part")} of its plan${named(data.now)}`],
+  agent_said: (data, fold) => noted(data, fold),
+  agent_thought: (data, fold) => [lookOf("agent", "PENDING"), `${agentName(data.agent_id, fold)} thinks${named(data.text)}`],
+  agent_turn_ended: () => null,
+  leave_given: (data, fold) => [lookOf("approval", "approved"), `${agentName(data.agent_id, fold)} may, by a policy${named(data.target)}`],
+  leave_refused: (data, fold) => [lookOf("approval", "rejected"), `${agentName(data.agent_id, fold)} may not${named(data.reason || data.target)}`],
+  violation: (data, fold) => [lookOf("outcome", "failed"), `${agentName(data.agent_id, fold)} did what it had no leave for${named(data.title)}`],
+  page_reopened: (data) => [lookOf("event", "edited"), `A page of a browser that was gone is open again: ${data.address}`],
+  page_not_reopened: (data) => [lookOf("event", "edited"), `A page of a browser that was gone stays closed: ${data.address}${named(data.why)}`],
+  app_process: (data, fold) => [lookOf("event", "edited"), `${agentName(data.agent_id, fold)} works on ${data.name}, process ${data.pid}`],
   blackboard_changed: (data, fold) => written(data, fold),
 };
 

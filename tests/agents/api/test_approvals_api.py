@@ -422,7 +422,7 @@ def test_of_many_who_decide_at_once_exactly_one_wins(session, verified):
 def test_an_agent_without_a_loop_shows_none(rest, session):
     row = rest.get(f"/api/agents/{add_agents(session)[0]}/").json()
     assert (row["loop"], row["phases"], row["evidence"], row["approvals"], row["children"]) == (None, [], [], [], [])
-    assert row["blackboard"] == {}
+    assert (row["blackboard"], row["plan"]) == ({}, [])
     assert row["progress"] == {"files_modified": 0, "recent_successes": 0, "recent_failures": 0, "consecutive_errors": 0}
 
 

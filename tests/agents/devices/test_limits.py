@@ -1,11 +1,14 @@
 """Limits hold for everything a command has started, and all of it is ended."""
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 
 from agents.devices import CommandLimits
-from agents.devices.limits import MB
+from agents.devices.limits import MB, find_excess
+from agents.devices.processes import read_process
 
 # Leaves the session by a double fork, says its pid and sleeps, its output still open. `ready` is read by the main process.
 ESCAPER = """
@@ -98,6 +101,14 @@ async def test_pages_that_processes_share_count_once(python):
     program = "block = b'x' * (60 << 20)\n" + FORKS.format(number=4, then="pass", seconds=0.5)
     outcome = await python(program, limits=CommandLimits(memory_bytes=160 * MB))
     assert outcome.outcome == "completed"
+
+
+def test_what_has_ended_since_it_was_seen_has_no_memory_any_more():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        seen = read_process(process.pid)
+        assert find_excess(CommandLimits(memory_bytes=1), [seen]) == f"memory {1 / MB:g} MB exceeded"
+        process.communicate(b"\n")
+    assert find_excess(CommandLimits(memory_bytes=1), [seen]) is None
 
 
 async def test_processes_are_counted_over_the_group(python, printed, gone):

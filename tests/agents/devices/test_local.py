@@ -69,12 +69,11 @@ async def test_a_command_whose_walls_are_killed_from_outside_is_lost(run, walls,
     """What stood in front of it has told nothing of its end: neither its 137, as of a shell, nor its 0 is the command's."""
     if walls is None:
         pytest.skip("nothing stands in front of it")
-    said = asyncio.Event()
+    said, before = asyncio.Event(), set(list_pids())
     command = asyncio.create_task(run(["sh", "-c", "echo said; exec sleep 600"], on_output=lambda _: said.set()))
     await said.wait()
-    frame = [
-        pid for pid in list_pids() if (found := read_process(pid)) and found.parent == os.getpid() and pid == found.session
-    ]
+    began = [found for pid in list_pids() if pid not in before and (found := read_process(pid))]
+    frame = [found.pid for found in began if found.parent == os.getpid() and found.pid == found.session]
     for _ in range(generation):
         frame = [pid for pid in list_pids() if (found := read_process(pid)) and found.parent == frame[0]]
     (front,) = frame

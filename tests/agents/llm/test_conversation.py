@@ -10,6 +10,7 @@ from agents.llm.conversation import (  # fmt: skip
     ArgumentsUnreadable,
     ConversationUnreadable,
     Message,
+    Picture,
     Text,
     Thinking,
     ToolCall,
@@ -26,6 +27,7 @@ PARTS = some.one_of(
     some.builds(Text, WORDS, ORIGINS), some.builds(Thinking, WORDS, ORIGINS),
     some.builds(ToolCall, WORDS, WORDS, WORDS, ORIGINS),
     some.builds(ToolResult, WORDS, WORDS, WORDS, some.booleans()),
+    some.builds(Picture, WORDS, WORDS, some.integers(), some.integers(), some.integers()),
 )  # fmt: skip
 MESSAGES = some.builds(Message, some.sampled_from(["user", "assistant"]), some.lists(PARTS, max_size=4).map(tuple), ORIGINS)
 

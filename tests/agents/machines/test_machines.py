@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agents.machines import MACHINES, Machine, MachineError, Row, TransitionNotAllowed, step
 from constellations.runs.attempts.ends import EFFECTS
 
-NAMES = ("actor", "constellation_agent", "device_agent", "tool_loop", "task", "constellation")
+NAMES = ("actor", "constellation_agent", "device_agent", "tool_loop", "task", "constellation", "device")
 TERMINAL = {
     "actor": {"completed", "error", "cancelled"},
     "constellation_agent": {"FINISH", "FAIL"},
@@ -15,10 +15,11 @@ TERMINAL = {
     "tool_loop": {"Halted"},
     "task": {"COMPLETED"},
     "constellation": {"CANCELLED"},
+    "device": {"retired"},
 }
 
 
-def test_the_six_machines_are_registered():
+def test_the_seven_machines_are_registered():
     assert set(MACHINES) == set(NAMES)
 
 

@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from agents.machines import MACHINES, TransitionNotAllowed
-from agents.models import Event, Session, Transition
+from agents.models import Device, Event, Session, Transition
 from agents.services import sessions
+from agents.services.devices import device_create
 from agents.streams.door import door
 from agents.streams.fold import events_since, fold_events, read_rows
 from agents.streams.tables import TABLES
@@ -23,6 +24,8 @@ EVENTS, EXAMPLES = 500, 20
 """Of one walk, and walks: 10,000 events a machine."""
 PIECE = 125
 """Events of one commit."""
+OF_A_DEVICE = 10
+"""Fewer, as each device has a stream of its own: one that has ended goes no further in the same commit."""
 TABLE = {"constellation_agent": "agent", "device_agent": "agent", "tool_loop": "loop"}
 
 
@@ -47,14 +50,24 @@ class Walker:
     def walk(self, random: Random, events: int) -> None:
         """Every other event is one that its state may take, the others are any: most of those are refused."""
         facts = list(self.machine.combinations())
-        for _ in range(0, events, PIECE):
-            with door(self.session.pk, "user:1") as opened:
-                for at in range(PIECE):
+        piece = OF_A_DEVICE if self.table == "device" else PIECE
+        for _ in range(0, events, piece):
+            with door(self._stream(), "user:1") as opened:
+                for at in range(piece):
                     choices = self.machine.choices(self.row["state"]) if self.row and at % 2 else ()
                     self._try(opened, random.choice(choices or self.machine.events), random.choice(facts))
 
-    def _try(self, opened, event: str, facts: dict) -> None:
+    def _stream(self) -> int:
+        """The stream to record in: the session's, or that of a device, which has one of its own."""
+        if self.table != "device":
+            return self.session.pk
         if not self.row or self.machine.is_terminal(self.row["state"]):
+            stream = device_create(f"walked-{Device.objects.count()}", by="user:1").pk
+            self.row = read_rows(stream, ("device",))["device"][str(stream)]
+        return self.row["id"]
+
+    def _try(self, opened, event: str, facts: dict) -> None:
+        if self.table != "device" and (not self.row or self.machine.is_terminal(self.row["state"])):
             self._fresh(opened)
         before, written = dict(self.row), len(opened.turn.events)
         try:

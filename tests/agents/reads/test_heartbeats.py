@@ -55,4 +55,7 @@ def test_the_list_of_the_dashboard_says_so(operator, session, ago_s, shown):
     last_step(session, ago_s)
     client = Client()
     client.force_login(operator)
-    assert ("stale: last sign of life" in client.get("/").content.decode()) is shown
+    ((row),) = client.get("/api/home/").json()["results"]
+    assert row["stale"] is shown
+    beat = timezone.now() - timezone.datetime.fromisoformat(row["heartbeat_at"])
+    assert beat.total_seconds() == pytest.approx(ago_s, abs=30)

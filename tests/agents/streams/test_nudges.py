@@ -34,7 +34,7 @@ def test_a_folder_that_is_gone_breaks_no_commit(folder):
 
 
 def test_a_nudge_is_about_streams_or_about_what_models_say():
-    (text,) = nudges.encode_deltas([5, 77])
-    assert (nudges.decode_nudge(text), nudges.decode_deltas(text)) == ([], [5, 77])
+    (text,) = nudges.encode_marks(nudges.DELTAS, [5, 77])
+    assert (nudges.decode_nudge(text), nudges.decode_marks(text)) == ([], [("d", 5), ("d", 77)])
     (text,) = nudges.encode_nudge({5: 9})
-    assert (nudges.decode_nudge(text), nudges.decode_deltas(text)) == ([(5, 9)], [])
+    assert (nudges.decode_nudge(text), nudges.decode_marks(text)) == ([(5, 9)], [])

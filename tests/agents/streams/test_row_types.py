@@ -25,6 +25,7 @@ TYPES: dict[str, Any] = {
     "model_profile": row_types.ModelProfileRow,
     "model_call": row_types.ModelCallRow,
     "budget": row_types.BudgetRow,
+    "artifact": row_types.ArtifactRow,
     "constellation": constellation_rows.ConstellationRow,
     "task": constellation_rows.TaskRow,
     "dependency": constellation_rows.DependencyRow,

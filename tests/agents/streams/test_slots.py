@@ -85,7 +85,7 @@ def test_a_session_that_wants_nothing_any_more_passes_its_grant_on(sessions, dev
 
 
 def test_a_device_that_drains_gets_nothing_new(sessions, device):
-    Device.objects.filter(pk=device.pk).update(state="DRAINING")
+    Device.objects.filter(pk=device.pk).update(state="draining")
     batch = settle(sessions[0], device, starts=1)
     assert batch.admitted == {device.pk: 0}
     settle(sessions[0], device, want=SlotDemand())

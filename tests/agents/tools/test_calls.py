@@ -16,7 +16,8 @@ from agents.progress.evidence import ABSENT
 from agents.tools import calls as tools
 from agents.tools import command as commands
 from agents.tools import files as file_tools
-from agents.tools.calls import TOOLS, BadArguments, Bodies, Call, Outcome, check_arguments
+from agents.tools.calls import TOOLS, BadArguments, Bodies, Call, Outcome, check_arguments, tool_seconds
+from agents.tools.workspaces import device_workspace
 
 DEVICE = {"name": "laptop", "limits": {}}
 
@@ -66,7 +67,7 @@ def calls():
 @pytest.fixture
 def workspace():
     """The device's, where it would be made."""
-    return commands.device_workspace("laptop")
+    return device_workspace("laptop")
 
 
 @pytest.fixture
@@ -432,7 +433,7 @@ async def test_a_change_that_is_stuck_is_over_when_its_time_is_and_comes_to_noth
     """As on a disk that answers no more: the new content is written, and the old is not replaced by it yet."""
     await calls("write_file", {"path": "a", "content": "old"})
     stuck, goes_on, gone_on = threading.Event(), threading.Event(), threading.Event()
-    keep = files._keep_mode
+    keep = files.keep_mode
 
     def slow(*place):
         stuck.set()
@@ -445,7 +446,7 @@ async def test_a_change_that_is_stuck_is_over_when_its_time_is_and_comes_to_noth
         real(*args, **kwargs)
         gone_on.set()
 
-    monkeypatch.setattr(files, "_keep_mode", slow)
+    monkeypatch.setattr(files, "keep_mode", slow)
     monkeypatch.setattr(file_tools, "ENDS_S", 0.0)
     monkeypatch.setitem(tools.SECONDS, tool, 0.1)
     outcome = await calls(tool, arguments, timeout=None)
@@ -455,7 +456,7 @@ async def test_a_change_that_is_stuck_is_over_when_its_time_is_and_comes_to_noth
     goes_on.set()
     await asyncio.to_thread(gone_on.wait, 30)
     assert gone_on.is_set()
-    monkeypatch.setattr(files, "_keep_mode", keep)
+    monkeypatch.setattr(files, "keep_mode", keep)
     assert (await calls("read_file", {"path": "a"})).result["content"] == "old"
     assert [file["path"] for file in (await calls("observe")).result["files"]] == ["a"]
 
@@ -496,3 +497,38 @@ async def test_a_file_that_the_host_has_no_handle_for_is_tried_again(calls, monk
     monkeypatch.setattr(os, "open", opened)
     assert (await calls("read_file", {"path": "a"})).text == "x"
     assert len(calls.slept) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "tool", "fields", "seconds"),
+    [
+        ({}, "noop", {}, 3600.0),
+        ({}, "command", {}, None),
+        ({}, "read_file", {}, file_tools.SECONDS),
+        ({"default": 5.0}, "noop", {}, 5.0),
+        ({"default": 5.0}, "command", {}, 5.0),
+        ({"default": 5.0}, "read_file", {}, file_tools.SECONDS),
+        ({"default": 5.0, "read_file": 9.0}, "read_file", {}, 9.0),
+        ({"default": 5.0, "noop": 7.0}, "noop", {"timeout": 2.0}, 2.0),
+        ({"default": 5.0}, "noop", {"body": lambda call: None}, None),
+    ],
+)  # fmt: skip
+def test_every_tool_has_a_time_out(settings, said, tool, fields, seconds):
+    settings.TOOL_SECONDS = said
+    assert tool_seconds(call_of(tool, **{"timeout": None, **fields})) == seconds
+
+
+async def test_a_tool_is_ended_by_the_settings_time_out(calls, settings, monkeypatch):
+    async def hangs(call):
+        await asyncio.Event().wait()
+
+    monkeypatch.setitem(TOOLS, "hangs", hangs)
+    settings.TOOL_SECONDS = {"hangs": 0.05}
+    outcome = await calls("hangs", timeout=None)
+    assert (outcome.outcome, outcome.error, outcome.error_kind) == ("timeout", "stopped after 0.05 s", "timeout")
+
+
+async def test_a_command_is_ended_by_the_settings_time_out(calls, settings):
+    settings.TOOL_SECONDS = {"default": 0.2}
+    outcome = await calls.command("sleep", "30", timeout=None)
+    assert (outcome.outcome, outcome.error_kind) == ("timeout", "timeout")

@@ -1,5 +1,8 @@
 """The admin's editor: one save is one edit, recorded, or a refusal where it belongs, with what was typed."""
 
+import json
+import re
+
 import pytest
 
 from agents.models import Event, Session
@@ -526,7 +529,7 @@ def test_dependencies_are_removed_from_their_list(staff, seed):
 def test_lists_are_narrowed_down_to_a_constellation_and_to_what_may_change(staff, seed):
     other = plant(seed.session, noop("elsewhere"))
     shown = staff.client.get(address(task(seed, "task_001"), "changelist"), {"constellation": seed.pk, "editable": "yes"})
-    assert [row.task_id for row in shown.context["cl"].result_list] == ["task_003", "task_004"]
+    assert [row.task_id for row in shown.context["cl"].result_list] == ["task_004", "task_003"]
     shown = staff.client.get(
         address(line(seed, "task_003>task_004"), "changelist"), {"constellation": seed.pk, "editable": "no"}
     )
@@ -577,24 +580,27 @@ def test_the_history_of_a_row_is_that_of_its_constellations_edits(staff, seed):
 # The picture
 
 
-def test_the_picture_tells_states_by_words_and_leads_to_the_tasks(staff, seed):
+def test_the_page_has_the_rows_that_the_dashboards_drawing_takes(staff, seed):
     advance(seed, task_003="RUNNING")
     page = staff.page(seed)
-    text = page.content.decode()
-    assert [(box.label, box.word) for box in page.context["picture"].boxes] == [
-        ("task_001", "Completed"), ("task_002", "Completed"), ("task_003", "Running"), ("task_004", "Waiting"),
+    drawn = json.loads(re.search(r'<script id="picture" type="application/json">(.*?)</script>', page.content.decode())[1])
+    assert [(row["task_id"], row["state"]) for row in drawn["rows"]["task"]] == [
+        ("task_001", "COMPLETED"), ("task_002", "COMPLETED"), ("task_003", "RUNNING"), ("task_004", "WAITING_DEPENDENCY"),
     ]  # fmt: skip
-    assert f'<a href="{address(task(seed, "task_003"))}" class="o-box" data-state="RUNNING">' in text
-    assert "style=" not in text.split("<svg", 1)[1].split("</figure>")[0]
+    assert drawn["counts"] == {"RUNNING": 1, "WAITING_DEPENDENCY": 1, "COMPLETED": 2}
+    assert [row["dependency_id"] for row in drawn["rows"]["dependency"]] == list(
+        Dependency.objects.filter(constellation=seed).order_by("id").values_list("dependency_id", flat=True)
+    )
+    assert drawn["task"].replace("/0/", f"/{task(seed, 'task_003').pk}/") == address(task(seed, "task_003"))
     assert page.context["picture"].left_out == 0
 
 
 def test_the_picture_of_a_large_graph_is_bounded_and_says_what_is_left_out(staff, session, laptop, monkeypatch):
-    monkeypatch.setattr("constellations.admin.drawing.picture.DRAWN", 3)
+    monkeypatch.setattr("constellations.admin.picture.DRAWN", 3)
     made = plant(session, *(noop(f"t{number}", after=[f"t{number - 1}"] if number else []) for number in range(9)))
     advance(made, t0="COMPLETED", t1="RUNNING")
     page = staff.page(made)
-    assert [box.label for box in page.context["picture"].boxes] == ["t1", "t2", "t3"]
+    assert [row["task_id"] for row in page.context["picture"].rows["task"]] == ["t1", "t2", "t3"]
     assert "3 of 9 tasks are drawn" in page.content.decode()
     assert "6 are left out" in page.content.decode()
 

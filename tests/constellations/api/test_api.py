@@ -187,3 +187,18 @@ def test_a_task_shows_all_that_can_be_edited_of_it(rest, session, device):
     assert row["incoming"] == [
         {"dependency_id": "l", "upstream": "a", "type": "COMPLETION_ONLY", "condition": "", "description": "in any case"}
     ]
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize(
+    ("body", "title"),
+    [
+        ({"plan": "name: release\ntasks: [{task_id: hello, command: [echo, hello]}]"}, "release"),
+        ({"plan": "name: release\ntasks: [{task_id: hello, command: [echo, hello]}]", "title": "mine"}, "mine"),
+        ({"request": "`echo hello`  on laptop"}, "`echo hello` on laptop"),
+        ({"plan": "tasks: [{task_id: hello, command: [echo, hello]}]"}, ""),
+    ],
+)
+def test_a_session_without_a_title_is_called_as_what_it_was_begun_with(rest, body, title):
+    answer = rest.post("/api/sessions/", body)
+    assert (answer.status_code, answer.json()["title"]) == (201, title)

@@ -10,6 +10,7 @@ from agents.services import sessions
 from agents.services.devices import device_create
 from constellations.models import Attempt, Constellation, Edit, Task
 from tests.agents.conftest import Rest, add_actor, add_approvals, make_token, record
+from tests.conftest import connected
 from tests.constellations.api.test_api import add_attempts
 from tests.constellations.planting import advance, noop, plant, states
 
@@ -29,7 +30,7 @@ def session(operator):
 
 @pytest.fixture
 def laptop():
-    return device_create("laptop", by="system")
+    return connected(device_create("laptop", by="system"))
 
 
 @pytest.fixture
@@ -432,8 +433,8 @@ def test_of_what_has_ended_nobody_says_that_no_runner_lives(rest, digits):
 @pytest.mark.parametrize(
     ("task", "device", "kind", "text"),
     [
-        ({"wanted_device": "laptop"}, {"state": "OFFLINE"}, "device_offline", "laptop is OFFLINE"),
-        ({"wanted_device": "laptop"}, {"state": "DRAINING"}, "device_draining", "laptop is DRAINING"),
+        ({"wanted_device": "laptop"}, {"state": "disconnected"}, "device_offline", "laptop is disconnected"),
+        ({"wanted_device": "laptop"}, {"state": "draining"}, "device_draining", "laptop is draining"),
         ({"wanted_device": "laptop"}, {"used": 4, "queued": 2}, "device_full",
          "all 4 slots of laptop are taken, 2 sessions in its queue"),
         ({"wanted_device": "pi"}, {}, "no_device", "no device is called pi"),
@@ -450,6 +451,6 @@ def test_a_device_that_takes_nothing_is_told(rest, digits, runner, task, device,
     assert told(rest) == (kind, text)
 
 
-def test_a_session_at_its_limit_says_so(rest, digits, runner, monkeypatch):
-    monkeypatch.setattr("constellations.reads.why.SESSION_LIMIT", 0)
+def test_a_session_at_its_limit_says_so(rest, digits, runner, settings):
+    settings.SESSION_CONCURRENT = 0
     assert told(rest) == ("limit", "its session runs 0 attempts, as many as it may")

@@ -14,6 +14,7 @@ from agents.services import sessions
 from agents.services.devices import device_create
 from constellations.models import Attempt, Constellation
 from tests.agents.conftest import Rest
+from tests.conftest import connected
 from tests.constellations.admin.admin_client import Staff, row_of
 from tests.constellations.planting import noop, states
 from tests.constellations.runs.attempts.test_crews_edges import GIVEN_BACK, found
@@ -43,7 +44,7 @@ class Scene:
 
     def __init__(self, engine):
         for name in DEVICES:
-            device_create(name, by="system")
+            connected(device_create(name, by="system"))
         self.engine, self.rest = engine, Rest(engine.owner)
         self.session = sessions.session_create(engine.owner, "mnist", by="system")
 

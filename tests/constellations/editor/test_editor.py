@@ -20,8 +20,8 @@ from constellations.plan import plan as plans
 from constellations.plan.tasks import DEPENDENCY_DEFAULTS, TASK_DEFAULTS
 
 DEVICES = {
-    "laptop": {"type": "pc", "capabilities": ["fetch"], "state": "ONLINE"},
-    "gpu_server": {"type": "gpu", "capabilities": ["train", "fetch"], "state": "OFFLINE"},
+    "laptop": {"type": "pc", "capabilities": ["fetch"], "state": "connected"},
+    "gpu_server": {"type": "gpu", "capabilities": ["train", "fetch"], "state": "disconnected"},
 }
 
 FETCHED = {"from": "fetch", "to": "train", "condition": "x > 1"}
@@ -1141,3 +1141,16 @@ def test_a_task_goes_together_with_what_reads_it_in_any_order(other):
 def test_a_task_that_goes_and_comes_again_may_be_read():
     assert edit(reading(), REMOVE, add("x")).removed_tasks == []
     assert str(refusal(reading(state="COMPLETED"), REMOVE)) == READ
+
+
+def test_an_input_may_come_from_any_task_above_from_one_that_has_ended_and_from_an_upload():
+    rows = [task_row("a"), task_row("b"), task_row("old", state="COMPLETED")]
+    snapshot = snapshot_of(rows, [dependency_row("a>b", type="UNCONDITIONAL")])
+    changes = edit(snapshot, add("c", after=["b"], inputs=["a#far", "b#near", "old#done", "#upload"]))
+    assert list(changes.after["tasks"]) == ["c"]
+
+
+def test_two_operations_may_give_an_input_and_the_dependency_that_it_needs():
+    snapshot = snapshot_of([task_row("a"), task_row("b")], [])
+    changes = edit(snapshot, ("update_task", {"task_id": "b", "inputs": ["a#model"]}), link("a>b"))
+    assert changes.updated_tasks["b"]["inputs"] == {"model": "a#model"}

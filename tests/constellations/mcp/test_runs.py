@@ -52,6 +52,8 @@ def test_a_request_is_started_followed_mended_and_retried(program, engine, verif
     engine.run()
     first = ended(program, started)
     assert (first["outcome"], first["asked"], first["by"]) == ("partially_failed", TEXT, program.by)
+    stands = program("get_session", session=started["session"])["standing"]
+    assert (stands["name"], stands["word"], stands["waiting"]) == ("partially_failed", "Partly failed", 0)
     (graph,) = first["constellations"]
     mend = {"op": "update_task", "parameters": {"task_id": "train", "command": ["true"]}}
     retry = {"constellation_id": graph, "tasks": ["train"], "operations": [mend], "client_id": "r"}

@@ -59,10 +59,12 @@ def test_a_task_has_every_key_of_the_normal_form():
 
 
 def test_every_field_of_a_task_is_read():
-    (task,) = plan("""
+    _, task = plan("""
         name: digits
         tasks:
+          - {task_id: fetch, tool: noop}
           - task_id: train
+            after: [fetch]
             name: Train the model
             description: Softmax regression.
             tips: [small steps, few of them]
@@ -84,6 +86,8 @@ def test_every_field_of_a_task_is_read():
             model: careful
             result_schema: {type: object}
             unasked: {}
+            inputs: {in/a.csv: "fetch#a.csv", b: "#b"}
+            outputs: [model.bin, "logs/**/*.txt"]
         """).tasks
     assert task == {
         "task_id": "train",
@@ -110,6 +114,8 @@ def test_every_field_of_a_task_is_read():
         "model": "careful",
         "result_schema": {"type": "object"},
         "unasked": {},
+        "inputs": {"in/a.csv": "fetch#a.csv", "b": "#b"},
+        "outputs": ["model.bin", "logs/**/*.txt"],
         "replaces": "",
     }
 

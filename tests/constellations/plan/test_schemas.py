@@ -24,6 +24,7 @@ BY_KEY = {
     "condition": CONDITIONS, "if": CONDITIONS, "result": CONDITIONS,
     "pattern": COMMANDS, "test_commands": COMMANDS, "poll_commands": COMMANDS,
     "labels": st.sampled_from(["gpu", "team.red", "a_b-c"]),
+    "outputs": st.sampled_from(["a.csv", "out/*.txt", "**/x"]),
     "writes": st.sampled_from(["", "a.py", "src/b.py"]),
     "save": st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,9}", fullmatch=True).filter(
         lambda text: not keyword.iskeyword(text) and text not in ("result", "results")
@@ -71,6 +72,8 @@ def _list(schema, key):
 
 
 def _object(schema, key):
+    if key == "inputs":
+        return st.dictionaries(st.sampled_from(["a.csv", "in/b"]), st.sampled_from(["make#a.csv", "#b"]), max_size=2)
     if "properties" not in schema:
         return st.dictionaries(st.text("abc", min_size=1, max_size=3), st.integers(), max_size=2)
     needed = schema.get("required", [])

@@ -95,6 +95,7 @@ def _indented(text: str) -> str:
             "{delegate: {name: writer, steps: [{say: x}]}, save: text, on_failure: continue}",
             {
                 "do": "delegate", "name": "writer", "steps": [{"do": "say", "text": "x", "if": ""}], "save": "text",
+                "app": "", "visual": True, "device": "", "platform": "", "device_type": "", "capabilities": [], "on_lost": "",
                 "on_failure": "continue", "if": "",
             },
         ),
@@ -119,6 +120,7 @@ def test_every_key_of_a_call_is_read():
             - {tool: read_file, arguments: {path: x}, timeout: 5}
           save: tests
           writes: out/report.txt
+          outputs: [out/*.txt]
           confirm: true
           if: count > 3
         """)
@@ -138,6 +140,7 @@ def test_every_key_of_a_call_is_read():
         ],
         "save": "tests",
         "writes": "out/report.txt",
+        "outputs": ["out/*.txt"],
         "confirm": True,
         "if": "count > 3",
     }

@@ -12,7 +12,7 @@ from constellations.prompts.scene import Scene
 def device_row(name: str, **more: Any) -> Any:
     usual = {
         "id": 1, "name": name, "kind": "local", "platform": "linux", "type": "", "capabilities": [], "labels": [],
-        "recipes": {}, "limits": {}, "unasked": {}, "max_concurrent": 2, "state": "ONLINE", "created_at": "", "used": 0,
+        "recipes": {}, "limits": {}, "unasked": {}, "max_concurrent": 2, "state": "connected", "created_at": "", "used": 0,
         "queued": 0, "low": "",
     }  # fmt: skip
     return {**usual, **more}

@@ -96,10 +96,20 @@ def test_the_examples_are_answers_that_are_read(mode):
 def test_a_device_says_what_a_planner_needs_and_nothing_of_its_limits():
     row = device_row(
         "gpu", type="gpu", capabilities=["cuda"], labels=["lab"], used=1, queued=3, limits={"env": {"TOKEN": "x"}},
-        recipes={"train": {"command": ["python", "train.py"], "description": "Train."}},
+        recipes={"train": {"command": ["python", "train.py"], "description": "Train."}}, os="linux", metadata={"rack": 7},
     )  # fmt: skip
     text = render_devices([row])
-    for word in ('"device": "gpu"', '"cuda"', '"lab"', '"1 of 2 free"', '"queued": 3', '"train"', '"ONLINE"'):
+    for word in (
+        '"device": "gpu"',
+        '"linux"',
+        "rack",
+        '"cuda"',
+        '"lab"',
+        '"1 of 2 free"',
+        '"queued": 3',
+        '"train"',
+        '"connected"',
+    ):
         assert word in text
     assert "TOKEN" not in text
 

@@ -3,7 +3,7 @@
 import pytest
 
 from agents.models import Agent, Transition
-from agents.services.devices import device_change
+from agents.services.devices import device_change, device_take_offline
 from constellations.models import Constellation, NormalForm
 from constellations.reads.statistics import figures_of, statistics_of
 from tests.constellations.runs.test_run import command, noop
@@ -40,7 +40,7 @@ def test_the_result_says_how_long_tasks_were_ready_and_did_not_run(engine, devic
 
 def test_what_ends_with_the_constellation_has_waited_too(engine, device):
     """The deadline is decided in the turn that closes the constellation, before anything of it is recorded."""
-    device_change(device.pk, by="system", state="OFFLINE")
+    device_take_offline(device.pk, by="system")
     found = engine.carry_out({"tasks": [noop("a", deadline=0.2)]})
     assert Constellation.objects.count() == 1
     assert found.result["waiting_s"] >= 0.2

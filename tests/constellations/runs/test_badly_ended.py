@@ -6,7 +6,7 @@ from agents.engine import runner
 from agents.gates import approvals
 from agents.models import Agent, Approval, Event, Loop
 from agents.services.approvals import approval_decide
-from agents.services.devices import device_change, device_create
+from agents.services.devices import device_create, device_drain, device_take_offline
 from constellations.errors import NotRetried
 from constellations.models import Attempt, Constellation
 from constellations.services.edits import edit_apply
@@ -53,7 +53,7 @@ def test_a_task_that_runs_past_its_deadline_has_failed_and_so_has_the_run(engine
     ("holds_up", "state"), [({"device": "pi"}, "PENDING"), ({"after": ["slow"]}, "WAITING_DEPENDENCY")], ids=["device", "task"]
 )
 def test_a_task_that_waits_past_its_deadline_has_failed(engine, device, holds_up, state):
-    device_change(device_create("pi", by="system").pk, state="OFFLINE", by="system")
+    device_take_offline(device_create("pi", by="system").pk, by="system")
     tasks = [command("slow", "sleep", "0.8"), {**noop("a", deadline=0.3), **holds_up}]
     made = engine.carry_out({"tasks": tasks})
     assert ended(made) == ("PARTIALLY_FAILED", "partially_failed", 3)
@@ -72,7 +72,7 @@ def test_a_deadline_ends_an_agent_that_waits_for_a_person_as_a_failure(engine, d
 def test_rules_for_failures_answer_to_a_deadline_and_retry_finds_it(engine, device):
     made = engine.carry_out({"tasks": [command("a", "sleep", "600", deadline=0.3)], "replan": [told_of("task_failed")]})
     assert states(made) == {"a": "FAILED", "answer": "COMPLETED"}
-    device_change(device.pk, state="DRAINING", by="system")
+    device_drain(device.pk, by="system")
     assert constellation_retry(made.pk, None, by="user:1").tasks == ["a"]
 
 

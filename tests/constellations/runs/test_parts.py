@@ -39,11 +39,15 @@ def ready():
     return []
 
 
+def _nobody_told(key, kind, data):
+    raise AssertionError(f"call {key} was told {kind}")
+
+
 @pytest.fixture
 def context(interrupted, ready):
     """`a` runs on the device, and `b` waits for it."""
     constellation = TABLES["constellation"].whole({"id": 1, "created_at": to_iso(NOW), "rules": [], "entered_at": to_iso(NOW)})
-    made = Context(5, 1, {"id": 3}, {DEVICE: {"id": DEVICE}}, [], {}, interrupted.append, ready.append)
+    made = Context(5, 1, {"id": 3}, {DEVICE: {"id": DEVICE}}, [], {}, interrupted.append, _nobody_told, ready.append)
     made.constellation, made.live = constellation, LiveGraph(constellation, ready.append)
     link = {"id": 30, "constellation_id": 1, "dependency_id": "a>b", "upstream_id": 10, "downstream_id": 11}
     made.live.load(

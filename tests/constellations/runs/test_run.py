@@ -3,7 +3,7 @@
 import pytest
 
 from agents.models import Actor, Agent, Event, InboxItem, SlotRequest, Transition
-from agents.services.devices import device_change
+from agents.services.devices import device_drain, device_undrain
 from agents.services.policies import policy_create
 from agents.services.sessions import request_submit
 from constellations.errors import PlanRejected
@@ -189,14 +189,14 @@ def test_sessions_share_a_full_device_and_leave_no_queue_behind(engine, device):
 
 
 def test_a_device_that_comes_up_during_the_run_gets_the_task_that_waits_for_it(engine, device):
-    device_change(device.pk, state="DRAINING", by="user:1")
+    device_drain(device.pk, by="user:1")
     engine.submit({"tasks": [noop("a")]})
     seen = []
 
     def bring_up_when_it_waits() -> bool:
         if not seen and query("SELECT count(*) FROM constellations_task WHERE state = 'PENDING'"):
             seen.append(1)
-            in_thread(device_change, device.pk, state="ONLINE", by="user:1")
+            in_thread(device_undrain, device.pk, by="user:1")
         return bool(seen) and inbox_rests()
 
     engine.run(until=bring_up_when_it_waits)
@@ -210,12 +210,12 @@ def test_a_device_that_drains_tells_the_sessions_with_work_on_it_and_lets_the_wo
     def drain_when_running() -> bool:
         if not seen and something_runs():
             seen.append(1)
-            in_thread(device_change, device.pk, state="DRAINING", by="user:1")
+            in_thread(device_drain, device.pk, by="user:1")
         return bool(seen) and inbox_rests()
 
     engine.run(until=drain_when_running)
     told = Event.objects.get(stream=session.pk, type="device_state_changed")
-    assert (told.data["from_state"], told.data["to_state"], told.by) == ("ONLINE", "DRAINING", "user:1")
+    assert (told.data["from_state"], told.data["to_state"], told.by) == ("connected", "draining", "user:1")
     item.refresh_from_db()
     assert item.outcome == "completed"
 

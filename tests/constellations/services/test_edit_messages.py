@@ -23,7 +23,7 @@ from constellations import conditions
 from constellations.editor.inverse import inverse_operations
 from constellations.errors import EditGiven
 from constellations.live import live
-from constellations.plan.fitting import NO_MIND, KnownDevices, missing_mind, why_none_fits
+from constellations.plan.fitting import NO_MIND, KnownDevices, missing_mind, unknown_device, why_none_fits
 from constellations.plan.keys.calls import INSTRUCTION, NEEDS_DOING
 from constellations.plan.operations import MAX_TASKS
 from constellations.plan.plan import parse_plan
@@ -99,7 +99,8 @@ def tools(more_tools):
 # Messages that no table has
 
 
-DEVICE = {"type": "", "capabilities": [], "state": "ONLINE"}
+DEVICE = {"type": "", "capabilities": [], "state": "connected"}
+ELSEWHERE = {"name": "other", "platform": "browser", "steps": [{"tool": "noop"}]}
 
 
 def refused(*written: Any, tasks: tuple[dict, ...] = (), dependencies: tuple[dict, ...] = (), devices=None, **more: Any) -> str:
@@ -119,10 +120,10 @@ def arguments(value: Any) -> str:
     return refused(("update_task", {"task_id": "train", "arguments": value}))
 
 
-def rejected(plan: Any) -> str:
-    """What a plan is rejected with."""
+def rejected(plan: Any, devices=None) -> str:
+    """What a plan is rejected with, where `devices` are known."""
     with pytest.raises(AgentsError) as error:
-        parse_plan(plan if isinstance(plan, str) else json.dumps(plan))
+        parse_plan(plan if isinstance(plan, str) else json.dumps(plan), devices=devices)
     return str(error.value)
 
 
@@ -168,6 +169,21 @@ def fired(condition: str) -> tuple[str, list[str]]:
 
 
 NOOP = {"task_id": "a", "tool": "noop"}
+SERVERS = {
+    "pi": {"kind": "local", "type": "", "capabilities": [], "tools": []},
+    "git": {"kind": "mcp", "type": "", "capabilities": [], "tools": [{"name": "git.log", "arguments": {}}]},
+    "hg": {"kind": "mcp", "type": "", "capabilities": [], "tools": [{"name": "hg.log", "arguments": {}}]},
+    "coder": {"kind": "acp", "type": "", "capabilities": [], "tools": []},
+}
+"""Devices by name, with the tools of servers."""
+
+
+def stepped(*steps: dict) -> tuple[str, dict]:
+    """An operation that adds a task in steps."""
+    return "add_task", {"task_id": "x", "steps": list(steps)}
+
+
+ANYWHERE = {"tool": "noop", "arguments": {}, "phases": [], "device_type": "", "capabilities": [], "not_device": []}
 SKIPPED = (task_row("a", "SKIPPED"), task_row("b", "RUNNING"))
 """A skipped task has ended, so what waited for its end, however it ended, may run by now."""
 LONG = "y" * 41
@@ -176,7 +192,18 @@ MANY = tuple(task_row(f"t{number:02}") for number in range(13))
 CASES: list[tuple[Callable[[], Any], Any]] = [
     (lambda: str(refusal(digits(), add("x", device="gpu"), devices={})),
      "operation 1 (add_task), device: there is no device gpu; there are no devices"),
-    (lambda: why_none_fits({"device_type": "", "capabilities": [], "not_device": []}), "no device is there"),
+    (lambda: why_none_fits({**ANYWHERE, "not_device": []}), "no device is there"),
+    (lambda: why_none_fits({**ANYWHERE, "tool": "git.log"}), "no device has the tools git.log"),
+    (lambda: str(refusal(digits(), add("x", tool="git.log", device="pi"), devices=SERVERS)),
+     "operation 1 (add_task), tool: pi does not offer git.log; git does"),
+    (lambda: str(refusal(digits(), stepped({"tool": "git.log"}, {"tool": "hg.log"}), devices=SERVERS)),
+     "operation 1 (add_task), steps: a task works on one device, and no device offers git.log, hg.log together; "
+     "make several tasks of it"),
+    (lambda: str(refusal(digits(), stepped({"tool": "git.log"}, {"command": "true"}), devices=SERVERS)),
+     "operation 1 (add_task), steps[1].tool: git is a tool server, which has no tool command; "
+     "give it to a task on another device"),
+    (lambda: str(refusal(digits(), add("x", device="coder"), devices=SERVERS)),
+     "operation 1 (add_task), device: coder is a coding agent: it carries out tasks in words, and no noop"),
     (lambda: refused(add("x"), tasks=(task_row("a"),), state="CANCELLED"),
      "the constellation was cancelled; nothing in it changes any more"),
     (lambda: refused(("update_task", {"task_id": "a", "arguments": {"x": 1}}), tasks=(task_row("a", tool=""),)),
@@ -187,8 +214,17 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
     (lambda: rejected({"tasks": [{"task_id": "a", "tool": INSTRUCTION, "arguments": {"x": 1}}]}),
      "plan: line 1, tasks[0].arguments: a task in words has no arguments; its words are in its name and description; "
      f"line 1, tasks[0]: {NEEDS_DOING}, and {NO_MIND}"),
+    (lambda: unknown_device({"wanted_device": "coder", "not_device": [], "tool": "noop"}, {"coder": {"kind": "acp"}}),
+     ("device", "coder is a coding agent: it carries out tasks in words, and no noop")),
     (lambda: missing_mind({"tool": INSTRUCTION, "model": "wise"}, devices_with("", "quick")),
      ("model", "there is no model profile wise; there is quick")),
+    (lambda: refused(add("x", inputs=["train#model"])),
+     "x is to get an output of train and does not wait for it: make train one of its dependencies"),
+    (lambda: refused(add("x", inputs=["trian#model"])),
+     "x is to get an output of trian, and there is no such task"),
+    (lambda: refused(("remove_dependency", {"dependency_id": "a>b"}), tasks=(task_row("a"), task_row("b", inputs={"m": "a#m"})),
+                     dependencies=(dependency_row("a>b", type="UNCONDITIONAL"),)),
+     "b is to get an output of a and does not wait for it: make a one of its dependencies"),
     (lambda: refused(("remove_task", {"task_id": "a"}), tasks=(task_row("a"),)),
      "nothing would be left; a constellation has at least one task"),
     (lambda: refused(("update_task", {"task_id": "a", "device": "laptop"}), tasks=(task_row("a", not_device=["laptop"]),)),
@@ -222,6 +258,8 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
      "operation 1 (add_task), device_type: no device has the type android, or any type"),
     (lambda: refused(add("x", capabilities=["fly"]), devices={"pi": DEVICE}),
      "operation 1 (add_task), capabilities: no device has the capability fly, or any capability"),
+    (lambda: rejected({"tasks": [{"task_id": "x", "steps": [{"delegate": ELSEWHERE}]}]}, {"pi": DEVICE}),
+     "plan: line 1, tasks[0].steps[0].delegate.platform: no device has the platform browser"),
     (lambda: refused(add("x", device_type="android"), devices={f"d{n}": DEVICE | {"type": f"t{n:02}"} for n in range(22)}),
      f"operation 1 (add_task), device_type: no device has the type android; the types there are: "
      f"{', '.join(f't{n:02}' for n in range(20))} and 2 more"),

@@ -15,7 +15,7 @@ from constellations.services import edits
 from constellations.services.edits import edit_apply
 from constellations.services.preview import edit_preview
 from constellations.services.undo import edit_undo
-from tests.conftest import rows_of
+from tests.conftest import connected, rows_of
 from tests.constellations.editor.test_editor import EDITS, add, link, short
 from tests.constellations.planting import advance, graph_of, noop, plant, states
 
@@ -30,7 +30,7 @@ def session(operator):
 
 @pytest.fixture
 def laptop():
-    return device_create("laptop", by="system")
+    return connected(device_create("laptop", by="system"))
 
 
 @pytest.fixture

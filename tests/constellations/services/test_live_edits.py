@@ -13,7 +13,7 @@ from agents import ids
 from agents.errors import AgentsError
 from agents.models import Event
 from agents.services import sessions
-from agents.services.devices import device_change, device_create
+from agents.services.devices import device_create, device_take_offline
 from agents.streams import garbage
 from agents.streams.fold import consistent_read, events_since, fold_events, stream_head
 from constellations.live import kept as graph_reads
@@ -70,7 +70,7 @@ def test_a_task_that_runs_stays_as_it_is(engine, device):
 def test_work_for_a_device_changes_hands(engine, device):
     """A task that waits for a device that is not there gets another one."""
     other = device_create("pi", by="system")
-    device_change(other.pk, state="OFFLINE", by="system")
+    device_take_offline(other.pk, by="system")
     tasks = [command("a", "sleep", "0.3"), {**noop("b"), "device": "pi"}]
     operations = [{"update_task": {"task_id": "b", "device": "laptop"}}]
     found = edited_while_it_runs(engine, {"tasks": tasks}, lambda made: edit_apply(made, operations, author="user:1"))

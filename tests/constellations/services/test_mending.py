@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from agents.models import InboxItem, Session
@@ -11,7 +9,7 @@ from agents.streams.fold import stream_head
 from constellations.models import Constellation, Edit
 from constellations.services.lifecycle import constellation_retry
 from tests.agents.conftest import Rest, make_token
-from tests.constellations.admin.admin_client import Form, Staff, added, address
+from tests.constellations.admin.admin_client import Form, Staff, added, address, row_of
 from tests.constellations.editor.test_replacing import still_open
 from tests.constellations.mcp.test_tools import Program
 from tests.constellations.runs.test_run import command, noop, query, states
@@ -342,13 +340,15 @@ def test_what_was_cancelled_and_replaced_does_not_begin_again_in_a_fork(engine, 
 # The admin
 
 
-MENDED_JSON = json.dumps([MENDED])
+def mended(values: dict, **more) -> dict:
+    """What is sent where the command of `train` is another one."""
+    return {**values, f"{row_of(values, 'train')}-command": "true", **more}
 
 
 def test_what_failed_is_mended_on_the_page_that_reopens(engine, ended, operator):
     staff = Staff(operator)
     values = Form(staff.client.get(address(ended, "reopen")).content.decode(), "reopen_form").values
-    staff.told(staff.client.post(address(ended, "reopen"), {**values, "operations": MENDED_JSON}))
+    staff.told(staff.client.post(address(ended, "reopen"), mended(values)))
     engine.run()
     ended.refresh_from_db()
     assert (ended.state, set(states(ended).values())) == ("COMPLETED", {"COMPLETED"})
@@ -360,9 +360,9 @@ def test_what_failed_is_mended_in_the_admin_while_a_person_is_waited_for(engine,
     assert f'href="{address(found, "mend")}"' in staff.page(found).content.decode()
     values = Form(staff.client.get(address(found, "mend")).content.decode(), "mend_form").values
     assert values["retry"] == "train"
-    wrong = staff.client.post(address(found, "mend"), {**values, "retry": "fetch", "operations": MENDED_JSON})
+    wrong = staff.client.post(address(found, "mend"), mended(values, retry="fetch"))
     assert "fetch is COMPLETED; only what has FAILED or was cancelled begins again" in wrong.content.decode()
-    told = staff.told(staff.client.post(address(found, "mend"), {**values, "operations": MENDED_JSON}))
+    told = staff.told(staff.client.post(address(found, "mend"), mended(values)))
     assert told == ["n is mended."]
     assert (states(found)["train"], states(found)["report"]) == ("PENDING", "WAITING_DEPENDENCY")
     assert found.tasks.get(task_id="train").arguments == {"argv": ["true"]}

@@ -478,3 +478,22 @@ class TestAddress:
 def test_logs_are_in_the_state_folder(instance):
     logs = {child.name: child.log for child in children_of(instance, "127.0.0.1", 1, 2)}
     assert logs == {name: Path(settings.STATE_DIR) / "logs" / f"{name}.log" for name in ("web", "jobs", "runners")}
+
+
+@pytest.mark.parametrize(
+    ("said", "bind", "address"),
+    [
+        (None, "127.0.0.1", "http://127.0.0.1:8123/mcp"),
+        (None, "0.0.0.0", "http://localhost:8123/mcp"),
+        ("https://orrery.example/mcp", "127.0.0.1", "https://orrery.example/mcp"),
+        ("", "127.0.0.1", ""),
+    ],
+)
+def test_coding_agents_find_the_mcp_server_of_this_installation_unless_the_setting_says_another(
+    monkeypatch, tmp_path, said, bind, address
+):
+    monkeypatch.delenv("ORRERY_MCP_URL", raising=False)
+    if said is not None:
+        monkeypatch.setenv("ORRERY_MCP_URL", said)
+    children = children_of(Instance(tmp_path), bind, 8123, 2)
+    assert {child.env["ORRERY_MCP_URL"] for child in children} == {address}

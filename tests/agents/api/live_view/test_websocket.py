@@ -22,7 +22,7 @@ from websockets.sync.client import connect
 from agents import ids
 from agents.access import followers
 from agents.api.live_view import frames as pieces
-from agents.api.live_view import websocket
+from agents.api.live_view import standings, websocket
 from agents.api.live_view.frames import snapshot_messages, split_frames
 from agents.api.live_view.websocket import SendWindow, ViewClosed, acknowledged_by, requested_view
 from agents.models import ModelDelta, Token
@@ -34,6 +34,8 @@ from tests.agents.conftest import NOW, NUMBERS, add_rows, make_token, record
 ROOT = Path(__file__).parents[4]
 pytestmark = pytest.mark.usefixtures("closed_connections")
 DEADLINE_S = 5
+BEATS = ("heartbeat", "standing")
+PLAN = "tasks: [{task_id: a, command: [echo, a]}]"
 START_S = 30
 STOP_S = 10
 """Seconds a server's process may take to start and to stop."""
@@ -166,10 +168,16 @@ class Live(WebsocketCommunicator):
 
     def __init__(self, application, path, headers=(), **more):
         super().__init__(application, path, headers=[HOST, *headers], **more)
+        self.beats = []
 
     async def message(self):
-        """The next one, from its parts where it came in parts."""
+        """The next one that is no heartbeat, from its parts where it came in parts."""
         return joined([frame async for frame in self._frames()])
+
+    async def receive_from(self, timeout=DEADLINE_S):  # noqa: ASYNC109  as the class above has it
+        while json.loads(text := await super().receive_from(timeout))["type"] in BEATS:
+            self.beats.append(json.loads(text))
+        return text
 
     async def _frames(self):
         more = True
@@ -177,6 +185,13 @@ class Live(WebsocketCommunicator):
             frame = json.loads(await self.receive_from(timeout=DEADLINE_S))
             more = frame["type"] == "part" and frame.get("more", False)
             yield frame
+
+    async def receive_nothing(self, timeout=0.1, interval=0.01):  # noqa: ASYNC109
+        while not await super().receive_nothing(timeout, interval):
+            told = json.loads(await WebsocketCommunicator.receive_from(self, timeout))
+            if told["type"] not in BEATS:
+                return False
+        return True
 
     async def snapshot(self):
         """{"seq", "rows"} from all its messages."""
@@ -231,8 +246,8 @@ async def test_a_snapshot_comes_first_and_then_every_event(session, token):
 @sync_to_async
 def say(call, offset, text):
     ModelDelta.objects.create(call_id=call, offset=offset, kind="text", text=text)
-    nudges.announce_deltas(connection.cursor(), [call])
-    nudges.send_deltas([call])
+    nudges.announce_marks(connection.cursor(), nudges.DELTAS, [call])
+    nudges.send_marks(nudges.DELTAS, [call])
 
 
 @asynccontextmanager
@@ -588,10 +603,16 @@ def database_url():
 
 
 def read_message(client):
-    frames = [json.loads(client.recv(START_S))]
+    frames = [read_frame(client)]
     while frames[-1]["type"] == "part" and frames[-1].get("more"):
-        frames.append(json.loads(client.recv(START_S)))
+        frames.append(read_frame(client))
     return joined(frames)
+
+
+def read_frame(client):
+    while (frame := json.loads(client.recv(START_S)))["type"] in BEATS:
+        pass
+    return frame
 
 
 def read_snapshot(client):
@@ -650,3 +671,38 @@ def test_on_daphne_a_client_learns_why_it_is_refused(daphne, session):
     assert closed.value.rcvd.code == 4401
     with pytest.raises(InvalidStatus, match="403"), connect(address, open_timeout=START_S, origin="https://evil.example"):
         pass
+
+
+# heartbeats
+
+
+async def heard(client, kind):
+    """The next message of that kind."""
+    while True:
+        told = json.loads(await WebsocketCommunicator.receive_from(client, DEADLINE_S))
+        if told["type"] == kind:
+            return told
+
+
+async def test_a_heartbeat_says_the_head_who_holds_it_and_how_it_stands(session, token):
+    async with live(session, token) as client:
+        beat = await heard(client, "heartbeat")
+    assert (beat["seq"], beat["lease"]) == (1, None)
+    assert beat["standing"] == {
+        "name": "idle", "word": "Idle", "tone": "waiting", "waiting": 0, "waiting_others": 0,
+        "reason": "Nothing was asked yet.",
+    }  # fmt: skip
+
+
+async def test_heartbeats_go_on_where_nothing_happens(session, token, monkeypatch):
+    monkeypatch.setattr(standings, "BEAT_S", 0.01)
+    async with live(session, token) as client:
+        assert [(await heard(client, "heartbeat"))["seq"] for _ in range(3)] == [1, 1, 1]
+
+
+async def test_another_standing_is_told_at_once(session, token):
+    async with live(session, token) as client:
+        await heard(client, "heartbeat")
+        await sync_to_async(sessions.request_submit)(session.pk, "interaction", "c", {"plan": PLAN}, by="user:1")
+        told = await heard(client, "standing")
+    assert (told["standing"]["name"], told["standing"]["word"]) == ("queued", "Queued")

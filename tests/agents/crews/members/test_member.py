@@ -23,12 +23,13 @@ class Alone:
         self.numbers = iter(range(100, 1000))
         self.turn = Turn(NOW, "system", lambda: row_id(1, next(self.numbers)))
         script = plain_script("command", {"argv": ["true"]}, 5.0)
-        device = {"kind": "remote", "name": "far", "labels": []}
+        attempt = {"id": 3, "device_id": 9, "holds_slot": holds_slot}
+        device = {"id": 9, "platform": "shell", "kind": "remote", "name": "far", "labels": []}
         self.assignment = Assignment(
-            stream=1, interaction=2, attempt={"id": 3, "holds_slot": holds_slot}, device=device, task=4, title="t", scope="s",
+            stream=1, interaction=2, attempt=attempt, device=device, task=4, title="t", scope="s",
             inherits="", script=script, plain=True, is_gated=asks, timeout=None, on_lost="retry", settings=Settings(),
             accepted=(), has_arbiter=False, own=(), unasked={}, is_chosen=False,
-            rules=tuple, holds=lambda condition, value: True,
+            rules=tuple, holds=lambda condition, value: True, fleet=None,
         )  # fmt: skip
         agent = TABLES["agent"].whole(
             {"id": row_id(1, 5), "name": "host", "platform": "shell", "state": "CONTINUE", "created_at": NOW, "entered_at": NOW}

@@ -56,3 +56,11 @@ def test_one_that_never_ends_is_shown_up_to_a_bound(journal):
         deltas.add(7, 5, "text", "x" * SHOWN_CHARACTERS, NOW)
         asyncio.run(deltas.flush(NOW))
     assert sum(len(text) for *_, text in rows()) == SHOWN_CHARACTERS
+
+
+def test_one_that_another_runner_has_begun_goes_on_behind_what_is_known(journal):
+    deltas = Deltas(journal)
+    deltas.adopt(7, 5)
+    deltas.add(7, 5, "text", ", sir", NOW)
+    asyncio.run(deltas.flush(NOW))
+    assert rows() == [(7, 5, "text", ", sir")]

@@ -10,12 +10,12 @@ from constellations.admin.lifecycle.commanding import offered_task_actions
 from constellations.admin.lifecycle.going_on import ways_of
 from constellations.models import Constellation, Task
 from tests.conftest import person, rows_of
-from tests.constellations.admin.admin_client import Form, Staff, address
+from tests.constellations.admin.admin_client import Form, Staff, added, address, problems, row_of
 from tests.constellations.runs.test_run import command, noop, states
 
 pytestmark = [pytest.mark.one_database, pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("verified")]
 NOT_AGAIN = "is COMPLETED; only what has FAILED or was cancelled begins again"
-ADD_D = '[{"op": "add_task", "parameters": {"task_id": "d", "tool": "noop", "device": "laptop"}}]'
+D = {"task_id": "d", "command": "true", "device": "laptop"}
 
 
 @pytest.fixture
@@ -52,7 +52,12 @@ def refused(staff: Staff, row: Constellation, way: str, values: dict) -> dict[st
     assert page.status_code == 200
     assert (rows_of(row.session_id), Session.objects.count(), InboxItem.objects.count()) == before
     assert "Nothing was done. What you typed is still here." in page.content.decode()
-    return {name: list(told) for name, told in page.context["form"].errors.items()}
+    told = {name: list(told) for name, told in page.context["form"].errors.items()}
+    sheet = page.context["sheet"]
+    if sheet is None:
+        return told
+    whole = [message for rows in sheet.all_rows for message in rows.non_form_errors()]
+    return told | problems(page) | ({"rows": whole} if whole else {})
 
 
 def followed(staff: Staff, interaction: InboxItem):
@@ -65,7 +70,7 @@ def followed(staff: Staff, interaction: InboxItem):
 
 def test_what_has_ended_is_reopened_from_its_page_by_a_retry_and_an_edit(staff, engine, ended):
     assert f'href="{address(ended, "reopen")}"' in staff.page(ended).content.decode()
-    values = asked(staff, ended, "reopen", operations=ADD_D, reason="one more")
+    values = added(asked(staff, ended, "reopen", reason="one more"), "tasks", **D)
     assert values["retry"] == "a"
     answer = act(staff, ended, "reopen", values)
     assert answer["Location"] == address(ended)
@@ -97,21 +102,31 @@ def test_the_same_page_sent_twice_reopens_once(staff, engine, ended):
     [
         ({"retry": ""}, {"__all__": ["run: nothing to do: name tasks to retry, or give operations that change something"]}),
         ({"retry": "a\r\nc\r\nx"}, {"retry": [f"c {NOT_AGAIN}; there is no task x"]}),
-        ({"operations": "{}"}, {"operations": ["This must be a list: [...]."]}),
-        ({"operations": "[{]"}, {"operations": [
-            "This is no JSON: expecting property name enclosed in double quotes, line 1, column 3.",
-        ]}),
-        ({"operations": '[{"remove_task": {"task_id": "c"}}]'}, {"operations": [
-            "operation 1: task_id: c has ended (COMPLETED)",
-        ]}),
-        ({"operations": '[{"add_task": {"task_id": "d", "tool": "noop", "device": "moon"}}]'}, {"operations": [
-            "operation 1: device: there is no device moon; there are laptop",
-        ]}),
         ({"reason": "x" * 2001}, {"reason": ["Ensure this value has at most 2000 characters (it has 2001)."]}),
     ],
 )  # fmt: skip
 def test_a_reopening_that_cannot_be_says_why_and_where(staff, ended, changed, told):
     assert refused(staff, ended, "reopen", asked(staff, ended, "reopen", **changed)) == told
+
+
+def test_a_change_that_cannot_be_says_why_at_its_field(staff, ended):
+    far = added(asked(staff, ended, "reopen"), "tasks", **{**D, "device": "moon"})
+    assert refused(staff, ended, "reopen", far) == {"new.device": ["there is no device moon; there are laptop"]}
+    values = asked(staff, ended, "reopen", retry="")
+    shown = {value for key, value in values.items() if key.endswith("-task_id")}
+    assert shown == {"a", "b"}, "what failed, and what was skipped"
+    values[f"{row_of(values, 'a')}-name"] = "Another name"
+    told = "a has ended (FAILED); retry it in the same request as these operations, or add a task that replaces it"
+    assert refused(staff, ended, "reopen", values) == {"a.__all__": [told]}
+
+
+def test_a_task_that_failed_is_mended_by_its_form(staff, engine, ended):
+    values = asked(staff, ended, "reopen")
+    values[f"{row_of(values, 'a')}-name"] = "Another name"
+    staff.told(act(staff, ended, "reopen", values))
+    engine.run()
+    ended.refresh_from_db()
+    assert (ended.state, ended.tasks.get(task_id="a").name) == ("COMPLETED", "Another name")
 
 
 def test_what_has_not_ended_is_not_reopened(staff, ended):
@@ -226,9 +241,10 @@ def test_only_operators_go_on_with_what_is_theirs_to_see(engine, ended, staff, r
 
 
 def test_changes_need_what_an_edit_needs(staff, ended, monkeypatch):
-    values = asked(staff, ended, "reopen", operations=ADD_D)
+    values = added(asked(staff, ended, "reopen"), "tasks", **D)
     monkeypatch.setitem(permissions.NEEDS, "edit", permissions.Need("edit", frozenset({"admin"})))
-    assert refused(staff, ended, "reopen", values) == {"operations": ["Changes are an edit, which you may not make."]}
+    assert refused(staff, ended, "reopen", values) == {"__all__": ["Changes are an edit, which you may not make."]}
+    assert "Add a task" not in page_of(staff, ended, "reopen").content.decode()
 
 
 def test_a_forged_page_is_refused_and_not_an_error_of_ours(staff, ended):
@@ -237,7 +253,9 @@ def test_a_forged_page_is_refused_and_not_an_error_of_ours(staff, ended):
         {"once": "\x00"},
         {"retry": "a\x00"},
         {"retry": "\ud7ff" * 300},
-        {"operations": '["x"]'},
+        {"version": "x"},
+        {"version": "1", "tasks-TOTAL_FORMS": "x"},
+        {"version": "1", "tasks-TOTAL_FORMS": "1", "tasks-INITIAL_FORMS": "1", "tasks-0-task_id": "nothing"},
     ):
         sent = {"retry": "nowhere", **forged}
         assert refused(staff, ended, "reopen", sent)

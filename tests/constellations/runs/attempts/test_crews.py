@@ -4,6 +4,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from agents.engine import runner
+from agents.engine.hosted import set_device
 from agents.models import Agent, Approval, Event, Evidence, Loop, PhaseRecord, Transition
 from agents.services import policies, sessions
 from agents.services.approvals import approval_decide
@@ -423,10 +424,11 @@ def test_for_what_is_missing_a_person_is_asked(engine, device):
 
 
 def test_the_loss_of_a_device_agents_platform_is_an_error_and_no_failure(engine, transactional_db):
-    device_create("screen", platform="browser", by="system")
+    set_device(device_create("screen", by="system").pk, "device_changed", platform="desktop")  # of a release that had such
     engine.carry_out({"tasks": [{**steps(sh("echo")), "device": "screen"}]})
     agent = Agent.objects.get(machine="device_agent")
-    assert (agent.state, agent.reason) == ("ERROR", "there are no agents for the platform browser")
+    there = "there are acp, browser, mcp, shell"
+    assert (agent.state, agent.reason) == ("ERROR", f"there are no agents for the platform desktop; {there}")
     assert Task.objects.get().state == "FAILED"
 
 

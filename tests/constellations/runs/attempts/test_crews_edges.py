@@ -13,7 +13,7 @@ from agents.models import Agent, Approval, Event, Evidence, Loop, Output, PhaseR
 from agents.reads.agents import agents_below
 from agents.services import policies, sessions
 from agents.services.approvals import approval_decide
-from agents.services.devices import device_change
+from agents.services.devices import device_bring_back, device_change, device_take_offline
 from agents.streams import statements
 from agents.streams.door import door
 from constellations.errors import PlanRejected
@@ -413,8 +413,8 @@ def test_what_was_approved_while_the_device_was_full_goes_on_when_it_is_not(engi
 
 def test_who_waits_on_a_device_that_goes_away_goes_on_when_it_is_back(engine, device):
     engine.submit({"tasks": [steps({"wait": 1}, sh("echo on"))]})
-    gone = lambda: device_change(device.pk, state="OFFLINE", by="user:1")  # noqa: E731
-    back = lambda: device_change(device.pk, state="ONLINE", by="user:1")  # noqa: E731
+    gone = lambda: device_take_offline(device.pk, by="user:1")  # noqa: E731
+    back = lambda: device_bring_back(device.pk, by="user:1")  # noqa: E731
     wants = found("agents_lease", "runner_id IS NULL AND wake_at IS NULL")
     run_with(found("constellations_attempt", "NOT holds_slot"), gone, wants)
     assert run_with(GIVEN_BACK, back) < FEW

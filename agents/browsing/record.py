@@ -1,0 +1,38 @@
+"""Which pages an attempt had, from the evidence of its calls: what is opened again where their browser is gone."""
+
+from __future__ import annotations
+
+from django.db import connection
+from django.db.models import Q
+
+from agents.browsing.sites import INERT
+from agents.models import Evidence
+
+LEVELS = 4
+"""Of delegations below a host whose calls are looked at."""
+ROWS = 200
+"""The latest calls that are looked at."""
+
+
+def pages_of(agent: int, device: int) -> dict[str, str]:
+    """By name the addresses of the pages that the agents of an attempt had on a device when they called last; `agent` is the
+    host. None where no call of theirs was lost there. Called in a thread, which has a connection of its own.
+    """
+    whose, path = Q(), "loop__agent"
+    for _ in range(LEVELS):
+        whose |= Q(**{path: agent})
+        path += "__parent"
+    rows = Evidence.objects.filter(whose, loop__agent__device=device, tool__startswith="browser.")
+    try:
+        if not rows.filter(error_kind="lost").exists():
+            return {}
+        results = list(rows.filter(success=True).order_by("-id").values_list("result", flat=True)[:ROWS])
+    finally:
+        connection.close()
+    told = [result for result in results if isinstance(result, dict) and result.get("page")]
+    there = told[0].get("pages", []) if told else []
+    found: dict[str, str] = {}
+    for result in told:
+        if result["page"] in there and result.get("url", INERT[0]) not in INERT:
+            found.setdefault(result["page"], result["url"])
+    return found

@@ -1,0 +1,313 @@
+// The graph on a canvas, for graphs too large for SVG: only what is in view is drawn, and text only where it is legible.
+
+import { coloursAt } from "../colours.js";
+import { DETAIL } from "./graph_svg.js";
+import { NODE } from "./layout.js";
+import { element } from "../dom.js";
+import { between } from "../format.js";
+import { FIT, FONTS, TEXT_END, TEXT_X } from "./node_text.js";
+import { shapePath } from "../states.js";
+
+const CURVES_FROM = 0.3; // scale below which edges are straight lines
+const EDGES_MS = 120; // from afar all edges are in view: they are drawn aside this often, and moved as a picture in between
+const EDGE_LOOKS = { open: ["--edge", []], held: ["--edge-held", []], never: ["--edge-never", [6, 4]] };
+const DRAFT_COLOURS = { added: "--accent", removed: "--failed", changed: "--held", theirs: "--focus", gone: "--quiet" };
+const TONES = ["waiting", "pending", "running", "done", "failed", "cancelled", "held"];
+
+const COLOURS = ["--canvas", "--surface", "--text", "--quiet", "--edge", "--edge-held", "--edge-never", "--accent", "--focus", ...TONES.map((tone) => `--${tone}`)];
+
+export class CanvasGraph {
+  constructor(host, { describe, onOpen, onFocus, onHover, now }) {
+    Object.assign(this, { describe, onOpen, onFocus, now, focused: -1, selected: -1, view: { x: 0, y: 0, k: 1 }, emphasis: { nodes: null, edges: new Set(), critical: null } });
+    this.surface = element("canvas", { class: "graph", tabindex: "0", role: "application", "aria-label": "Task graph" });
+    this.context = this.surface.getContext("2d", { alpha: false });
+    this.surface.addEventListener("click", (event) => this.#click(event));
+    this.surface.addEventListener("pointermove", (event) => onHover(event.pointerType === "mouse" && !event.buttons ? this.#nodeAt(event) : -1));
+    for (const end of ["pointerleave", "blur"]) this.surface.addEventListener(end, () => onHover(-1));
+    for (const change of ["focus", "blur"]) this.surface.addEventListener(change, () => this.#dirty());
+    this.scheme = matchMedia("(prefers-color-scheme: dark)");
+    this.recolour = () => {
+      this.colours = this.aside = null;
+      this.#dirty();
+    };
+    this.scheme.addEventListener("change", this.recolour);
+    host.append(this.surface);
+  }
+
+  draw(scene) {
+    this.scene = scene;
+    this.looks = scene.ids.map((_, i) => scene.look(i));
+    this.states = scene.edges.map((_, i) => scene.edgeState(i));
+    this.boxes = scene.edges.map((_, i) => scene.box(i));
+    this.shapes = new Map();
+    this.aside = null;
+    this.#dirty();
+  }
+
+  move(view) {
+    this.view = { x: view.x, y: view.y, k: view.k };
+    this.#dirty();
+  }
+
+  paintNode(i) {
+    this.looks[i] = this.scene.look(i);
+    this.#dirty();
+  }
+
+  paintEdge(i) {
+    this.states[i] = this.scene.edgeState(i);
+    if (this.aside) this.aside.stale = true;
+    this.#dirty();
+  }
+
+  emphasize(emphasis) {
+    this.emphasis = emphasis;
+    this.#dirty();
+  }
+
+  tick() {
+    if (this.view.k >= DETAIL.mid && this.looks?.some((look) => look.tone === "running")) this.#dirty();
+  }
+
+  focus(i, grab) {
+    this.focused = i;
+    if (grab) this.surface.focus({ preventScroll: true });
+    this.surface.setAttribute("aria-label", i < 0 ? "Task graph" : `Task graph, ${this.describe(this.scene.task(i)).label}`);
+    this.#dirty();
+  }
+
+  select(i) {
+    this.selected = i;
+    this.#dirty();
+  }
+
+  remove() {
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.timer);
+    this.scheme.removeEventListener("change", this.recolour);
+    this.surface.remove();
+  }
+
+  #nodeAt(event) {
+    const { x, y, k } = this.view;
+    return this.scene ? this.scene.nodeAt({ x: (event.offsetX - x) / k, y: (event.offsetY - y) / k }) : -1;
+  }
+
+  #click(event) {
+    const i = this.#nodeAt(event);
+    if (i < 0) return;
+    this.onFocus(i);
+    this.onOpen(i);
+  }
+
+  #dirty() {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      if (this.scene) this.#paint();
+    });
+  }
+
+  #paint() {
+    const ratio = devicePixelRatio || 1;
+    const { clientWidth: width, clientHeight: height } = this.surface;
+    if (!width || !height) return; // behind another tab
+    if (this.surface.width !== width * ratio || this.surface.height !== height * ratio) {
+      this.surface.width = width * ratio;
+      this.surface.height = height * ratio;
+    }
+    this.colours ??= coloursAt(this.surface, COLOURS);
+    const { x, y, k } = this.view;
+    const c = this.context;
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    c.fillStyle = this.colours["--canvas"];
+    c.fillRect(0, 0, width, height);
+    const seen = { left: -x / k, top: -y / k, right: (width - x) / k, bottom: (height - y) / k };
+    const place = () => c.setTransform(ratio * k, 0, 0, ratio * k, ratio * x, ratio * y);
+    if (k < CURVES_FROM) this.#edgesAside(c, seen, ratio);
+    place();
+    if (k >= CURVES_FROM) this.#edges(c, seen, k);
+    this.#strongEdges(c, seen, k);
+    this.#nodes(c, seen, k);
+  }
+
+  // All edges as a picture, which follows the view at once and is drawn anew at most every EDGES_MS.
+  #edgesAside(c, seen, ratio) {
+    const { x, y, k } = this.view;
+    const now = performance.now();
+    const fits = this.aside && !this.aside.stale && this.aside.x === x && this.aside.y === y && this.aside.k === k;
+    if (!this.aside || (!fits && now - this.aside.at >= EDGES_MS)) this.#drawAside(seen, ratio, now);
+    else if (!fits) this.timer ||= setTimeout(() => this.#again(), EDGES_MS);
+    const { aside } = this;
+    const scale = k / aside.k;
+    c.setTransform(scale, 0, 0, scale, ratio * (x - aside.x * scale), ratio * (y - aside.y * scale));
+    c.drawImage(aside.picture, 0, 0);
+  }
+
+  #drawAside(seen, ratio, now) {
+    const { x, y, k } = this.view;
+    const picture = new OffscreenCanvas(this.surface.width, this.surface.height);
+    const c = picture.getContext("2d");
+    c.setTransform(ratio * k, 0, 0, ratio * k, ratio * x, ratio * y);
+    this.#edges(c, seen, k);
+    this.aside = { picture, x, y, k, at: now, stale: false };
+  }
+
+  #again() {
+    this.timer = 0;
+    this.#dirty();
+  }
+
+  #edges(c, seen, k) {
+    for (const [state, [colour, dash]] of Object.entries(EDGE_LOOKS)) {
+      c.beginPath();
+      this.states.forEach((one, i) => {
+        if (one === state) this.#trace(c, i, seen, k);
+      });
+      c.strokeStyle = this.colours[colour];
+      c.globalAlpha = k < DETAIL.dots ? 0.35 : 0.8;
+      c.lineWidth = Math.max(1.4, 0.7 / k);
+      c.setLineDash(k < CURVES_FROM ? [] : dash);
+      c.stroke();
+    }
+    c.globalAlpha = 1;
+    c.setLineDash([]);
+  }
+
+  // Those that are lit, and those of the marked chain, over the others.
+  #strongEdges(c, seen, k) {
+    const drafts = this.scene.drafted.edges.map(([i, draft]) => [[i], DRAFT_COLOURS[draft]]);
+    for (const [edges, colour] of [[this.emphasis.edges, "--accent"], [this.emphasis.critical?.edges ?? [], "--held"], ...drafts]) {
+      c.beginPath();
+      for (const i of edges) this.#trace(c, i, seen, k);
+      c.strokeStyle = this.colours[colour];
+      c.lineWidth = Math.max(2.4, 1.4 / k);
+      c.stroke();
+    }
+  }
+
+  // Veils the nodes that are not lit.
+  #standBack(c, nodes) {
+    const { nodes: lit } = this.emphasis;
+    if (lit === null) return;
+    const { x, y } = this.scene.layout;
+    c.beginPath();
+    for (const i of nodes) if (!lit.has(i)) c.rect(x[i] - NODE.width / 2 - 2, y[i] - NODE.height / 2 - 2, NODE.width + 4, NODE.height + 4);
+    c.globalAlpha = 0.7;
+    c.fillStyle = this.colours["--canvas"];
+    c.fill();
+    c.globalAlpha = 1;
+  }
+
+  #trace(c, i, seen, k) {
+    const { x, y, bends, down } = this.scene.layout;
+    const [from, to] = this.scene.edges[i];
+    const box = this.boxes[i];
+    if (box.right < seen.left || box.left > seen.right || box.bottom < seen.top || box.top > seen.bottom) return;
+    if (k < CURVES_FROM) {
+      c.moveTo(x[from], y[from]);
+      for (const bend of bends[i]) c.lineTo(bend.x, bend.y);
+      c.lineTo(x[to], y[to]);
+      return;
+    }
+    const points = this.scene.points(i);
+    c.moveTo(points[0].x, points[0].y);
+    for (let p = 1; p < points.length; p++) {
+      const [a, b] = [points[p - 1], points[p]];
+      if (p % 2 === 0) c.lineTo(b.x, b.y);
+      else if (down) c.bezierCurveTo(a.x, (a.y + b.y) / 2, b.x, (a.y + b.y) / 2, b.x, b.y);
+      else c.bezierCurveTo((a.x + b.x) / 2, a.y, (a.x + b.x) / 2, b.y, b.x, b.y);
+    }
+  }
+
+  #nodes(c, seen, k) {
+    const { x, y } = this.scene.layout;
+    const [w, h] = [NODE.width / 2, NODE.height / 2];
+    const groups = Object.fromEntries(TONES.map((tone) => [tone, []]));
+    for (let i = 0; i < this.scene.count; i++) {
+      if (x[i] + w < seen.left || x[i] - w > seen.right || y[i] + h < seen.top || y[i] - h > seen.bottom) continue;
+      groups[this.looks[i].tone].push(i);
+    }
+    for (const tone of TONES) this.#group(c, groups[tone], this.colours[`--${tone}`], k);
+    this.#standBack(c, Object.values(groups).flat());
+    for (const i of this.emphasis.critical?.nodes ?? []) this.#ring(c, i, this.colours["--held"], k);
+    for (const [i, draft] of this.scene.drafted.nodes) this.#ring(c, i, this.colours[DRAFT_COLOURS[draft]], k);
+    this.#ring(c, this.selected, this.colours["--accent"], k);
+    if (this.surface.matches(":focus-visible")) this.#ring(c, this.focused, this.colours["--focus"], k);
+  }
+
+  #group(c, nodes, colour, k) {
+    if (!nodes.length) return;
+    const { x, y } = this.scene.layout;
+    const box = (i) => [x[i] - NODE.width / 2, y[i] - NODE.height / 2, NODE.width, NODE.height];
+    c.beginPath();
+    for (const i of nodes) {
+      if (k < DETAIL.far) c.rect(...box(i));
+      else c.roundRect(...box(i), 10);
+    }
+    c.fillStyle = this.colours["--surface"];
+    c.fill();
+    c.globalAlpha = k < DETAIL.mid ? 0.6 : 0.14;
+    c.fillStyle = colour;
+    c.fill();
+    c.globalAlpha = 1;
+    if (k >= DETAIL.dots) {
+      c.strokeStyle = colour;
+      c.lineWidth = 1.4;
+      c.stroke();
+      for (const i of nodes) this.#inside(c, i, colour, k);
+    }
+  }
+
+  #inside(c, i, colour, k) {
+    const { x, y } = this.scene.layout;
+    const near = k >= DETAIL.mid;
+    const left = x[i] - NODE.width / 2;
+    const top = y[i] - NODE.height / 2;
+    const scale = k < DETAIL.far ? 2.6 : 1;
+    c.save();
+    c.translate(k < DETAIL.far ? x[i] - 8 * scale : left + 15, y[i] - 8 * scale);
+    c.scale(scale, scale);
+    c.strokeStyle = near ? colour : this.colours["--text"];
+    c.lineWidth = 1.8;
+    c.lineCap = c.lineJoin = "round";
+    c.stroke(this.#shape(this.looks[i].shape));
+    c.restore();
+    if (k < DETAIL.far) return;
+    this.#texts(c, this.scene.task(i), left + TEXT_X, left + NODE.width - TEXT_END, top, near);
+  }
+
+  #texts(c, task, left, right, top, near) {
+    const described = this.describe(task);
+    const { title, look, attempt, failure } = described;
+    c.fillStyle = this.colours["--text"];
+    c.font = near ? FONTS.title : FONTS.big;
+    c.fillText(near ? FIT.title(title, attempt) : FIT.big(title), left, top + (near ? 21 : NODE.height / 2 + 8));
+    if (!near) return;
+    c.font = FONTS.state;
+    c.fillStyle = this.colours[`--${look.tone}`];
+    c.fillText(look.word, left, top + 54);
+    c.font = FONTS.small;
+    c.fillStyle = this.colours[failure ? "--failed" : "--quiet"];
+    c.fillText(FIT.detail(task, described), left, top + 37);
+    c.fillStyle = this.colours["--quiet"];
+    c.textAlign = "right";
+    c.fillText(between(task.started_at, task.ended_at, this.now()), right, top + 54);
+    c.fillText(attempt, right, top + 21);
+    c.textAlign = "left";
+  }
+
+  #shape(shape) {
+    if (!this.shapes.has(shape)) this.shapes.set(shape, new Path2D(shapePath(shape)));
+    return this.shapes.get(shape);
+  }
+
+  #ring(c, i, colour, k) {
+    if (i < 0 || i >= this.scene.count) return;
+    const { x, y } = this.scene.layout;
+    c.beginPath();
+    c.roundRect(x[i] - NODE.width / 2 - 4, y[i] - NODE.height / 2 - 4, NODE.width + 8, NODE.height + 8, 13);
+    c.strokeStyle = colour;
+    c.lineWidth = Math.max(2.5, 2.5 / k);
+    c.stroke();
+  }
+}

@@ -1,0 +1,115 @@
+// With nothing chosen: what waits for the reader, requests and their results, agents, devices, and the events as sentences.
+
+import * as api from "../api.js";
+import { element, pageData } from "../dom.js";
+import { Changes } from "../fold.js";
+import { payloadOf, PlanBox } from "../plan_box.js";
+import { Feed } from "./feed.js";
+import { drawAgents, drawRequests } from "./panels.js";
+import { Sayings } from "./sayings.js";
+import { WaitingPanel } from "./waiting_panel.js";
+
+const PANELS_MS = 200; // the panels are read, not watched: this often is enough under a flood
+const RETOLD_MS = 300; // while a moment is dragged or played, what had happened until then is told this often
+const FEED_PAST = 100; // events that the feed shows from before the page was opened
+
+export class Overview {
+  #stale = new Changes();
+  #drawnAt = 0;
+  #toldAt = null; // the event of the past at which the feed ends, null in the present
+  #retelling = 0;
+
+  constructor(node, { store }) {
+    Object.assign(this, { node, store });
+    const { fold, config } = store;
+    const nameOf = (id) => store.deviceName(id);
+    const onOpen = (taskRow) => store.select({ kind: "task", id: taskRow });
+    this.feed = new Feed(this.at("#feed"), { fold: store.present, deviceName: (task) => store.placeOf(task), personOf: (author) => store.personOf(author), onOpen });
+    this.waiting = new WaitingPanel(this.at("#waiting-panel"), { fold, personOf: (author) => store.personOf(author), refusal: config.refusal, nameOf, now: () => store.now() });
+    this.sayings = new Sayings(this.at("#sayings"), { store });
+    this.#listenForFilter();
+    this.#listenForRequests();
+  }
+
+  at(selector) {
+    return this.node.querySelector(selector);
+  }
+
+  // The events before the snapshot, or before the moment on view, as far as the feed shows them.
+  async tellPast(seq) {
+    const wanted = (this.#toldAt = this.store.moment?.seq ?? null);
+    if (!seq) return this.feed.clear();
+    const { events } = await api.events(this.store.config.session, Math.max(0, seq - FEED_PAST), FEED_PAST);
+    if (wanted !== this.#toldAt) return;
+    this.feed.clear();
+    this.store.present.remember(events);
+    this.feed.push(events.filter((event) => event.seq <= seq));
+  }
+
+  told(events) {
+    if (this.store.isLive) this.feed.push(events);
+  }
+
+  // The feed ends where the moment on view does.
+  truthChanged() {
+    if ((this.store.moment?.seq ?? null) === this.#toldAt || this.#retelling) return;
+    this.#retelling = setTimeout(() => {
+      this.#retelling = 0;
+      this.tellPast(this.store.shownFold.seq).catch((error) => console.warn("earlier events cannot be read:", error.message));
+    }, RETOLD_MS);
+  }
+
+  named() {
+    for (const option of this.at(".feed-filter [name=by]").options) if (option.value) option.textContent = this.store.personOf(option.value);
+    this.feed.named();
+  }
+
+  update(changes) {
+    this.waiting.update(changes);
+    this.sayings.update(changes);
+    for (const [name, ids] of Object.entries(changes.ids)) for (const id of ids) this.#stale.note(name, id, changes.structure.has(name));
+  }
+
+  tick() {
+    this.waiting.tick();
+    this.#draw(this.#stale);
+  }
+
+  frame(time) {
+    this.feed.tick(time);
+    this.sayings.frame(time);
+    if (!Object.keys(this.#stale.ids).length || time - this.#drawnAt < PANELS_MS) return;
+    this.#drawnAt = time;
+    this.#draw(this.#stale);
+    this.#stale = new Changes();
+  }
+
+  #draw(changes) {
+    const { store } = this;
+    const standOf = (agent) => store.standings.agentLook(agent);
+    drawAgents(this.at("#agents"), store.fold, { nameOf: (id) => store.deviceName(id), standOf, now: store.now() });
+    if (!this.at("#requests").contains(document.activeElement) || changes.has("inbox")) drawRequests(this.at("#requests"), store.fold, store.now());
+  }
+
+  #listenForFilter() {
+    const form = this.at(".feed-filter");
+    const [kind, by, text] = ["kind", "by", "text"].map((name) => form.elements[name]);
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.addEventListener("input", () => this.feed.filter({ kind: kind.value, by: by.value, text: text.value }));
+    this.feed.onKinds = (kinds, authors) => {
+      for (const value of kinds) kind.append(element("option", { value }, value.replaceAll("_", " ")));
+      for (const value of authors) by.append(element("option", { value }, this.store.personOf(value)));
+    };
+  }
+
+  #listenForRequests() {
+    const form = this.at("form.request");
+    if (!form) return;
+    const box = new PlanBox(form, pageData("examples"), async (text) => {
+      await api.submitRequest(this.store.config.session, payloadOf(text));
+      box.clear();
+      form.closest("details").open = false;
+      this.store.followNewest();
+    });
+  }
+}

@@ -1,0 +1,94 @@
+// How tasks and agents stand for who looks: their own state, unless they wait for a person or their session stands still. Pure.
+//
+// In the order of a session's standing (agents/reads/standing.py): waiting for you, for others, paused, then the state itself.
+
+import { isForPeople } from "../task_progress.js";
+import { TASK_ENDED, lookOf, machineLook, taskLook } from "../states.js";
+
+export const AGENT_ENDED = new Set(["FINISH", "FAIL", "ERROR"]);
+const MOVES = ["approval", "actor", "constellation"]; // tables whose rows change how others stand
+const IS_OVER = new Set(["cancelled", "error"]); // states of an actor after which nothing of its session goes on
+
+// The name of what stands before a task's own state, or "". `needs`: "you", "others" or undefined; `actor`, `graph`: their states.
+export function standsBefore({ state }, { needs, actor, graph }) {
+  if (TASK_ENDED.has(state)) return "";
+  if (IS_OVER.has(actor)) return "cancelled";
+  if (needs) return `needs_${needs}`;
+  if (actor === "paused" || (graph === "PAUSED" && state !== "RUNNING")) return "paused";
+  return "";
+}
+
+export class Standings {
+  #needs = new Map(); // "you" or "others" by id of task and agent
+  #still = "";
+  #outcomes = new Map(); // of attempts, by agent
+  #outcomesAt = null;
+
+  // `fold` is the one on view; `config` says who looks, and why that person may not decide.
+  constructor(fold, { me, refusal }) {
+    Object.assign(this, { fold, me, refusal, actor: "" });
+  }
+
+  // Takes up what changed, and notes in `changes` the tasks that now stand differently although their rows are the same.
+  take(changes) {
+    if (!changes.has(...MOVES) && !changes.restructured("task")) return;
+    const before = this.#needs;
+    this.#needs = this.#collect();
+    for (const id of new Set([...before.keys(), ...this.#needs.keys()])) {
+      if (before.get(id) !== this.#needs.get(id) && this.fold.get("task", id)) changes.note("task", id, false);
+    }
+    this.actor = this.#newestActor()?.state ?? "";
+    const graphs = [...this.fold.table("constellation").values()].map(({ id, state }) => `${id} ${state === "PAUSED"}`);
+    const still = `${this.actor === "paused"} ${IS_OVER.has(this.actor)} ${graphs}`;
+    if (still === this.#still) return;
+    this.#still = still;
+    for (const task of this.fold.table("task").values()) if (!TASK_ENDED.has(task.state)) changes.note("task", task.id, false);
+  }
+
+  taskLook(task) {
+    const graph = this.fold.get("constellation", task.constellation_id)?.state;
+    const name = standsBefore(task, { needs: this.#needs.get(task.id), actor: this.actor, graph });
+    return name ? lookOf("stands", name) : taskLook(task);
+  }
+
+  // Whether the reader's decision is what a task waits for.
+  needsYou(task) {
+    return this.#needs.get(task.id) === "you" && !TASK_ENDED.has(task.state);
+  }
+
+  // Its own state in words that need no machine's name (pages say that on hover); what stands before it says so.
+  agentLook(agent) {
+    const own = machineLook(agent.machine, agent.state);
+    if (AGENT_ENDED.has(agent.state)) return own;
+    if (IS_OVER.has(this.actor) || this.#wasCancelled(agent)) return lookOf("stands", "cancelled");
+    const needs = this.#needs.get(agent.id);
+    if (needs) return lookOf("stands", `needs_${needs}`);
+    return this.actor === "paused" ? lookOf("stands", "paused") : own;
+  }
+
+  // By the last attempt of the agent, or of the one that made it.
+  #wasCancelled(agent) {
+    if (this.#outcomesAt !== this.fold.seq) {
+      this.#outcomesAt = this.fold.seq;
+      this.#outcomes = new Map();
+      for (const attempt of this.fold.table("attempt").values()) this.#outcomes.set(attempt.agent_id, attempt.outcome);
+    }
+    return (this.#outcomes.get(agent.id) ?? this.#outcomes.get(agent.parent_id)) === "cancelled";
+  }
+
+  #collect() {
+    const needs = new Map();
+    for (const row of this.fold.table("approval").values()) {
+      if (!isForPeople(row)) continue;
+      const whose = this.refusal || row.action?.author === this.me ? "others" : "you";
+      for (const id of [row.subject_id, row.agent_id]) if (id && needs.get(id) !== "you") needs.set(id, whose);
+    }
+    return needs;
+  }
+
+  #newestActor() {
+    let found = null;
+    for (const actor of this.fold.table("actor").values()) if (!found || actor.epoch > found.epoch) found = actor;
+    return found;
+  }
+}

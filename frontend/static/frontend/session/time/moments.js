@@ -1,0 +1,42 @@
+// Moments of a session: what lies between two of them. Pure.
+
+const TOLD = ["state", "name", "wanted_device", "device_id", "tool", "arguments", "priority", "timeout", "max_attempts", "attempt", "result", "error", "phases", "confirm"];
+
+// What became of the tasks and dependencies of one constellation between two folds: {added, removed, changed: [{task, was, is}]}.
+// Dependencies are told by the names of their ends. `was` and `is` have the fields that differ.
+export function compare(before, after, constellation) {
+  const [old, now] = [before, after].map((fold) => tasksOf(fold, constellation));
+  const changed = [];
+  for (const [id, task] of now) {
+    const was = old.get(id);
+    const fields = was ? TOLD.filter((name) => JSON.stringify(was[name]) !== JSON.stringify(task[name])) : [];
+    if (fields.length) changed.push({ task: task.task_id, was: picked(was, fields), is: picked(task, fields) });
+  }
+  const [oldLines, newLines] = [
+    [before, old],
+    [after, now],
+  ].map(([fold, tasks]) => linesOf(fold, tasks, constellation));
+  return {
+    added: [...onlyIn(now, old), ...[...newLines].filter((line) => !oldLines.has(line))],
+    removed: [...onlyIn(old, now), ...[...oldLines].filter((line) => !newLines.has(line))],
+    changed,
+  };
+}
+
+function tasksOf(fold, constellation) {
+  return new Map([...fold.table("task")].filter(([, task]) => task.constellation_id === constellation));
+}
+
+function onlyIn(some, others) {
+  return [...some].filter(([id]) => !others.has(id)).map(([, task]) => task.task_id);
+}
+
+function linesOf(fold, tasks, constellation) {
+  const rows = [...fold.table("dependency").values()].filter((row) => row.constellation_id === constellation);
+  const name = (id) => tasks.get(id)?.task_id ?? String(id);
+  return new Set(rows.map((row) => `${name(row.upstream_id)} → ${name(row.downstream_id)}`));
+}
+
+function picked(row, fields) {
+  return Object.fromEntries(fields.map((name) => [name, row[name]]));
+}

@@ -1,0 +1,1 @@
+"""Browsers as devices, with a real chromium and real servers on this host."""

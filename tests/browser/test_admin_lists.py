@@ -1,0 +1,38 @@
+"""Lists of the admin in a real browser: what has the most columns fits a usual screen."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_dashboard import PLAN, submit, wait_for_the_end
+
+pytestmark = pytest.mark.browser
+
+LISTS = (
+    "agents/transition", "agents/event", "agents/agent", "agents/device", "agents/inboxitem", "constellations/task",
+    "constellations/dependency", "constellations/attempt", "constellations/constellation",
+)  # fmt: skip
+
+
+@pytest.fixture
+def admin(anonymous, installation) -> Page:
+    anonymous.set_viewport_size({"width": 1440, "height": 900})
+    anonymous.goto(installation.login_link("root"))
+    return anonymous
+
+
+def test_all_columns_of_a_list_fit_1440_pixels_beside_menu_and_filters(admin):
+    submit(admin, PLAN.replace("task_id: first", "task_id: train_the_model").replace("[first]", "[train_the_model]"))
+    wait_for_the_end(admin)
+    for name in LISTS:
+        admin.goto(f"/admin/{name}/")
+        table = admin.locator("#result_list")
+        expect(table).to_be_visible()
+        assert table.evaluate("table => table.scrollWidth <= table.parentElement.clientWidth"), name
+
+
+def test_a_task_of_the_list_is_opened_by_its_name(admin):
+    submit(admin, PLAN)
+    wait_for_the_end(admin)
+    admin.goto("/admin/constellations/task/")
+    admin.locator("#result_list").get_by_role("link", name="second").first.click()
+    admin.wait_for_url("**/admin/constellations/task/*/change/")

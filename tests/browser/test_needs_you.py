@@ -1,0 +1,51 @@
+"""A page that nobody looks at calls who may decide: by its title, its icon and, where that was asked for, a notification."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.test_dashboard import submit
+from tests.browser.test_inbox_live import GATED
+
+pytestmark = pytest.mark.browser
+
+PATIENCE_MS = 90_000
+AWAY = """
+window.notified = [];
+window.Notification = class {
+  static permission = "default";
+  static async requestPermission() { return (this.permission = "granted"); }
+  constructor(title, { body }) { window.notified.push(`${title}: ${body}`); }
+};
+Object.defineProperty(document, "hidden", { get: () => window.isAway === true });
+"""
+"""What headless chromium lacks: a place for notifications, and a page that is behind another one."""
+
+
+def test_title_icon_and_a_notification_that_was_asked_for_say_needs_you(page):
+    page.add_init_script(AWAY)
+    page.goto("/inbox/")
+    button = page.locator("#notify")
+    expect(button).to_have_text("Notify me of what waits")
+    button.click()
+    expect(button).to_have_text("Stop notifying me")
+    expect(page.locator("#waiting")).to_be_attached()
+    icon = page.locator("#icon")
+    with page.expect_response(lambda answer: answer.url.endswith("/inbox/count/")):
+        pass
+    page.evaluate("window.isAway = true; document.dispatchEvent(new Event('visibilitychange'))")
+    assert page.evaluate("window.notified") == []
+
+    other = page.context.new_page()
+    submit(other, GATED)
+    other.wait_for_url(re.compile(r"/sessions/\d+/$"))
+    approve = other.locator("#waiting-panel").get_by_role("button", name="Approve", exact=True)
+    expect(approve).to_be_visible(timeout=PATIENCE_MS)
+    expect(other.locator("#actor .chip")).to_have_text("Waiting for you (1)", timeout=PATIENCE_MS)
+    page.wait_for_function("() => window.notified.length > 0", timeout=PATIENCE_MS)
+    assert re.match(r"Orrery needs you: \d+\+? waiting for you", page.evaluate("window.notified")[0])
+    expect(page).to_have_title(re.compile(r"^\(\d+\+?\) needs you · "))
+    expect(icon).to_have_attribute("href", re.compile("needs_you"))
+    approve.click()
+    expect(other.locator("#actor .chip")).to_have_text("Completed", timeout=PATIENCE_MS)
