@@ -15,7 +15,7 @@ from agents.browsing.actions import ACTIONS, page_name
 from agents.browsing.desk import BrowsingFailed, Desk, Happening
 from agents.browsing.gateway import Gateway
 from agents.browsing.launching import Chromium
-from agents.browsing.record import pages_of
+from agents.browsing.record import lost_there, pages_of
 from agents.browsing.sites import SiteRejected, Sites
 from agents.browsing.tools import TOOLS, offered_by_browsers, register
 from agents.devices.profiles.connections import register_connection_check, takes_only
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 LOOK_S = 2.0
 """Between two looks which attempts are over."""
+CUT_OFF_S = 3.0
+"""A call whose browser has ended waits so long at most for its end."""
 TOLD = {"refused": "browsing_refused", "reopened": "page_reopened", "not_reopened": "page_not_reopened"}
 """What the session's stream hears of, by what happened."""
 VIEWPORT = {"width": 1280, "height": 800}
@@ -79,7 +81,6 @@ class BrowserConnection:
         if flaws := flaws_by_schema(call.tool, TOOLS[call.tool][1], call.arguments):
             raise BadArguments("; ".join(f"{'.'.join(map(str, path))}: {said}".lstrip(": ") for path, said in flaws))
         from playwright.async_api import Error
-        from playwright.async_api import TimeoutError as TooLate
 
         held = await self._hold(call)
         async with held.lock:
@@ -88,19 +89,23 @@ class BrowserConnection:
                 outcome = await action(call, held.desk, self._sites)
                 outcome.process = await self._root_of(call, held.desk)
                 return outcome
-            except BrowsingFailed as error:
-                return _failed(held.desk, str(error), error.error_kind)
-            except TooLate as error:
-                return _failed(held.desk, _first_lines(error.message), "")
+            except BrowsingFailed as error:  # the pages of a browser that ends are gone before it says so
+                return await self._lost(held.desk) or _failed(held.desk, str(error), error.error_kind)
             except Error as error:
-                if self._ended.done():  # also where it is about to be ended, for what it has used
-                    return Outcome("lost", error=self._ended.result())
-                if self._browser is None or not self._browser.is_connected():
-                    return Outcome("lost", error="chromium has ended")
-                return _failed(held.desk, _first_lines(error.message), "")
+                return await self._lost(held.desk) or _failed(held.desk, _first_lines(error.message), "")
             finally:
                 if call.key == call.attempt:  # a plain task is this call
                     await self._let_go(call.attempt)
+
+    async def _lost(self, desk: Desk) -> Outcome | None:
+        """How a call ended whose browser has ended, or is about to be ended for what it has used; None of any other."""
+        if not self._ended.done() and not await desk.is_alive():
+            self._end("chromium has ended")
+        if not self._ended.done():
+            return None
+        # Whoever holds the device says first that it is gone, and cuts the call off then: nobody begins another meanwhile.
+        await asyncio.sleep(CUT_OFF_S)
+        return Outcome("lost", error=self._ended.result())
 
     async def _root_of(self, call: Call, desk: Desk) -> Mapping[str, Any]:
         """The process of an app agent's page; asked for once after each navigation."""
@@ -147,7 +152,9 @@ class BrowserConnection:
 
         An attempt that goes on itself gets none: its next step would act on a page that only looks like the old one.
         """
-        if not call.resumes:
+        own = await asyncio.to_thread(pages_of, call.agent, self._device["id"]) if call.agent else {}
+        held.desk.gone = frozenset(own)
+        if own or not call.resumes or not await asyncio.to_thread(lost_there, call.resumes, self._device["id"]):
             return
         pages = await asyncio.to_thread(pages_of, call.resumes, self._device["id"])
         if call.tool == "browser.open":  # which shows it anew itself
@@ -239,5 +246,5 @@ def check_connection(said: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def register_kind_of_device() -> None:
     """Let runners open browsers, and plans name what they offer."""
     register()
-    register_connection_check("browser", check_connection)
+    register_connection_check("browser", check_connection, is_volatile=True)
     register_kind("browser", open_browser)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agents.browsing.sites import INERT, Sites
 from agents.errors import AgentsError
+from agents.tools.calls import GONE
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Dialog, Download, Frame, Page, Route
@@ -54,13 +55,16 @@ class Happening:
 
 
 class Desk:
-    """`tell` hears of everything that happens, in the moment it does. `roots` are the processes of pages, as far as known."""
+    """`tell` hears of everything that happens, in the moment it does. `roots` are the processes of pages, as far as known.
+    `gone` are pages of the same attempt that ended with the browser before this one.
+    """
 
     def __init__(self, context: BrowserContext, sites: Sites, tell: Callable[[Happening], None]):
         self._context, self._sites, self._tell = context, sites, tell
         self.pages: dict[str, Page] = {}
         self.happened: list[Happening] = []
         self.roots: dict[str, Mapping[str, Any]] = {}
+        self.gone: frozenset[str] = frozenset()
         context.on("page", self._take_popup)
 
     async def prepare(self) -> None:
@@ -72,7 +76,7 @@ class Desk:
             return found
         if not make:
             there = ", ".join(self.names()) or "none (begin with browser.open; pages end with the browser that showed them)"
-            raise BrowsingFailed(f"there is no page {name}; there is {there}")
+            raise BrowsingFailed(f"there is no page {name}; there is {there}", GONE if name in self.gone else "")
         if len(self.names()) >= PAGES:
             raise BrowsingFailed(f"there are {PAGES} pages, and no more are opened")
         self.pages[name] = page = await self._context.new_page()
@@ -107,6 +111,15 @@ class Desk:
 
     def refuse(self, url: str, why: str) -> None:
         self._note(Happening("refused", url[:TEXT], why))
+
+    async def is_alive(self) -> bool:
+        """Whether its browser still answers."""
+        from playwright.async_api import Error
+
+        with contextlib.suppress(Error):
+            await self._context.cookies()
+            return True
+        return False
 
     async def close(self) -> None:
         await self._context.close()

@@ -32,7 +32,7 @@ from agents.minds.calls import ended_fields
 from agents.streams.row_types import AgentRow, ApprovalRow, LiveDevice, LoopRow
 from agents.streams.tables import Fields
 from agents.streams.turn import Turn
-from agents.tools.calls import Call, Outcome
+from agents.tools.calls import GONE, Call, Outcome
 from agents.tools.handing import INPUT
 
 ACTS = 64
@@ -169,7 +169,7 @@ class Crew:
         last = member.last_outcome or Outcome("")
         if member.agent["state"] == "FINISH":
             outcome = self._good_end(member, last)
-        elif last.reason or (member.script.plain and last.outcome not in ("", "completed")):
+        elif last.reason or (member.script.plain and last.outcome not in ("", "completed")) or member.is_lost:
             outcome = last
         else:
             error = member.agent["reason"]
@@ -253,6 +253,8 @@ class Crew:
 
     def take(self, outcome: Outcome) -> None:
         """The call under way has ended."""
+        if outcome.error_kind == GONE:
+            outcome.outcome, outcome.error_kind = ("failed" if self.at_work.script.chooses else "lost"), ""
         outcome.error_kind = outcome.error_kind or KINDS.get(outcome.outcome, "")
         if self.at_work.asked is not None:
             self.at_work.answer = outcome

@@ -107,7 +107,7 @@ def _read_outcome(member: Member, row: EvidenceRow) -> Outcome:
     outcome, reason = "completed" if row["success"] else ENDINGS.get(row["error_kind"], "failed"), ""
     if row["error_kind"] == "denied" and member.script.plain:
         reason = "denied"
-    elif row["error_kind"] == "lost" and member.position.done and not member.script.plain:
+    elif row["error_kind"] == "lost" and member.position.done and not (member.script.plain or member.stands_on_device):
         reason = "lost"
     elif row["verdict"] is not None and row["verdict"]["action"] == "halt" and member.state == "Halted":
         reason = f"stuck:{row['verdict']['rule']}"

@@ -12,11 +12,11 @@ from agents.streams.turn import Turn
 
 
 def wait_for_look(member: Member, turn: Turn, now: float) -> bool:
-    """Wait for the observation under way; one that was lost with its runner is made again."""
+    """Wait for the observation under way; one that was lost is made again, where there is still something to be seen."""
     outcome, row = member.outcome, member.row
     if outcome is None or row is None:
         return False
-    if outcome.outcome in ("lost", "cancelled"):
+    if outcome.outcome == "cancelled" or (outcome.outcome == "lost" and not member.stands_on_device):
         fields = member.end_row(turn, outcome, outcome.error or outcome.outcome)
         turn.record("look_lost", agent_id=member.agent["id"], set={"evidence": {str(row["id"]): fields}})
         member.look_again(turn)
@@ -31,13 +31,17 @@ def take_look(member: Member, turn: Turn, now: float) -> bool:
     assert row is not None
     wrong = "" if outcome.outcome == "completed" else outcome.error or outcome.outcome
     also = {"evidence": {str(row["id"]): member.end_row(turn, outcome, wrong)}}
-    if wrong:
+    is_step = step is not None and step["do"] == "observe" and not member.waits_at_gate
+    if wrong and not (is_step and member.script.chooses):
+        if outcome.outcome == "lost":  # as by any other call (agents.crews.recover)
+            member.last_outcome = outcome
         member.become(turn, "error", reason=f"capture failed: {wrong}", also=also)
         return False
     position = member.position
-    if step is not None and step["do"] == "observe" and not member.waits_at_gate:
+    if step is not None and is_step:
         try:
-            member.blackboard.save(turn, step["save"], outcome.result)
+            if not wrong:
+                member.blackboard.save(turn, step["save"], outcome.result)
         except AgentsError as error:
             wrong = str(error)
         position = replace(position, met=not wrong, tries=position.tries + 1, error=wrong)

@@ -33,7 +33,8 @@ def recover_agent(member: Member, turn: Turn, now: float) -> bool:
     step = member.step
     if step is None:  # it is the call of its model that went wrong
         return MODEL_WAYS[model_way(member.position.fault, member.position.faults)](member, turn)
-    if member.script.plain:  # the task's own attempts and `on_lost` decide
+    is_over = member.position.fault == "lost" and member.stands_on_device
+    if member.script.plain or is_over:  # the task's own attempts and `on_lost` decide
         return _give_up(member, turn)
     own = step.get("tries", 1) > 1 or step.get("on_failure") == "continue"
     detour = bool(step.get("recover")) and member.position.detour < 0
@@ -93,8 +94,10 @@ def _check(member: Member, turn: Turn) -> bool:
 
 
 def _give_up(member: Member, turn: Turn) -> bool:
-    if member.position.fault == "lost" and not member.script.plain:  # `on_lost` has ruled out another attempt as well
-        member.last_outcome = Outcome("lost", error=member.position.error, error_kind="lost", reason="lost")
+    if member.position.fault == "lost" and not member.script.plain:
+        # `on_lost` was about the call, and has ruled out another attempt as well; or it is still to be asked about the attempt.
+        reason = "" if member.stands_on_device else "lost"
+        member.last_outcome = Outcome("lost", error=member.position.error, error_kind="lost", reason=reason)
     position = replace(member.position, met=False, done=True)
     member.move(turn, "give_up", position, reason=f"{member.position.fault}: {member.position.error}")
     return True

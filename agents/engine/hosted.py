@@ -92,13 +92,14 @@ class HostedDevices:
 
     async def look(self) -> None:
         """Take what nobody holds, let go of what is another's, and lose what is silent."""
-        now, held = asyncio.get_running_loop().time(), set(self._held)
+        now, held = asyncio.get_running_loop().time(), dict(self._held)
         wanted: list[DeviceRow] = await self._in_thread(devices_of_host, self._host)
-        for device in [device for device in self._held if device not in {row["id"] for row in wanted}]:
-            await self._let_go(device, "it is not connected any more")
+        known = {row["id"] for row in wanted}
+        for device in held.keys() - known:
+            await self._let_go(device, held[device], "it is not connected any more")
         for row in wanted:
             if row["id"] in held and row["state"] not in REACHED:  # lost while this process stood still
-                await self._lose_held(row)
+                await self._lose_held(row, held[row["id"]])
             if row["id"] in self._held or row["id"] in self._opening or self._tries.get(row["id"], (0, 0.0))[1] > now:
                 continue
             if row["kind"] == "local":
@@ -114,9 +115,10 @@ class HostedDevices:
         now = asyncio.get_running_loop().time()
         if self._held and now >= self._renew_at:
             self._renew_at = now + RENEW_S
-            fences = {device: held.fence for device, held in self._held.items()}
+            before = dict(self._held)
+            fences = {device: held.fence for device, held in before.items()}
             for device in await self._in_thread(renew_links, fences):
-                await self._let_go(device, "another process holds it")
+                await self._let_go(device, before[device], "another process holds it")
 
     async def release_all(self) -> None:
         """The runner ends: what it holds is anybody's."""
@@ -173,12 +175,13 @@ class HostedDevices:
             self._errands.add(errand)
             errand.add_done_callback(self._errands.discard)
 
-    async def _lose_held(self, row: DeviceRow) -> None:
+    async def _lose_held(self, row: DeviceRow, held: HeldDevice) -> None:
         """A device that is held here was lost: whatever is under way on it here ends before it may be held again."""
         why = row["reason"] or f"{row['name']} is {row['state']}"
-        self._lose(row["id"], why)
-        await self._let_go(row["id"], why)
-        await self.serving.gone(row["id"])
+        if self._held.get(row["id"]) is held:
+            self._lose(row["id"], why)
+            await self._let_go(row["id"], held, why)
+            await self.serving.gone(row["id"])
 
     async def _open(self, row: DeviceRow) -> None:
         """Dial a device, shake hands, and serve its calls."""
@@ -239,10 +242,13 @@ class HostedDevices:
         if self._held.get(device) is held:
             held.watch = None
             await self._in_thread(try_refuse, device, event, why, offered)
-            await self._let_go(device, why)
+            await self._let_go(device, held, why)
 
-    async def _let_go(self, device: int, why: str) -> None:
-        held = self._held.pop(device)
+    async def _let_go(self, device: int, held: HeldDevice, why: str) -> None:
+        """Who watches a connection and who looks at the rows may both find that it is over: whoever is first does this."""
+        if self._held.get(device) is not held:
+            return
+        del self._held[device]
         self.serving.drop(device, why)
         if held.connection is not None:
             self._lose(device, why)

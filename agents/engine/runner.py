@@ -140,6 +140,8 @@ class Runner:
                 await self.sessions.read_told()
             except DatabaseError:  # the runner's own loop outlasts that, or ends
                 log.warning("runner %s cannot see to its devices", self.row.pk, exc_info=True)
+            except Exception:  # a fault of one device, or of ours, is none of all the others
+                log.exception("runner %s broke while it saw to its devices", self.row.pk)
             self._next["devices"] = 0.0
             self._wake.set()
             self._look_at_devices.clear()

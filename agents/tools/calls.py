@@ -71,6 +71,9 @@ class Outcome:
         return told | {name: value for name in OFTEN_EMPTY if (value := getattr(self, name))}
 
 
+GONE = "gone"
+"""Kind of error of a call that needs what an earlier call of the attempt has left on its device, and what has ended with the
+connection. A model is told; a script cannot go on, and the call counts as lost."""
 OFTEN_EMPTY = ("error", "error_kind", "digest", "before", "reason", "text", "printed", "unwritten", "artifacts", "process")
 """Fields that an outcome in a file has only where they say something."""
 

@@ -15,6 +15,7 @@ from agents.crews.members.phases import Phases
 from agents.crews.platforms import look_of, look_tool
 from agents.crews.script import DELEGATIONS, Position, Script, Step, call_of, plain_script, says_where
 from agents.crews.ways import FAULTS, way_out
+from agents.devices.profiles.connections import is_volatile
 from agents.errors import AgentsError
 from agents.gates import approvals
 from agents.gates.gate import Gate
@@ -221,6 +222,16 @@ class Member:
         step = self.step
         assert step is not None
         return self.act_of(*call_of(step, look_tool(self.agent["platform"])))
+
+    @property
+    def stands_on_device(self) -> bool:
+        """Whether it cannot go on when its device is lost: what a script has made there, as pages, ended with that."""
+        return not self.script.chooses and is_volatile(self.assignment.device["kind"])
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it has ended because of that: `on_lost` says whether there is another attempt."""
+        return self.stands_on_device and self.last_outcome is not None and self.last_outcome.outcome == "lost"
 
     @property
     def look_act(self) -> Act:

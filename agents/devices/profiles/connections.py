@@ -24,10 +24,14 @@ Check = Callable[[Connection], Found]
 
 
 class ConnectionKind(NamedTuple):
-    """What a kind of device takes: what is wrong with a connection, and whether it has its host run a program of its author."""
+    """What a kind of device takes: what is wrong with a connection, and whether it has its host run a program of its author.
+
+    `is_volatile`: what calls leave there ends with the open connection, as pages of a browser do.
+    """
 
     check: Check
     is_code: Callable[[Connection], bool]
+    is_volatile: bool
 
 
 def is_never_code(connection: Connection) -> bool:
@@ -41,9 +45,16 @@ def is_always_code(connection: Connection) -> bool:
 KINDS: dict[str, ConnectionKind] = {}
 
 
-def register_connection_check(kind: str, check: Check, is_code: Callable[[Connection], bool] = is_never_code) -> None:
+def register_connection_check(
+    kind: str, check: Check, is_code: Callable[[Connection], bool] = is_never_code, *, is_volatile: bool = False
+) -> None:  # fmt: skip
     """Connections of `kind` are looked at by `check`; only admins make and change devices of which `is_code` holds."""
-    KINDS[kind] = ConnectionKind(check, is_code)
+    KINDS[kind] = ConnectionKind(check, is_code, is_volatile)
+
+
+def is_volatile(kind: str) -> bool:
+    """Whether what an attempt has made on such a device ends with the device's connection."""
+    return kind in KINDS and KINDS[kind].is_volatile
 
 
 def connection_problems(kind: str, connection: Any) -> Found:

@@ -8,6 +8,7 @@ import signal
 import pytest
 from django.conf import settings
 
+from agents.browsing.actions import ACTIONS
 from agents.devices.host import instance_name
 from agents.devices.processes import list_pids, read_mark
 from agents.models import Approval, Artifact, Device, Event, Evidence, ModelCall, Transition
@@ -157,30 +158,106 @@ def _approve(seen: list[dict]) -> None:
     approval_decide(approval.pk, "approve", by="user:1", digest=approval.digest)
 
 
-def test_a_chromium_that_is_killed_is_a_lost_device_that_comes_back_and_the_task_is_tried_anew(
-    engine, window, web  # noqa: F811
-):  # fmt: skip
-    steps = [use("open", url=web.address + "/"), {**use("wait", text="never", seconds=60), "timeout": 60}]
-    killed: list[int] = []
+NEVER = {**use("wait", text="never", seconds=60), "timeout": 60}
+
+
+def kill_chromium(window) -> list[int]:
+    """The processes of the device's browser, which were ended."""
+    found = [pid for pid in list_pids() if read_mark(pid) == (f"{instance_name()}-browser", window.pk)]
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):  # gone with another one
+            os.kill(pid, signal.SIGKILL)
+    return found
+
+
+def kill_while_waiting(window, web, killed: list[int]):  # noqa: F811
+    """Ends a run with its graph. Chromium is killed when a page is waited for, and the page shows what it lacked from then."""
 
     def kill_once() -> bool:
         if not killed and found("agents_evidence", "tool = 'browser.wait'")():
-            mark = (f"{instance_name()}-browser", window.pk)
             web.show("/", SHOP.replace("<p id=o>", "<p>never</p><p id=o>"))
-            killed.extend(pid for pid in list_pids() if read_mark(pid) == mark)
-            for pid in killed:
-                with contextlib.suppress(ProcessLookupError):  # gone with another one
-                    os.kill(pid, signal.SIGKILL)
+            killed.extend(kill_chromium(window))
         return found("constellations_constellation", "state IN ('COMPLETED', 'FAILED')")()
 
-    engine.submit(task(*steps, on_lost="retry", max_attempts=2))
-    engine.run(kill_once)
+    return kill_once
+
+
+def lost_calls() -> list[str]:
+    return list(Evidence.objects.filter(error_kind="lost").values_list("tool", flat=True))
+
+
+def outcomes() -> list[str]:
+    return list(Attempt.objects.order_by("number").values_list("outcome", flat=True))
+
+
+def test_a_chromium_that_is_killed_is_a_lost_device_that_comes_back_and_the_task_is_tried_anew(
+    engine, window, web  # noqa: F811
+):  # fmt: skip
+    killed: list[int] = []
+    engine.submit(task(use("open", url=web.address + "/"), NEVER, on_lost="retry"))
+    engine.run(kill_while_waiting(window, web, killed))
     assert killed
     moves = list(Transition.objects.filter(machine="device").order_by("id").values_list("event", flat=True))
     assert moves == ["dial", "accepted", "lost", "dial", "accepted"]
-    # asked again while chromium is not back yet, as often as its recovery says
-    assert set(Evidence.objects.filter(error_kind="lost").values_list("tool", flat=True)) == {"browser.wait"}
-    assert (Task.objects.get().state, Attempt.objects.count()) == ("COMPLETED", 2)
+    assert lost_calls() == ["browser.wait"]
+    assert (Task.objects.get().state, outcomes()) == ("COMPLETED", ["lost", "completed"])
+
+
+def test_the_attempt_that_follows_a_lost_one_has_its_pages_again(engine, window, web):  # noqa: F811
+    other = web.show("/other", "<!doctype html><title>Other</title><p>aside</p>")
+    steps = [
+        use("open", url=other, page="side"),
+        use("open", url=web.address + "/"),
+        NEVER,
+        use("read", page="side", save="said"),
+    ]
+    engine.submit(task(*steps, on_lost="retry"))
+    engine.run(kill_while_waiting(window, web, []))
+    made = Task.objects.get()
+    assert (made.state, made.result["said"]["content"], outcomes()) == ("COMPLETED", "aside", ["lost", "completed"])
+    told = Event.objects.filter(type="page_reopened").values_list("data", flat=True)
+    assert [each["address"] for each in told] == [f"main: {web.address}/"]  # the first step shows the other one itself
+
+
+def test_a_look_that_is_lost_with_its_browser_loses_the_attempt(engine, window, web, monkeypatch):  # noqa: F811
+    killed: list[int] = []
+    look = ACTIONS["browser.look"]
+
+    async def look_after_kill(call, desk, sites):
+        if not killed:
+            killed.extend(kill_chromium(window))
+        return await look(call, desk, sites)
+
+    monkeypatch.setitem(ACTIONS, "browser.look", look_after_kill)
+    made = engine.carry_out(task(use("open", url=web.address + "/"), {"observe": True, "save": "seen"}, on_lost="retry"))
+    assert killed
+    assert (made.state, lost_calls(), outcomes()) == ("COMPLETED", ["browser.look"], ["lost", "completed"])
+    assert 'button "Buy"' in made.tasks.get().result["seen"]["tree"]
+
+
+def test_where_nothing_may_be_tried_anew_a_killed_chromium_fails_the_task(engine, window, web):  # noqa: F811
+    engine.submit(task(use("open", url=web.address + "/"), NEVER, on_lost="fail", max_attempts=3))
+    engine.run(kill_while_waiting(window, web, []))
+    made = Task.objects.get()
+    assert (made.state, outcomes()) == ("FAILED", ["lost"])
+    assert "chromium has ended" in made.error
+
+
+def test_a_model_whose_browser_was_killed_is_told_that_its_pages_are_gone_and_goes_on(
+    engine, window, web, model  # noqa: F811
+):  # fmt: skip
+    device_change(window.pk, unasked={"tools": ["browser.open", "browser.wait", "browser.read"]}, by="system")
+    opened = call("browser__open", url=web.address + "/")
+    model(
+        opened, call("browser__wait", text="never", seconds=60), opened, call("browser__read"),
+        call("finish", result="read"),
+    )  # fmt: skip
+    engine.submit({"tasks": [{"task_id": "work", "device": "window", "description": "Read it.", "on_lost": "retry"}]})
+    engine.run(kill_while_waiting(window, web, []))
+    assert (Task.objects.get().state, Task.objects.get().result, outcomes()) == ("COMPLETED", "read", ["completed"])
+    assert set(lost_calls()) == {"browser.wait"}
+    told = [str(row.added) for row in ModelCall.objects.order_by("number") if "pages end with the browser" in str(row.added)]
+    assert len(told) == 1
 
 
 def test_the_example_reads_the_page_that_its_device_may_show(engine, window, web):  # noqa: F811
