@@ -103,3 +103,27 @@ def test_what_was_typed_is_there_after_going_on_and_back(page):
     editor(page)
     expect(page.locator("textarea[name=plan]")).to_have_value(PLAN)
     expect(page.locator(".cm-content")).to_contain_text("name: edited")
+
+
+def test_what_is_typed_goes_over_what_the_browser_has_selected_whatever_the_editor_has_heard(page):
+    """In one task of the page the selection changes and a text comes: the editor hears of the selection after that."""
+    editor(page).fill(PLAN)
+    page.keyboard.press("Control+Home")
+    page.keyboard.press("Shift+End")
+    box(page).evaluate("""content => {
+        const range = document.createRange();
+        range.selectNodeContents(content);
+        getSelection().removeAllRanges();
+        getSelection().addRange(range);
+        const typed = { inputType: "insertText", data: "name: all", bubbles: true, cancelable: true };
+        content.dispatchEvent(new InputEvent("beforeinput", typed));
+    }""")
+    expect(page.locator(".cm-line")).to_have_text(["name: all"])
+
+
+def test_a_selection_that_is_longer_than_what_is_drawn_is_written_over_as_a_whole(page):
+    editor(page).fill("\n".join(f"# line {number}" for number in range(2_000)))
+    page.keyboard.press("Control+A")
+    page.keyboard.insert_text("name: short")
+    expect(page.locator(".cm-line")).to_have_text(["name: short"])
+    assert page.evaluate("document.querySelector('textarea[hidden]').value") == "name: short"

@@ -51,13 +51,13 @@ const badLines = StateField.define({
   provide: (field) => gutterLineClass.from(field),
 });
 
-// Writes over a selection by itself: the browser would give what is typed the colours of what was there, as a style that
-// the page's policy forbids.
+// Writes over a selection by itself, and whatever is more than a letter: the browser would give what is typed the colours of
+// what was there, as a style that the page's policy forbids.
 const writesOver = EditorView.domEventHandlers({
   beforeinput(event, view) {
     if (event.inputType !== "insertText" || event.data === null || view.composing) return false;
-    const { from, to } = replaced(event, view);
-    if (from === to) return false;
+    const { from, to } = selected(view);
+    if (from === to && event.data.length === 1) return false;
     event.preventDefault();
     const changes = { from, to, insert: view.state.toText(event.data) };
     view.dispatch({ changes, selection: { anchor: from + changes.insert.length }, userEvent: "input.type", scrollIntoView: true });
@@ -65,12 +65,17 @@ const writesOver = EditorView.domEventHandlers({
   },
 });
 
-// What is selected: as the editor knows it, or the browser, of whose selection the editor hears a little later.
-function replaced(event, view) {
+// What is selected, as the browser knows it: the editor hears of that a little later. Of a selection that is longer than what is
+// drawn the browser knows the drawn part.
+function selected(view) {
   const { main } = view.state.selection;
-  const [range] = event.getTargetRanges();
-  if (!main.empty || !range) return main;
-  return { from: view.posAtDOM(range.startContainer, range.startOffset), to: view.posAtDOM(range.endContainer, range.endOffset) };
+  const selection = document.getSelection();
+  if (!view.contentDOM.contains(selection.anchorNode)) return main;
+  const range = selection.getRangeAt(0);
+  const from = view.posAtDOM(range.startContainer, range.startOffset);
+  const to = view.posAtDOM(range.endContainer, range.endOffset);
+  const isDrawnPart = from === Math.max(main.from, view.viewport.from) && to === Math.min(main.to, view.viewport.to);
+  return isDrawnPart ? main : { from, to };
 }
 
 export class PlanEditor {
