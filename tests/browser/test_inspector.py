@@ -1,11 +1,12 @@
 """The inspector as a person uses it: a task's steps and history, an agent's machine, an edit, the events by filter."""
 
+import json
 import re
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_dashboard import write_plan
+from tests.browser.test_dashboard import node, submit, write_plan
 from tests.browser.test_modules import anywhere, run  # noqa: F401
 
 pytestmark = pytest.mark.browser
@@ -163,3 +164,37 @@ def test_an_agent_shows_the_plan_of_its_coding_device(run):  # noqa: F811
         "in_progress: \u25b8 Change it in progress", "pending: \u25cb Test it pending",
     ]  # fmt: skip
     assert run("session/inspect/agent.js", PLANNED, []) is None
+
+
+WRONG = {"tool": "edit_file", "arguments": {"path": "diary.txt", "old": "the answer", "new": "42"}, "on_failure": "continue"}
+STUCK = {"tasks": [{"task_id": "loops", "device": "laptop", "steps": [{"command": "touch diary.txt"}, *[WRONG] * 8]}]}
+
+
+def test_a_stuck_task_says_so_in_words_and_its_feed_has_no_names_of_machines(page: Page):
+    submit(page, json.dumps(STUCK))
+    node(page, "loops").click(timeout=PATIENCE_MS)
+    drawer = page.locator("#drawer")
+    expect(drawer.locator(".state")).to_contain_text("stuck: ", timeout=PATIENCE_MS)
+    told = drawer.locator(".steps li").filter(has_text="told").first
+    expect(told).to_contain_text("diary.txt")
+    expect(told.locator("summary")).not_to_contain_text("{")
+    page.get_by_role("button", name="Close the details").click()
+    ended = page.locator("#feed li").filter(has_text="Agent of loops on laptop failed").locator(".said")
+    expect(ended).to_have_attribute("title", "CONTINUE → FAIL")
+
+
+def test_events_that_come_while_the_earlier_ones_are_read_stay_in_the_feed(page: Page):
+    """The answer about the earlier ones comes when the work has ended."""
+    held: list = []
+    page.route(re.compile(r"/events/"), lambda route: held.append(route))
+    submit(page, json.dumps({"tasks": [{"task_id": "only", "device": "laptop", "command": "sleep 1"}]}))
+    expect(node(page, "only")).to_have_attribute("data-state", "COMPLETED", timeout=PATIENCE_MS)
+    rows = page.locator("#feed li")
+    expect(rows.filter(has_text="only completed")).to_have_count(1)
+    assert held
+    for route in held:
+        route.continue_()
+    expect(rows.filter(has_text="The session was opened")).to_have_count(1)
+    expect(rows.filter(has_text="only completed")).to_have_count(1)
+    told = [int(row.get_attribute("data-seq")) for row in rows.all()]
+    assert told == sorted(told, reverse=True)

@@ -375,6 +375,9 @@ def many(type_: str, *tasks: int) -> dict[str, Any]:
         (changed("constellation", "READY", "EXECUTING", "start"), "The constellation is executing"),
         (changed("constellation", "PAUSED", "EXECUTING", "resume"), "The constellation goes on"),
         (changed("constellation", "FAILED", "EXECUTING", "reopen", reason="again"), "The constellation was reopened: again"),
+        (changed("device_agent", "CONTINUE", "FINISH", "finish"), "Agent of agent finished"),
+        (changed("device_agent", "CONTINUE", "FAIL", "fail", reason="exit code 3"), "Agent of agent failed: exit code 3"),
+        (changed("constellation_agent", "START", "CONTINUE", "created"), "The agent is at work"),
         (many("tasks_skipped", 5), "1 task skipped: train"),
         (many("tasks_cancelled", 5, 6), "2 tasks cancelled: train, task 6"),
         (many("tasks_retried", 5), "1 task to run again: train"),
@@ -567,6 +570,12 @@ def test_each_call_of_a_tool_loop_is_told_when_it_has_ended(run, data, text):
     told = changed("tool_loop", "ExecutingTool", "ProgressCheck", "returned")
     told["data"] |= {"id": 8, **data}
     assert sentence(run, told, WORKING) == text
+
+
+def test_why_a_task_is_in_its_state_is_said_in_words(run):
+    script = "return input.map(m.reasonWords)"
+    reasons = ["stuck:same_target_error", "skipped: a>b", "exit code 3", ""]
+    assert run("states.js", script, reasons) == ["stuck: same target error", *reasons[1:]]
 
 
 def test_that_an_agent_looked_is_told_once(run):

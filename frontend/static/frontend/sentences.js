@@ -57,8 +57,9 @@ const MOVED = {
   tasks_retried: ["PENDING", "to run again"],
 };
 
-// The sentence of `event`, or null for one that says nothing to a reader. `deviceName(task)` names a task's device, `personOf`
-// an author where the reader knows names.
+// The sentence of `event`, {tone, shape, parts, states}, or null for one that says nothing to a reader; `states` are the machine's
+// own names, of what went from one to another. `deviceName(task)` names a task's device, `personOf` an author where the reader
+// knows names.
 export function sentence(event, fold, deviceName, personOf = null) {
   if (event.type === "state_changed") return changed(event.data, fold, deviceName);
   if (event.data.transitions) return moved(event, fold);
@@ -91,7 +92,7 @@ function changed(data, fold, deviceName) {
   if (data.event === "captured") return null; // that it looks was said
   const look = machineLook(data.machine, data.to_state);
   const words = { actor: actorChanged, constellation: graphChanged }[data.machine] ?? agentChanged;
-  return { tone: look.tone, shape: look.shape, parts: [words(data, look, fold)] };
+  return { tone: look.tone, shape: look.shape, parts: [words(data, look, fold)], states: `${data.from_state} → ${data.to_state}` };
 }
 
 function taskChanged(data, fold, deviceName) {
@@ -121,10 +122,21 @@ function created(row) {
   return [`${words} as a fork of one in session ${Math.floor(row.forked_from_id / 2 ** 24)}, as it was after event ${row.forked_at}`];
 }
 
+const AGENT_WORDS = {
+  START: "starts",
+  CONTINUE: "is at work",
+  PENDING: "waits",
+  CONFIRM: "waits for a person",
+  SCREENSHOT: "looks",
+  FINISH: "finished",
+  FAIL: "failed",
+  ERROR: "broke",
+};
+
 function agentChanged(data, look, fold) {
   const name = fold.get("agent", data.id)?.name || "agent";
-  const who = data.machine === "device_agent" ? `Agent of ${name}` : name;
-  return `${who}: ${data.from_state} → ${data.to_state}${because(data.reason)}`;
+  const who = data.machine === "device_agent" ? `Agent of ${name}` : `The ${name}`;
+  return `${who} ${AGENT_WORDS[data.to_state] ?? `is ${look.word.toLowerCase()}`}${because(data.reason)}`;
 }
 
 // Many tasks that one event moved.

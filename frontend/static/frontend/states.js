@@ -195,6 +195,11 @@ export function taskLook(task) {
   return lookOf("task", isSkipped(task) ? "SKIPPED" : task.state);
 }
 
+// Why a task is in its state, in words: a verdict is {"stuck:" and its rule}.
+export function reasonWords(reason) {
+  return reason.startsWith("stuck:") ? reason.replace("stuck:", "stuck: ").replaceAll("_", " ") : reason;
+}
+
 // A skipped task could never start; one that was cancelled could have.
 export function isSkipped(task) {
   return task.state === "CANCELLED" && task.reason.startsWith("skipped");

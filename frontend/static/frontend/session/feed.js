@@ -74,9 +74,10 @@ export class Feed {
     for (const one of this.list.querySelectorAll("[data-author]")) one.textContent = atBeginning(this.personOf(one.dataset.author));
   }
 
-  clear() {
-    this.#waiting = [];
-    this.list.replaceChildren();
+  // Forgets what it has told of; what came after event `seq` it keeps.
+  clear(seq = Infinity) {
+    this.#waiting = this.#waiting.filter(({ event }) => event.seq > seq);
+    for (const one of [...this.list.children]) if (Number(one.dataset.seq) <= seq) one.remove();
   }
 }
 
@@ -92,7 +93,7 @@ function row({ event, said }, personOf) {
     "li",
     { "data-tone": said.tone, "data-type": event.type, "data-by": event.by, "data-seq": event.seq },
     icon(said.shape),
-    element("span", { class: "said" }, ...parts),
+    element("span", { class: "said", title: said.states }, ...parts),
     element("time", { datetime: event.at, title: whence(event.seq, personOf ? personOf(event.by) : event.by) }, clock(event.at)),
   );
 }

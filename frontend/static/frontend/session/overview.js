@@ -41,7 +41,7 @@ export class Overview {
     if (!seq) return this.feed.clear();
     const { events } = await api.events(this.store.config.session, Math.max(0, seq - FEED_PAST), FEED_PAST);
     if (wanted !== this.#toldAt) return;
-    this.feed.clear();
+    this.feed.clear(wanted === null ? seq : Infinity); // in the present events have come meanwhile
     this.store.present.remember(events);
     this.feed.push(events.filter((event) => event.seq <= seq));
   }

@@ -4,7 +4,7 @@ import * as api from "../../api.js";
 import { drawArtifacts } from "../../artifacts.js";
 import { callLine } from "../../command_line.js";
 import { ago, between, clock, plural } from "../../format.js";
-import { PRIORITIES, TASK_ENDED, attemptsMade, dependencyState, isChangeable, lookOf } from "../../states.js";
+import { PRIORITIES, TASK_ENDED, attemptsMade, dependencyState, isChangeable, lookOf, reasonWords } from "../../states.js";
 import { drawProgressOf, progressOf } from "../../task_progress.js";
 import { html, nothing, render, repeat } from "../../vendor/lit.js";
 import { askBefore } from "../asking.js";
@@ -83,7 +83,7 @@ export class TaskView {
     const agent = attempts[0]?.agent_id;
     render(
       html`<header><h2 tabindex="-1">${task.name || task.task_id}</h2>${closing(this.store)}</header>
-        <div class="state">${chipOf(this.store.standings.taskLook(task))}${task.reason ? html`<span class="note">${task.reason}</span>` : nothing}</div>
+        <div class="state">${chipOf(this.store.standings.taskLook(task))}${task.reason ? html`<span class="note" title=${task.reason}>${reasonWords(task.reason)}</span>` : nothing}</div>
         ${this.why ? html`<p class="why" role="status">${this.why}</p>` : nothing}
         ${this.#commands(task)}
         ${task.description ? html`<p class="description">${task.description}</p>` : nothing}

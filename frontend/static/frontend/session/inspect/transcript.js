@@ -8,6 +8,7 @@ import { block, chipOf, folded } from "./parts.js";
 
 const STEPS_SHOWN = 100; // the latest
 const LINE = 90; // characters of a step's line
+const TOLD = { nudge: "told", user: "hint", message: "says" }; // kinds of evidence that are words, and what the step is called
 
 // The steps of some agents: [{kind: "model" | "tool", row}], and how many there were before those.
 export function stepsOf(fold, agents) {
@@ -17,6 +18,13 @@ export function stepsOf(fold, agents) {
   for (const row of fold.table("model_call").values()) if (agents.has(row.agent_id)) steps.push({ kind: "model", row });
   steps.sort((a, b) => a.row.started_at.localeCompare(b.row.started_at) || a.row.id - b.row.id);
   return { steps: steps.slice(-STEPS_SHOWN), before: Math.max(0, steps.length - STEPS_SHOWN) };
+}
+
+// What a step is about, in one line: words are shown as such.
+function lineOf({ kind, target, arguments: given }) {
+  const words = TOLD[kind] && (given?.text ?? given?.said);
+  if (typeof words === "string") return html`<span>${shorten(words, LINE)}</span>`;
+  return html`<code>${shorten(target || JSON.stringify(given ?? {}), LINE)}</code>`;
 }
 
 // An agent and all below it.
@@ -45,8 +53,8 @@ export class Transcript {
 
   #tool(row) {
     const went = row.ended_at === null ? "running" : row.success === false ? "failed" : "well";
-    const target = shorten(row.target || JSON.stringify(row.arguments ?? {}), LINE);
-    const line = html`${chipOf({ ...lookOf("went", went), word: row.tool || row.kind })} <code>${target}</code>
+    const word = row.tool || (TOLD[row.kind] ?? row.kind);
+    const line = html`${chipOf({ ...lookOf("went", went), word })} ${lineOf(row)}
       <span class="note">${between(row.started_at, row.ended_at, this.store.now())}</span>`;
     return html`${folded(`evidence-${row.id}`, this.open, line, () => this.#toolInFull(row), this.redraw)}
       ${row.verdict && ["steer", "halt"].includes(row.verdict.action) ? html`<p class="verdict">${row.verdict.sentence}</p>` : nothing}`;
