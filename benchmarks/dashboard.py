@@ -24,6 +24,8 @@ WHEELS = 60
 """Turns of the wheel: half of them towards the graph, half away."""
 PACE_S = 0.25
 """Of one task of the chain whose events come about ten a second."""
+SETTLED_S = 10.0
+"""After this a page that was opened has drawn all there is."""
 COLLECT = "HeapProfiler.collectGarbage"
 
 
@@ -175,8 +177,14 @@ def _heap(run: Run, browser: Browser, place: Place, port: int) -> Iterator[Row]:
         before = _heap_used(page)
         page.wait_for_timeout(run.size.open * 900)
         after = _heap_used(page)
+        with _page(browser, place, port) as other:  # what it has beyond this one is nothing that the session is made of
+            other.goto(f"/sessions/{session}/")
+            other.wait_for_timeout(SETTLED_S * 1000)
+            fresh = _heap_used(other)
     note = f"from {before:.1f} to {after:.1f} MB between {run.size.open / 10:.0f} and {run.size.open:.0f} s, after a collection"
     yield run.row("heap of an open page: growth", after - before, "MB", target="heap", note=note)
+    note = f"of which {fresh:.1f} MB are in a page that was just opened"
+    yield run.row("heap of an open page: beyond one that was just opened", after - fresh, "MB", note=note)
 
 
 def _heap_used(page: Page) -> float:
