@@ -173,6 +173,7 @@ MCP_URL = os.environ.get("ORRERY_MCP_URL", "")
 
 LLM_BASE_URL = os.environ.get("LLM_BASE_URL", "")
 LLM_MODEL = os.environ.get("LLM_MODEL", "")
+LLM_SEES = os.environ.get("LLM_SEES") == "1"
 """A model profile without a row (docs/models.md); its key is in LLM_API_KEY, and no setting holds it."""
 MODEL_HOSTS = hosts_of("ORRERY_MODEL_HOSTS", LLM_BASE_URL)
 """Hosts and networks inside at which models may be asked."""

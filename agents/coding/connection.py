@@ -39,7 +39,7 @@ from agents.links.kinds import LinkRefused, Opened
 from agents.masks.values import resolve_environment
 from agents.per_loop import one_per_loop
 from agents.streams.row_types import DeviceRow
-from agents.tools.calls import Call, Outcome
+from agents.tools.calls import VIOLATION, Call, Outcome
 from agents.tools.catalogue import INSTRUCTION
 from agents.tools.handing import with_files
 from agents.tools.workspaces import device_workspace
@@ -92,7 +92,7 @@ class CodingDevice:
             async with self._running(talk, call, folder) as process:
                 outcome = await self._converse(talk, call, process)
         except Violated as error:
-            outcome = Outcome("failed", error=f"violation: {error}", error_kind="denied", reason="violation")
+            outcome = Outcome("failed", error=f"violation: {error}", error_kind="denied", reason=VIOLATION)
         except RequestError as error:
             outcome = _broken(f"the agent refused a request: {error}")
         except (NotIsolated, OSError, ValueError) as error:
@@ -244,6 +244,8 @@ def _tidy(folder: Path, talk: Conversation, outcome: Outcome) -> None:
     if outcome.outcome == "completed":
         shutil.rmtree(folder, ignore_errors=True)
         return
+    if outcome.outcome == "failed":  # another errand of the attempt has a conversation of its own
+        (folder / SESSION_FILE).unlink(missing_ok=True)
     pipe = getattr(talk, "pipe", None)
     if pipe is not None:
         (folder / FRAMES_FILE).write_text("\n".join(pipe.last_frames()))

@@ -16,7 +16,7 @@ from pathlib import Path
 from django.conf import settings
 
 from agents.coding.frames import FRAME_BYTES
-from agents.devices.confinement import BUBBLEWRAP, FRAME, LANDLOCK, Walls, confine_command, is_below
+from agents.devices.confinement import BUBBLEWRAP, FRAME, LANDLOCK, Walls, confine_command, folders_of_program
 from agents.devices.limits import CommandLimits, WatchedCommand, sampler
 from agents.devices.processes import AttemptMark, kill_group, read_process
 from agents.errors import AgentsError
@@ -39,7 +39,6 @@ UNSHARE = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-p
 PROBE_S = 10.0
 ERRORS_KEPT = 8_000
 """The last bytes of what an agent writes to its standard error."""
-PACKAGES = "node_modules"
 HOW_TO_ISOLATE = (
     "install bubblewrap (apt install bubblewrap), or set ORRERY_UNISOLATED_AGENTS=1 so that agents may run without walls here"
 )
@@ -83,24 +82,6 @@ def find_program(name: str, path: str) -> str:
     if found is None:
         raise FileNotFoundError(f"there is no program {name} in {path}")
     return os.path.abspath(found)
-
-
-def folders_of_program(argv: Sequence[str]) -> tuple[Path, ...]:
-    """What has to be readable so that an agent can run: its program with the packages around it, and files named with it."""
-    found: dict[Path, None] = {}
-    for place, word in enumerate(argv):
-        path = Path(word)
-        if not path.is_absolute() or not path.exists():
-            continue
-        real = path.resolve()
-        packages = [above for above in (*real.parents, *path.parents) if above.name == PACKAGES]
-        if packages:
-            found[min(packages, key=lambda one: len(one.parts))] = None
-        elif place == 0:
-            found |= {path.parent: None, real.parent: None}
-        else:
-            found[real] = None
-    return tuple(one for one in found if not is_below(one, [Path("/usr"), Path("/bin")]))
 
 
 def files_to_cover(workspace: Path, *, can_cover: bool) -> tuple[Path, ...]:
@@ -196,7 +177,7 @@ def _command_line(start: AgentStart, isolation: str, status: int) -> list[str]:
         return list(start.argv)
     if isolation == NAMESPACES:
         return [*UNSHARE, "--mount", "--", "sh", "-c", COVER, "sh", *map(str, covered), "--", *start.argv]
-    readable = (*folders_of_program(start.argv), *settings.READABLE)
     hidden = (settings.STATE_DIR, settings.BASE_DIR)
+    readable = (*folders_of_program(start.argv, hidden), *settings.READABLE)
     walls = Walls(isolation, (start.home,), readable, settings.WRITABLE, hidden, start.limits.network, covered)
     return confine_command(start.argv, walls, start.workspace, start.limits.memory_bytes, status)

@@ -24,6 +24,8 @@ EXAMPLE = 8_000
 """Characters of an example."""
 PROGRAMS = "shell"
 """The platform whose apps are programs."""
+WITHOUT = ("acp",)
+"""Platforms whose agents cannot be held to an app."""
 ROOTS = {"browser": "chromium"}
 """By platform, the name of the process that an app lives in where its device does not say."""
 
@@ -39,9 +41,12 @@ class AppRefused(AgentsError):
 def app_row(step: Mapping[str, Any], device: Mapping[str, Any], above: Row) -> dict[str, Any]:
     """The app of an agent that does what `step` delegates on a device; that of its host, `above`, where the step names none.
 
-    Empty for an agent that is held to nothing. Raises AppRefused where its host is held to another app.
+    Empty for an agent that is held to nothing. Raises AppRefused where its host is held to another app, or nothing there is
+    held to any.
     """
     name = step.get("app")
+    if device["platform"] in WITHOUT and (name or above):
+        raise AppRefused(f"a program that works by itself is held to no app, and this part is about {name or above['name']}")
     if not name:
         return dict(above)
     if above and name != above["name"] and not name.startswith(f"{above['name']}/"):

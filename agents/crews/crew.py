@@ -51,14 +51,14 @@ def counts_as_call(kind: str, error_kind: str) -> bool:
     return kind in CALLS and error_kind not in UNSURE
 
 
-def _make_script(given: Assignment, step: Step | None, depth: int, app: Mapping[str, Any]) -> Script:
+def _make_script(given: Assignment, step: Step | None, depth: int, app: Mapping[str, Any], board: Mapping[str, Any]) -> Script:
     """The mind or the script of the host, or of an agent that does what `step` delegates, held to its `app`; `given` is its own
-    assignment.
+    assignment, `board` what is on the blackboard.
     """
-    if given.mission is not None and given.device["kind"] == CODING_AGENTS:
-        return Errand(given.mission, given.holds, given.scope if settings.MCP_URL else "")
     if given.mission is not None:
         instruction = "" if step is None else step["instruction"]
+        if given.device["kind"] == CODING_AGENTS:
+            return Errand(given.mission, given.holds, given.scope if settings.MCP_URL else "", instruction, board)
         if step is not None and (said := app_sentence(app, given.device["platform"])):
             instruction = f"{instruction}\n{said}"
         return Mind(given.mission, given.holds, instruction, depth, given.device, given.fleet.list_devices, app)
@@ -84,7 +84,7 @@ class Crew:
             assignment.device, assignment.rules, assignment.own, asks=assignment.is_gated, is_one_call=assignment.plain,
             unasked=assignment.unasked,
         )  # fmt: skip
-        self.members = [Member(assignment, self.gate, self.blackboard, host, _make_script(assignment, None, 0, {}))]
+        self.members = [Member(assignment, self.gate, self.blackboard, host, _make_script(assignment, None, 0, {}, {}))]
         self.host.loop = loop
         self.calls: list[Call] = []
         self.end: Outcome | None = None
@@ -301,7 +301,7 @@ class Crew:
         assert host.step is not None
         given, gate = self._place_for(host, agent["device_id"], host.step)
         host.child = agent
-        script = _make_script(given, host.step, host.depth + 1, agent["app"])
+        script = _make_script(given, host.step, host.depth + 1, agent["app"], self.blackboard.values)
         self.members.append(Member(given, gate, self.blackboard, agent, script, host.depth + 1))
 
     def _place_for(self, host: Member, device: int | None, step: Step) -> tuple[Assignment, Gate]:

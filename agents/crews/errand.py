@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from agents.crews.minds.choices import find_misfit
@@ -25,13 +26,21 @@ ANSWERS_KEPT = 50
 
 
 class Errand(Script):
-    """`mission` is the task in words, `constellation` the number of the one it may propose edits of, empty for none."""
+    """`mission` is the task in words, `constellation` the number of the one it may propose edits of, empty for none.
+
+    `instruction` is the part that another agent has delegated, `board` what it is told of the blackboard; empty where the
+    program has the whole task.
+    """
 
     takes_hints = True
 
-    def __init__(self, mission: Mission, holds: Holds, constellation: str = ""):
-        super().__init__(plain_script(INSTRUCTION, {"prompt": errand_prompt(mission, constellation)}, None), holds)
-        self.mission, self._constellation = mission, constellation
+    def __init__(
+        self, mission: Mission, holds: Holds, constellation: str = "", instruction: str = "",
+        board: Mapping[str, Any] | None = None,
+    ):  # fmt: skip
+        self._prompt = partial(errand_prompt, mission, constellation, instruction, dict(board or {}))
+        super().__init__(plain_script(INSTRUCTION, {"prompt": self._prompt()}, None), holds)
+        self._schema: Mapping[str, Any] = {} if instruction else mission.result_schema
         self._heard: list[str] = []
 
     def step(self, position: Position) -> Step | None:
@@ -39,7 +48,7 @@ class Errand(Script):
         step = super().step(position)
         if step is None or not position.faults:
             return step
-        return {**step, "arguments": {"prompt": errand_prompt(self.mission, self._constellation, resumed=True)}}
+        return {**step, "arguments": {"prompt": self._prompt(resumed=True)}}
 
     def hear(self, row: EvidenceRow) -> None:
         """A person's word, which goes to the program as its next prompt."""
@@ -53,11 +62,10 @@ class Errand(Script):
 
     def result_of(self, outcome: Outcome) -> tuple[Any, str]:
         """What the task's result is, and why there is none: where a schema is asked for, it is the JSON it ended with."""
-        schema: Mapping[str, Any] = self.mission.result_schema
-        if not schema or outcome.outcome != "completed":
+        if not self._schema or outcome.outcome != "completed":
             return outcome.result, ""
         value = _last_json(str((outcome.result or {}).get("said", "")))
-        wrong = find_misfit(value, schema)
+        wrong = find_misfit(value, self._schema)
         return value, f"its last words are no result of this task: {wrong}" if wrong else ""
 
 

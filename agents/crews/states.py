@@ -23,7 +23,7 @@ from agents.errors import AgentsError
 from agents.gates import approvals
 from agents.streams.row_types import ApprovalRow
 from agents.streams.turn import Turn
-from agents.tools.calls import Outcome
+from agents.tools.calls import VIOLATION, Outcome
 from agents.tools.catalogue import INSTRUCTION
 
 State = Callable[[Member, Turn, float], None]
@@ -145,6 +145,11 @@ def _wait_for_child(member: Member, turn: Turn, now: float) -> None:
     elif step["on_failure"] == "fail":  # why it ended says whether another attempt makes sense
         member.last_outcome = outcome
     position = replace(member.position, waits="", met=not wrong, tries=member.position.tries + 1, error=wrong)
+    if outcome.reason == VIOLATION:  # nobody goes on with a task in which that has happened
+        member.last_outcome = outcome
+        member.become(turn, "received", position, reason=wrong)
+        member.become(turn, "fail", reason=wrong)
+        return
     if member.script.chooses:
         position = member.script.keep_result(position, outcome_text(outcome, wrong), failed=bool(wrong))
     member.become(turn, "received", position, reason=wrong)

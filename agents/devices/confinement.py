@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import cache_from_source
@@ -49,6 +49,7 @@ IDS = 1 << 26
 """User and group ids of mechanism UID, beyond those that systems, containers and directories give out."""
 PASSED = 0o011
 CHANGEABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+PACKAGES = "node_modules"
 KERNELS_FOLDERS = ("acpi", "bus", "driver", "fs", "irq", "scsi", "sys")
 """Of /proc: what of the kernel itself can be changed there."""
 PROBE_S = 20.0
@@ -124,6 +125,35 @@ def interpreter_folders() -> tuple[Path, ...]:
 
 def is_below(path: Path, folders: Sequence[Path]) -> bool:
     return any(path.is_relative_to(folder) for folder in folders)
+
+
+def folders_of_program(argv: Sequence[str], hidden: Sequence[Path]) -> tuple[Path, ...]:
+    """What has to be readable so that a program which an admin has named can run: it, what lies around it, and what else `argv`
+    names by whole paths.
+
+    Around it are its folder, the packages that it is one of, or its virtual environment with the interpreter of that. What
+    would show this user's home, or something `hidden`, is left out; then the program's own file is all.
+    """
+    found: dict[Path, None] = {}
+    for place, word in enumerate(argv):
+        path = Path(word)
+        if path.is_absolute() and path.exists():
+            found |= dict.fromkeys(whole for each in (path, path.resolve()) for whole in (each, *_around(each, place == 0)))
+    shown, kept = [*map(Path, SYSTEM), *interpreter_folders()], (*hidden, Path.home())
+    fitting = [one for one in found if not is_below(one, shown) and not any(folder.is_relative_to(one) for folder in kept)]
+    return tuple(one for one in fitting if not is_below(one, [other for other in fitting if other != one]))
+
+
+def _around(path: Path, is_program: bool) -> Iterator[Path]:
+    packages = [above for above in path.parents if above.name == PACKAGES]
+    environment = path.parent.parent
+    if packages:
+        yield packages[-1]
+    elif is_program and (environment / "pyvenv.cfg").is_file():
+        yield environment
+        yield (environment / "bin" / "python").resolve().parent.parent
+    elif is_program:
+        yield path.parent
 
 
 def _program() -> list[str]:

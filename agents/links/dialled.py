@@ -39,13 +39,12 @@ class DialRefused(AgentsError):
 
 @dataclass(frozen=True)
 class Dialling:
-    """What a device says of itself: its client's process, version, facts and tools, and the calls that this process knows."""
+    """What a device says of itself: its client's process, version and facts, and the calls that this process knows."""
 
     instance: str
     client: str = ""
     peer: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    tools: list[dict[str, Any]] = field(default_factory=list)
     known: frozenset[int] = frozenset()
 
 
@@ -75,7 +74,7 @@ def let_in(device_id: int, said: Dialling) -> LetIn:
         fence = take_link(device_id, peer=said.peer, version=said.client, steal=True)
         assert fence is not None  # nobody is asked
         facts = {**said.facts, "instance": said.instance}
-        fields = {"facts": facts, "tools": said.tools, "os": str(facts.get("os", ""))[:80]}
+        fields = {"facts": facts, "os": str(facts.get("os", ""))[:80]}
         _connect(row, fields)
         going_on, never_got, lost = [], [], Ends()
         for call in calls_left_by_others(device_id, fence):

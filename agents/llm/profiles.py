@@ -30,7 +30,7 @@ PROVIDERS = tuple(DEFAULT_BASE_URLS)
 THINKING_LEVELS = ("", "off", "on", "low", "medium", "high")
 """How much a model thinks before it answers; empty leaves it to the provider."""
 FROM_ENVIRONMENT = "environment"
-"""The name of the profile that LLM_BASE_URL, LLM_MODEL and LLM_API_KEY make; no row has it."""
+"""The name of the profile that LLM_BASE_URL, LLM_MODEL, LLM_SEES and LLM_API_KEY make; no row has it."""
 
 
 class NoModelProfile(AgentsError):
@@ -89,7 +89,7 @@ def read_profiles() -> dict[str, Profile]:
         taken = {purpose for profile in found.values() for purpose in profile.purposes}
         found[FROM_ENVIRONMENT] = Profile(
             FROM_ENVIRONMENT, "openai_compatible", settings.LLM_MODEL, settings.LLM_BASE_URL,
-            key=OWN_MODEL_KEY if os.environ.get(OWN_MODEL_KEY) else "",
+            key=OWN_MODEL_KEY if os.environ.get(OWN_MODEL_KEY) else "", sees=settings.LLM_SEES,
             purposes=tuple(purpose for purpose in PURPOSES if purpose not in taken),
         )  # fmt: skip
     return found

@@ -74,6 +74,8 @@ class Outcome:
 GONE = "gone"
 """Kind of error of a call that needs what an earlier call of the attempt has left on its device, and what has ended with the
 connection. A model is told; a script cannot go on, and the call counts as lost."""
+VIOLATION = "violation"
+"""Reason of a call whose program did what it had no leave for: its task has failed, and is not tried again."""
 OFTEN_EMPTY = ("error", "error_kind", "digest", "before", "reason", "text", "printed", "unwritten", "artifacts", "process")
 """Fields that an outcome in a file has only where they say something."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -19,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
 from agents.devices import host
+from agents.devices.confinement import folders_of_program
 from agents.devices.limits import CommandLimits
 from agents.devices.local import DEFAULT_PATH
 from agents.devices.processes import AttemptMark, end_attempts
@@ -46,11 +48,15 @@ async def start_server(device: DeviceRow) -> TalkingProgram:
     What an earlier runner left of it is ended first. Raises LinkRefused.
     """
     connection, limits = device["connection"], device["limits"]
-    instance, place = host.instance_name(), device_workspace(device["name"])
+    instance, place, path = host.instance_name(), device_workspace(device["name"]), limits.get("path", DEFAULT_PATH)
     try:
         walls = confining.command_walls(limits, place)
         if walls is None and not settings.UNCONFINED_COMMANDS:
             raise LinkRefused(f"a tool server is a program, and nothing confines it here. {confining.HOW_TO_CONFINE}")
+        if walls is not None:
+            program = shutil.which(connection["argv"][0], path=path) or connection["argv"][0]
+            own = folders_of_program([program, *connection["argv"][1:]], walls.hidden)
+            walls = replace(walls, shared=(), readable=(*own, *walls.readable))
         await asyncio.to_thread(end_attempts, instance, {device["id"]})
         return await start_program(
             connection["argv"],
@@ -58,8 +64,8 @@ async def start_server(device: DeviceRow) -> TalkingProgram:
             mark=AttemptMark(instance, device["id"]),
             limits=CommandLimits.of(limits),
             env=resolve_environment(connection.get("env", {})),
-            path=limits.get("path", DEFAULT_PATH),
-            walls=None if walls is None else replace(walls, shared=()),
+            path=path,
+            walls=walls,
         )
     except (OSError, ValueError, TypeError, confining.NotConfined) as error:
         raise LinkRefused(f"{connection['argv'][0]} cannot be started: {error}") from error

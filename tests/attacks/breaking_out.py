@@ -15,6 +15,9 @@ from typing import Any
 
 REPOSITORY, STATE, SERVER, USER = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 WORKSPACE = Path.cwd()
+LEADER = os.getsid(0)
+"""What the walls were put up for: this program, or what has started it."""
+LAUNCHER = int(Path(f"/proc/{LEADER}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def read(path: Path) -> bool:
@@ -80,20 +83,20 @@ def signal_everybody() -> bool:
             os.kill(pid, 0)
         except OSError:
             continue
-        reached.append(os.getsid(pid) != os.getsid(0) and pid != os.getppid())
+        reached.append(os.getsid(pid) != LEADER and pid != LAUNCHER)
     return any(reached)
 
 
 def launcher_of_own() -> bool:
     """Take over the first process of the walls: it is no part of the command."""
-    with open(f"/proc/{os.getppid()}/mem", "r+b"):
+    with open(f"/proc/{LAUNCHER}/mem", "r+b"):
         return True
 
 
 def stop_launcher() -> bool:
-    os.kill(os.getppid(), signal.SIGSTOP)
-    stopped = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[0] == "T"
-    os.kill(os.getppid(), signal.SIGCONT)
+    os.kill(LAUNCHER, signal.SIGSTOP)
+    stopped = Path(f"/proc/{LAUNCHER}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    os.kill(LAUNCHER, signal.SIGCONT)
     return stopped
 
 

@@ -118,9 +118,8 @@ class DeviceSocket:
             reason = f"the client speaks version {hello.protocol} of the protocol, the server {VERSION}"
             await hub.in_thread(refuse_dial, device, reason)
             raise DialRefused("bad_version", reason)
-        said = Dialling(
-            hello.instance, hello.client, self._peer(), hello.facts, hello.tools, frozenset(each["key"] for each in hello.calls)
-        )
+        known = frozenset(each["key"] for each in hello.calls)
+        said = Dialling(hello.instance, hello.client, self._peer(), hello.facts, known)
         async with hub.turn_of(device):
             before = hub.held(device)
             if before is not None and before.instance == hello.instance:  # the device knows of its end before we do

@@ -79,18 +79,22 @@ def task_message(
     return _user(load_template(HERE / "task.txt").render(values).strip())
 
 
-def errand_prompt(mission: Mission, constellation: str = "", *, resumed: bool = False) -> str:
-    """The task as a program is told it that carries it out by itself; `resumed`: it was broken off, and may know that.
+def errand_prompt(
+    mission: Mission, constellation: str = "", instruction: str = "", board: Mapping[str, Any] | None = None, *,
+    resumed: bool = False,
+) -> str:  # fmt: skip
+    """The task, or the `instruction` of an agent that delegates a part of it, as a program is told it that works by itself.
 
-    `constellation`: the number of the one that it may look at and propose edits of, empty for none.
+    `constellation`: the number of the one that it may look at and propose edits of, empty for none. `resumed`: it was broken
+    off, and may know that.
     """
-    schema = json.dumps(mission.result_schema, ensure_ascii=False) if mission.result_schema else ""
+    schema = json.dumps(mission.result_schema, ensure_ascii=False) if mission.result_schema and not instruction else ""
     told = {
         "rule": RULE,
         "result": f"- Your last line must be JSON that follows this JSON Schema: {schema}" if schema else "",
         "server": SERVER_HINT.format(constellation=constellation) if constellation else "",
         "resumed": "- You were broken off. Look at what is done already before you go on.\n" if resumed else "",
-        "task": "".join(part.text for part in task_message(mission, "", {}).parts if isinstance(part, Text)),
+        "task": "".join(part.text for part in task_message(mission, instruction, board or {}).parts if isinstance(part, Text)),
     }
     return mask_text(load_template(HERE / "errand.txt").render(told).strip())
 

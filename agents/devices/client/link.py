@@ -115,10 +115,8 @@ class Link:
     async def _serve(self, opened: ClientConnection) -> float | None:
         """Shake hands and serve until the connection ends; how long to wait before the next, where the server says so."""
         reader = FrameReader(MESSAGE_BYTES)
-        hello = Hello(
-            VERSION, self.instance, CLIENT, self._server.device, self._place.facts() | {"instance": self.instance}, [],
-            self._calls.states(),
-        )  # fmt: skip
+        facts = self._place.facts() | {"instance": self.instance}
+        hello = Hello(VERSION, self.instance, CLIENT, self._server.device, facts, self._calls.states())
         await send_message(opened, hello)
         async with asyncio.timeout(HANDSHAKE_S):
             first = await _next_message(opened, reader)

@@ -53,7 +53,6 @@ FOR_GOOD = frozenset({"bad_token", "bad_version", "malformed", "wrong_device", "
 KEY = whole()
 CALL_STATE = record(key=KEY, output=whole(), ended=truth())
 GOING_ON = record(key=KEY, output=whole())
-TOOL = record(name=text(200), description=text(4_000), arguments=json_object(64_000))
 PERCENT = maybe(number(100))
 READINGS = record(memory_percent=PERCENT, disk_percent=PERCENT, cpu_percent=PERCENT)
 BASE64 = text(PIECE_BYTES * 4 // 3 + 4)
@@ -80,7 +79,6 @@ class Hello(Message):
     client: str = said(text(40), "name and version of the client")
     device: str = said(text(80), "name of the device it takes itself for; empty: whatever the token says", default="")
     facts: dict[str, Any] = said(json_object(16_000), "facts of its system", default_factory=dict)
-    tools: list[dict[str, Any]] = said(many(200, TOOL), "what it offers beyond its commands and files", default_factory=list)
     calls: list[dict[str, Any]] = said(
         many(CALLS, CALL_STATE), "calls it knows: characters printed, and whether it has ended", default_factory=list
     )

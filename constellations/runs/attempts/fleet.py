@@ -82,8 +82,8 @@ class TaskFleet:
     def _why_not(self, row: LiveDevice, wish: Wish, step: Mapping[str, Any]) -> str:
         if step.get("platform") and row["platform"] != step["platform"]:
             return "another platform"
-        if row["kind"] == CODING_AGENTS:
-            return "a coding agent takes whole tasks"
+        if row["kind"] == CODING_AGENTS and step.get("steps"):
+            return "a coding agent is told in words what to do, and takes no steps; give it a task in words of its own"
         if row["name"] in wish.not_device:
             return "the task avoids it"
         if step.get("platform") and wish.in_words and wish.names_nothing:  # whoever has the platform will do

@@ -1,5 +1,9 @@
 """Model profiles as rows: what is refused, what follows from a change, and which profile serves a purpose."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from agents.llm.choices import PURPOSES
@@ -136,7 +140,7 @@ def test_without_a_profile_the_error_says_what_to_configure():
         choose_profiles(read_profiles(), "creation")
 
 
-def test_three_variables_make_a_profile_for_all_that_has_none(settings, monkeypatch):
+def test_variables_make_a_profile_for_all_that_has_none(settings, monkeypatch):
     settings.LLM_MODEL, settings.LLM_BASE_URL = "local-model", "http://127.0.0.1:8080/v1"
     settings.MODEL_HOSTS = hosts_of("NOTHING", settings.LLM_BASE_URL)
     monkeypatch.setenv("LLM_API_KEY", "a-key-of-the-environment-1")
@@ -146,8 +150,18 @@ def test_three_variables_make_a_profile_for_all_that_has_none(settings, monkeypa
     assert own.read_key() == "a-key-of-the-environment-1"
     assert "a-key-of" not in repr(own)
     assert choose_profiles(read_profiles(), "editing")[0].name == "fast"
+    assert not own.sees
+    settings.LLM_SEES = True
+    assert choose_profiles(read_profiles(), "creation")[0].sees
 
 
 def test_a_row_without_an_address_has_its_providers():
     model_profile_create("fast", **FAST)
     assert read_profiles()["fast"].base_url == "https://api.anthropic.com"
+
+
+@pytest.mark.parametrize(("said", "sees"), [("1", "True"), ("", "False")])
+def test_a_variable_says_whether_the_model_of_the_environment_sees(said, sees):
+    asked = [sys.executable, "-c", "from project import settings; print(settings.LLM_SEES)"]
+    told = subprocess.run(asked, env={**os.environ, "LLM_SEES": said}, capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == sees

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -111,6 +112,12 @@ async def think(context: Context) -> str:
 def look(path: str) -> str:
     """Reads a file, as any program could."""
     return Path(path).read_text()
+
+
+@server.tool()
+def run(argv: list[str]) -> str:
+    """Runs a program, as any program could; what that prints."""
+    return subprocess.run(argv, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout
 
 
 @server.tool()

@@ -143,7 +143,6 @@ async def test_a_server_is_behind_walls_and_sees_nothing_of_the_installation(set
     if current_confinement().mechanism == "none":
         pytest.skip("nothing confines commands on this machine")
     monkeypatch.setenv("SECRET_OF_THE_SERVER", "do not tell")
-    settings.READABLE = (PROGRAM.parent,)
     secret = tmp_path / "secret_key"
     secret.write_text("nobody knows")
     async with opened_server(row({"transport": "stdio", "argv": [sys.executable, str(PROGRAM), "stdio"]})) as opened:
