@@ -5,7 +5,7 @@ import { between, clock, plural } from "../../format.js";
 import { attemptsMade, lookOf, shapePath, TASK_STATES } from "../../states.js";
 import { html, live, nothing, render, repeat } from "../../vendor/lit.js";
 import { COMMANDS, commandTasks } from "./bulk.js";
-import { readFilter, writeFilter } from "../filters.js";
+import { EVERYTHING, NEEDS, writeFilter } from "../filters.js";
 import { RowMenu } from "./row_menu.js";
 import { chooseRows, costsByTask, countRows, firstLine } from "./task_rows.js";
 
@@ -46,7 +46,7 @@ export class TableView {
   #told = null; // what came of the last command: {text, refused}
 
   constructor(panel, { store, inPlace }) {
-    Object.assign(this, { panel, store, inPlace, filter: readFilter(""), sort: { column: "", down: false } });
+    Object.assign(this, { panel, store, inPlace, filter: EVERYTHING, sort: { column: "", down: false } });
     this.tools = element("div", { class: "toolbar table-tools" });
     this.head = element("div", { class: "table-head" });
     this.body = element("div", { class: "table-rows", role: "presentation" });
@@ -63,7 +63,7 @@ export class TableView {
   }
 
   opened() {
-    this.filter = readFilter(this.store.address.get("filter"));
+    this.filter = this.store.filter;
     const sort = this.store.address.get("sort") ?? "";
     this.sort = { column: sort.replace("-", ""), down: sort.startsWith("-") };
     this.#costs = costsByTask(this.store.fold);
@@ -140,12 +140,13 @@ export class TableView {
 
   #drawTools() {
     const { filter } = this;
-    const states = [...TASK_STATES, "SKIPPED"];
+    const states = [...TASK_STATES, "SKIPPED"].map((state) => [state, lookOf("task", state).word]);
+    const needs = Object.entries(NEEDS).map(([state, whose]) => [state, lookOf("stands", `needs_${whose}`).word]);
     const narrow = (key) => (event) => this.#narrow({ [key]: event.target.value });
     const choice = (value, word, chosen) => html`<option value=${value} ?selected=${value === chosen}>${word}</option>`;
     render(
       html`<select class="by-state" aria-label="State" .value=${live(filter.state)} @change=${narrow("state")}>
-          ${choice("", "All states", filter.state)}${states.map((state) => choice(state, lookOf("task", state).word, filter.state))}
+          ${choice("", "All states", filter.state)}${[...states, ...needs].map(([state, word]) => choice(state, word, filter.state))}
         </select>
         <select class="by-device" aria-label="Device" .value=${live(filter.device)} @change=${narrow("device")}>
           ${choice("", "All devices", filter.device)}${this.devices.map((name) => choice(name, name, filter.device))}
@@ -203,8 +204,16 @@ export class TableView {
   }
 
   #narrow(change) {
-    this.filter = { ...this.filter, ...change };
-    this.store.address.set({ filter: writeFilter(this.filter) });
+    this.#take({ ...this.filter, ...change });
+    this.store.narrow(this.filter);
+  }
+
+  narrowed() {
+    if (writeFilter(this.store.filter) !== writeFilter(this.filter)) this.#take(this.store.filter);
+  }
+
+  #take(filter) {
+    this.filter = filter;
     this.grid.scrollTop = 0;
     this.#order();
     this.draw();

@@ -1,7 +1,7 @@
 // Which tasks the table shows, and in which order. Pure: `store` is read only, and `now` is in milliseconds.
 
 import { attemptsMade } from "../../states.js";
-import { shownState } from "../filters.js";
+import { fitsPlace } from "../filters.js";
 
 const COLLATOR = new Intl.Collator("en", { numeric: true });
 
@@ -48,8 +48,7 @@ export function chooseRows(store, filter, sort, costs) {
   const rows = [];
   for (const task of store.fold.table("task").values()) {
     if (task.constellation_id !== store.constellation) continue;
-    if (filter.state && shownState(task) !== filter.state) continue;
-    if (filter.device && store.placeOf(task) !== filter.device) continue;
+    if (!fitsPlace(store, filter, task)) continue;
     if (wanted && !`${task.task_id} ${task.name} ${firstLine(task)}`.toLowerCase().includes(wanted)) continue;
     rows.push(task);
   }
