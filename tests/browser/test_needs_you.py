@@ -49,3 +49,50 @@ def test_title_icon_and_a_notification_that_was_asked_for_say_needs_you(page):
     expect(icon).to_have_attribute("href", re.compile("needs_you"))
     approve.click()
     expect(other.locator("#actor .chip")).to_have_text("Completed", timeout=PATIENCE_MS)
+
+
+RELEASE = """\
+name: release
+tasks:
+  - {task_id: build, device: laptop, command: [echo, built]}
+  - {task_id: sign, name: Sign it, device: laptop, confirm: true, after: [build], command: [echo, signed]}
+  - {task_id: publish, name: Publish it, device: laptop, confirm: true, after: [build], command: [echo, published]}
+"""
+
+
+def test_what_needs_you_is_counted_filtered_and_gone_through_in_graph_and_table(page):
+    submit(page, RELEASE)
+    page.wait_for_url(re.compile(r"/sessions/\d+/$"))
+    counter = page.locator("#needs-you .counter")
+    expect(counter).to_have_text("2 need you", timeout=PATIENCE_MS)
+    counter.focus()
+    page.keyboard.press("Enter")
+    expect(counter).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#drawer h2")).to_have_text("Sign it")
+    expect(counter).to_be_focused()
+    assert "filter=state%3ANEEDS_YOU" in page.url
+    expect(page.locator('.node.back[data-task="build"]')).to_have_count(1)
+    expect(page.locator(".node.back")).to_have_count(1)
+
+    page.get_by_role("tab", name="Table").click()
+    names = page.locator('.table-rows [data-column="name"]')
+    expect(names).to_have_text(["Sign it", "Publish it"])
+    expect(page.get_by_label("State", exact=True)).to_have_value("NEEDS_YOU")
+    page.get_by_role("button", name="The next that waits for a person").press("Enter")
+    expect(page.locator("#drawer h2")).to_have_text("Publish it")
+    expect(page.locator("#needs-you [role=status]")).to_have_text("2 of 2 things waiting")
+    page.keyboard.press("Enter")
+    expect(page.locator("#drawer h2")).to_have_text("Sign it")
+
+    page.reload()
+    expect(names).to_have_text(["Sign it", "Publish it"])
+    page.get_by_role("button", name="Close the details").click()
+    page.locator("#waiting-panel").get_by_role("button", name="Approve", exact=True).first.click()
+    expect(counter).to_have_text("1 needs you", timeout=PATIENCE_MS)
+    expect(names).to_have_count(1)
+    page.locator("#waiting-panel").get_by_role("button", name="Approve", exact=True).click()
+    expect(counter).to_have_text("0 need you", timeout=PATIENCE_MS)
+    counter.click()
+    expect(page.locator("#needs-you")).to_be_hidden()
+    expect(names).to_have_count(3)
+    assert "filter" not in page.url

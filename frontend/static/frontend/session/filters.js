@@ -1,6 +1,10 @@
 // Which tasks a view shows: by state, device and words, as it stands in the address and is the same for all views. Pure.
+//
+// Beside its own state a filter may name what a task waits for of people: NEEDS_YOU, NEEDS_OTHERS (standings.js).
 
 import { isSkipped } from "../states.js";
+
+export const NEEDS = { NEEDS_YOU: "you", NEEDS_OTHERS: "others" }; // whose decision it is, as standings.js says it
 
 export const EVERYTHING = { state: "", device: "", text: "" };
 
@@ -21,6 +25,13 @@ export function writeFilter({ state, device, text }) {
   return parts.filter(Boolean).join(" ");
 }
 
-export function shownState(task) {
+// Whether a task fits the state and the device of a filter; its words are for each view to look for.
+export function fitsPlace(store, { state, device }, task) {
+  if (device && store.placeOf(task) !== device) return false;
+  if (!state) return true;
+  return state in NEEDS ? store.standings.needOf(task) === NEEDS[state] : shownState(task) === state;
+}
+
+function shownState(task) {
   return isSkipped(task) ? "SKIPPED" : task.state;
 }

@@ -2,7 +2,8 @@
 
 import { FOLD_FROM } from "../graph/folding.js";
 import { Graph } from "../graph/graph.js";
-import { EVERYTHING, readFilter, shownState, writeFilter } from "./filters.js";
+import { hasRemoved } from "./edit/removed.js";
+import { EVERYTHING, fitsPlace, writeFilter } from "./filters.js";
 import { drawCounters, drawProgress, tally } from "./panels.js";
 
 const TOOLBAR_MS = 200; // is read, not watched
@@ -20,7 +21,7 @@ export class GraphView {
     this.graph = new Graph(this.at("#graph"), { fold: store.fold, deviceName: (task) => store.placeOf(task), onOpen: select, now: () => store.now(), lookOf: (task) => store.standings.taskLook(task) });
     this.graph.setFolding(true);
     this.#listen();
-    this.#filterByAddress();
+    this.#take(store.filter);
   }
 
   at(selector) {
@@ -29,7 +30,7 @@ export class GraphView {
 
   opened() {
     this.graph.refresh(this.store.constellation);
-    this.#filterByAddress();
+    this.#take(this.store.filter);
     this.select(this.store.selection);
     this.#isDue = true;
   }
@@ -42,7 +43,7 @@ export class GraphView {
   // The picture shows a change in the same frame; the toolbar gathers changes for a moment.
   update(changes) {
     this.graph.update(changes);
-    if (changes.has("task", "constellation")) this.#isDue = true;
+    if (changes.has("task", "constellation", "edit")) this.#isDue = true;
   }
 
   select(selection) {
@@ -67,8 +68,7 @@ export class GraphView {
     if (!this.at("#counters").contains(document.activeElement)) drawCounters(this.at("#counters"), counts);
     this.at("#empty").hidden = counts.total > 0;
     this.at("#fold").hidden = counts.total < FOLD_FROM;
-    const isHere = (task) => task.constellation_id === this.store.constellation;
-    this.at("#removed").hidden = !this.store.fold.gone("task").some(isHere);
+    this.at("#removed").hidden = !hasRemoved(this.store.fold, this.store.constellation);
   }
 
   // The next task after the last one found, in the order of the graph, for which `wanted(task)` holds.
@@ -85,28 +85,30 @@ export class GraphView {
     }
   }
 
+  narrowed() {
+    if (writeFilter(this.store.filter) !== writeFilter(this.filter)) this.#take(this.store.filter);
+  }
+
   // What another view, or a link, has asked for.
-  #filterByAddress() {
-    const filter = readFilter(this.store.address.get("filter"));
+  #take(filter) {
     this.at("#search").value = filter.text;
-    this.#filter(filter);
+    this.#draw(filter);
   }
 
   // Tasks that fit stay, the others stand back.
-  #filter(filter) {
+  #draw(filter) {
     this.filter = filter;
-    const written = writeFilter(filter);
-    this.graph.filter(written ? this.#wanted : null);
-    this.store.address.set({ filter: written });
-    this.at("#show-all").hidden = !written;
+    const isAny = Boolean(writeFilter(filter));
+    this.graph.filter(isAny ? this.#wanted : null);
+    this.at("#show-all").hidden = !isAny;
   }
 
-  #wanted = (task) => {
-    const { state, device, text } = this.filter;
-    if (state && shownState(task) !== state) return false;
-    if (device && this.store.placeOf(task) !== device) return false;
-    return `${task.task_id} ${task.name}`.toLowerCase().includes(text.trim().toLowerCase());
-  };
+  #filter(filter) {
+    this.#draw(filter);
+    this.store.narrow(filter);
+  }
+
+  #wanted = (task) => fitsPlace(this.store, this.filter, task) && `${task.task_id} ${task.name}`.toLowerCase().includes(this.filter.text.trim().toLowerCase());
 
   #fold(isFolding) {
     this.graph.setFolding(isFolding);

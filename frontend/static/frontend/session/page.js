@@ -16,6 +16,7 @@ import { EditView } from "./inspect/edit.js";
 import { TaskView } from "./inspect/task.js";
 import { Inspector } from "./inspector.js";
 import { LogView } from "./log/log_view.js";
+import { NeedsYou } from "./needs_you.js";
 import { Outbox } from "./outbox.js";
 import { Overview } from "./overview.js";
 import { tablesOf } from "./snapshot.js";
@@ -38,7 +39,7 @@ const outbox = new Outbox({ tell, truth, isTaken: (id) => store.hasCommand(id) }
 const header = new Header(at("#head"), { store, truth, outbox });
 const overview = new Overview(at("#overview"), { store });
 const graphView = new GraphView(at("#view-graph"), { store });
-const inPlace = new InPlace({ store, outbox, graph: graphView.graph });
+const inPlace = new InPlace({ store, outbox, graph: graphView.graph, tell });
 const views = [
   graphView,
   new TimelineView(at("#view-timeline"), { store }),
@@ -54,6 +55,7 @@ const kinds = {
   approval: new ApprovalView(at("#approval-view"), { store }),
   device: new DeviceView(at("#device-view"), { store, openInFull: (id) => devices.openInFull(id) }),
 };
+const needsYou = new NeedsYou(at("#needs-you"), { store });
 const inspector = new Inspector({ store, overview, kinds });
 const devices = new DevicesStrip(at("#devices"), at("#device"), { store, tell });
 const timeBar = new TimeBar(at("#time"), { store, outbox, tell });
@@ -68,7 +70,7 @@ const connection = new Connection({
   onRefused,
 });
 
-store.add(truth, header, tabs, inspector, inPlace, devices, timeBar, { update: drawChoice, show: drawChoice, truthChanged: () => header.draw() });
+store.add(truth, header, tabs, inspector, needsYou, inPlace, devices, timeBar, { update: drawChoice, show: drawChoice, truthChanged: () => header.draw() });
 
 function url(seq) {
   const scheme = location.protocol === "https:" ? "wss:" : "ws:";
@@ -139,6 +141,7 @@ function frame(time) {
   tabs.frame(time);
   inspector.frame(time);
   header.frame(time);
+  needsYou.frame(time);
   focus.frame();
   requestAnimationFrame(frame);
 }

@@ -15,10 +15,12 @@ export function newest(rows) {
   return found;
 }
 
-// `nameOf(device id)` names a device, `standOf(agent)` is its look.
+// `nameOf(device id)` names a device, `standOf(agent)` is its look. Those that are held up come first.
 export function drawAgents(list, fold, { nameOf, standOf, now }) {
-  const agents = [...fold.table("agent").values()].sort((a, b) => rank(a) - rank(b) || b.id - a.id);
-  const rows = agents.slice(0, AGENTS_SHOWN).map((agent) => agentRow(agent, standOf(agent), nameOf, now));
+  const looks = new Map([...fold.table("agent").values()].map((agent) => [agent, standOf(agent)]));
+  const place = (agent) => (looks.get(agent).tone === "held" ? -1 : rank(agent));
+  const agents = [...looks.keys()].sort((a, b) => place(a) - place(b) || b.id - a.id);
+  const rows = agents.slice(0, AGENTS_SHOWN).map((agent) => agentRow(agent, looks.get(agent), nameOf, now));
   if (agents.length > AGENTS_SHOWN) rows.push(element("li", { class: "more" }, rest(agents.slice(AGENTS_SHOWN))));
   if (!agents.length) rows.push(element("li", { class: "more" }, "No agent has begun yet."));
   if (list.matches(":active")) return; // a link that is being pressed must stay where it is

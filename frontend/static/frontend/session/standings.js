@@ -51,9 +51,25 @@ export class Standings {
     return name ? lookOf("stands", name) : taskLook(task);
   }
 
-  // Whether the reader's decision is what a task waits for.
-  needsYou(task) {
-    return this.#needs.get(task.id) === "you" && !TASK_ENDED.has(task.state);
+  // Whose decision a task waits for: "you", "others", or "" where it waits for nobody's.
+  needOf(task) {
+    return (!TASK_ENDED.has(task.state) && !IS_OVER.has(this.actor) && this.#needs.get(task.id)) || "";
+  }
+
+  // What of a constellation waits for a person, tasks first: [{kind, id, whose}] as the page chooses things.
+  // An approval that no task waits for is found by its agent, or by itself.
+  needing(constellation) {
+    const found = new Map();
+    for (const row of this.fold.table("approval").values()) {
+      if (!isForPeople(row)) continue;
+      const task = this.fold.get("task", row.subject_id);
+      const graph = task?.constellation_id ?? this.fold.get("constellation", row.subject_id)?.id ?? constellation;
+      if (graph !== constellation || (task && !this.needOf(task))) continue;
+      const agent = !task && this.fold.get("agent", row.agent_id);
+      const [kind, id] = task ? ["task", task.id] : agent ? ["agent", agent.id] : ["approval", row.id];
+      if (found.get(`${kind} ${id}`)?.whose !== "you") found.set(`${kind} ${id}`, { kind, id, whose: this.#whose(row) });
+    }
+    return [...found.values()].sort((a, b) => (b.kind === "task") - (a.kind === "task") || a.id - b.id);
   }
 
   // Its own state in words that need no machine's name (pages say that on hover); what stands before it says so.
@@ -80,10 +96,13 @@ export class Standings {
     const needs = new Map();
     for (const row of this.fold.table("approval").values()) {
       if (!isForPeople(row)) continue;
-      const whose = this.refusal || row.action?.author === this.me ? "others" : "you";
-      for (const id of [row.subject_id, row.agent_id]) if (id && needs.get(id) !== "you") needs.set(id, whose);
+      for (const id of [row.subject_id, row.agent_id]) if (id && needs.get(id) !== "you") needs.set(id, this.#whose(row));
     }
     return needs;
+  }
+
+  #whose({ action }) {
+    return this.refusal || action?.author === this.me ? "others" : "you";
   }
 
   #newestActor() {

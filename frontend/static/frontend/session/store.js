@@ -3,10 +3,11 @@
 // Views read `store.fold`, which is the present or a moment of the past; it stays the same object when the moment changes.
 // A view is an object with any of: `update(changes)` rows changed; `select(selection)` something else was chosen;
 // `show(constellation id)` another constellation is on view; `told(events)` events of the present came; `tick()` once a second;
-// `named()` authors have names that had none; `truthChanged()` the connection or the server's word on the session changed.
+// `narrowed()` the filter is another one; `named()` authors have names that had none; `truthChanged()` the connection or the server's word on the session changed.
 
 import * as api from "../api.js";
 import { Changes, Fold } from "../fold.js";
+import { readFilter, writeFilter } from "./filters.js";
 import { newest } from "./panels.js";
 import { Standings } from "./standings.js";
 
@@ -38,10 +39,6 @@ class ShownFold {
 
   recall(name, id) {
     return this.store.shownFold.recall(name, id);
-  }
-
-  gone(name) {
-    return this.store.shownFold.gone(name);
   }
 }
 
@@ -167,6 +164,16 @@ export class Store {
   choose(id) {
     this.chosen = newest(this.fold.table("constellation"))?.id !== id;
     if (id !== this.constellation) this.#showConstellation(id);
+  }
+
+  // Which tasks views show (filters.js); it stands in the address.
+  get filter() {
+    return readFilter(this.address.get("filter"));
+  }
+
+  narrow(filter) {
+    this.address.set({ filter: writeFilter(filter) });
+    this.tell("narrowed");
   }
 
   followNewest() {

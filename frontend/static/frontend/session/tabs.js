@@ -62,6 +62,10 @@ export class Tabs {
     this.open?.truthChanged?.();
   }
 
+  narrowed() {
+    this.open?.narrowed?.();
+  }
+
   frame(time) {
     this.open?.frame?.(time);
   }
