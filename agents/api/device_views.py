@@ -36,7 +36,7 @@ from agents.api.tool_views import ToolPins
 from agents.api.views import SINCE, Api, session_head
 from agents.ids import CAPACITY
 from agents.models import Device, DeviceToken, Token
-from agents.reads.devices import device_events, listed_devices, set_current_tasks
+from agents.reads.devices import device_events, listed_devices, set_current_tasks, set_queued_tasks
 from agents.services import device_tokens, devices
 from agents.services.devices import DeviceExists, DeviceInUse
 
@@ -69,6 +69,7 @@ class DeviceViews(ToolPins, mixins.ListModelMixin, mixins.RetrieveModelMixin, Ap
         rows = self.paginate_queryset(self.get_queryset())
         assert rows is not None, "lists are paged"
         set_current_tasks(rows, request.user)
+        set_queued_tasks(rows)
         return self.get_paginated_response(self.get_serializer(rows, many=True).data)
 
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
@@ -194,6 +195,7 @@ class DeviceViews(ToolPins, mixins.ListModelMixin, mixins.RetrieveModelMixin, Ap
     def _shown(self, pk: int, status: int = 200) -> Response:
         row = listed_devices(with_retired=True).get(pk=pk)
         set_current_tasks([row], self.request.user)
+        set_queued_tasks([row])
         return Response(DeviceRow(row, context=self.get_serializer_context()).data, status=status)
 
     def _asked(self, service: Any) -> Response:

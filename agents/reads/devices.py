@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet
 
+from agents.engine.drives.work import registered_handler
 from agents.machines import DEVICE, DEVICE_AGENT
 from agents.masks.values import shown_limits
 from agents.models import Agent, Device, Session
@@ -48,6 +49,13 @@ def set_current_tasks(devices: Iterable[Device], reader: AbstractBaseUser) -> No
         if len(device.current_tasks) < TASKS_SHOWN:
             task = agent["name"].removesuffix(f" on {device.name}")
             device.current_tasks.append({**agent, "task": task})
+
+
+def set_queued_tasks(devices: Iterable[Device]) -> None:
+    """Set `queued_tasks` of each: how many ready tasks of all sessions wait for a slot there."""
+    counts = registered_handler().count_queued()
+    for device in cast(Iterable[Any], devices):
+        device.queued_tasks = counts.get(device.pk, 0)
 
 
 def shown_connection(connection: Mapping[str, Any], to_maker: bool) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from constellations.plan.plan import Plan
 from constellations.reads.draining import preview_drain
 from constellations.reads.holding import held_sessions
 from constellations.reads.memory import read_memory
+from constellations.reads.queues import count_queued
 from constellations.reads.subjects import subjects_of
 from constellations.runs.run import ConstellationWork
 from constellations.services import adopt, plans
@@ -65,6 +66,9 @@ class ConstellationHandler:
 
     def preview_drain(self, device: int, user: Any) -> Fields:
         return preview_drain(device, user)
+
+    def count_queued(self) -> dict[int, int]:
+        return count_queued()
 
     def held_sessions(self, sessions: list[int]) -> dict[int, str]:
         return held_sessions(sessions)

@@ -153,6 +153,9 @@ class DeviceRow(serializers.ModelSerializer):
     status = serializers.SerializerMethodField(help_text="Its state; in the place of connected: idle or busy, by its slots.")
     last_heartbeat = serializers.DateTimeField(source="link.heard_at", default=None, allow_null=True)
     link = serializers.SerializerMethodField()
+    queued = serializers.IntegerField(
+        source="queued_tasks", help_text="Ready tasks that wait for a slot of it, of all sessions."
+    )
     current_tasks = CurrentTask(many=True, help_text="Of sessions that the reader may see.")
 
     class Meta:

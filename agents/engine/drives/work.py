@@ -188,6 +188,10 @@ class Handler(Protocol):
         """What would become of the work of a device that is drained, as far as `user` sees it; None sees all."""
         ...
 
+    def count_queued(self) -> dict[int, int]:
+        """How many ready tasks wait for a slot of each device, by the devices' ids; none where it is left out."""
+        ...
+
     def held_sessions(self, sessions: list[int]) -> dict[int, str]:
         """Those of the sessions in which nothing starts, and why: "paused" or "review"."""
         ...

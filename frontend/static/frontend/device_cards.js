@@ -34,7 +34,7 @@ export class DeviceCards {
         ${chipView(look, device.reason || null)}
       </header>
       <p class="note">${about.filter(Boolean).join(" · ")}${device.is_off ? " · taken offline" : nothing}</p>
-      <div class="slots">${slots(device)}<span>${device.used}/${device.max_concurrent} slots taken</span>${device.queued ? html`<span class="waits">${plural(device.queued, "session")} in its queue</span>` : nothing}</div>
+      <div class="slots">${slots(device)}<span>${device.used}/${device.max_concurrent} slots taken</span>${device.queued ? html`<span class="waits">${waiting(device)}</span>` : nothing}</div>
       ${tasks(device)}
       <div class="load" data-load=${device.id} hidden></div>
       <footer class="note">
@@ -50,6 +50,10 @@ export class DeviceCards {
     return html`${device.state === "connected" ? html`<button type="button" data-open=${device.id} data-then="drain">Drain…</button>` : nothing}
       ${device.kind === "remote" ? html`<button type="button" data-open=${device.id} data-then="enrol">Enrol…</button>` : nothing}`;
   }
+}
+
+function waiting({ queued, state }) {
+  return `${plural(queued, "task")} ${queued === 1 ? "waits" : "wait"} for ${state === "connected" ? "a slot" : "it"}`;
 }
 
 function slots({ used, max_concurrent: all, name }) {

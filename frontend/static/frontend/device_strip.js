@@ -38,7 +38,7 @@ function drawDevice(device, now) {
     ...(device.kind === "local" ? [] : [element("span", { class: "note" }, device.kind)]),
     ...(device.labels ?? []).map((label) => element("span", { class: "note", "data-label": label }, label)),
     element("meter", { min: 0, max: device.max_concurrent, value: used, "aria-label": `slots of ${device.name} taken` }),
-    element("span", { class: "note" }, `${used}/${device.max_concurrent}`),
+    element("span", { class: "note" }, `${used}/${device.max_concurrent}${device.queued ? `, ${device.queued.toLocaleString("en")} ${device.queued === 1 ? "waits" : "wait"}` : ""}`),
     ...(heard ? [element("span", { class: "note heard" }, heard)] : []),
     ...(device.confinement?.startsWith(NOT_CONFINED) ? [element("span", { class: "note" }, NOT_CONFINED)] : []),
   );
