@@ -6,38 +6,33 @@ import { between, plural } from "../../format.js";
 import { machineLook } from "../../states.js";
 import { MachinePicture } from "./machine.js";
 import { block, chipOf, closing, folded, transitionsTable } from "./parts.js";
+import { RowView } from "./row_view.js";
 import { Transcript } from "./transcript.js";
 
 const PLAN_SIGNS = { pending: "○", in_progress: "▸", completed: "✓" };
 const CONCERNED = ["agent", "loop", "evidence", "model_call", "phase", "approval", "attempt"];
 
-export class AgentView {
+export class AgentView extends RowView {
   constructor(host, { store, outbox }) {
-    Object.assign(this, { host, node: host, store, outbox, row: null, unfolded: new Set(), transitions: null });
+    super(host, { store, concerned: CONCERNED });
+    Object.assign(this, { outbox, unfolded: new Set(), transitions: null });
     this.picture = new MachinePicture({ redraw: () => this.draw() });
     this.transcript = new Transcript({ store, redraw: () => this.draw() });
-    host.addEventListener("keydown", (event) => event.key === "Escape" && store.select(null));
   }
 
-  open(row) {
-    if (!this.store.fold.get("agent", row)) return false;
-    Object.assign(this, { row, transitions: null });
-    this.host.hidden = false;
-    this.draw();
-    this.host.querySelector("h2").focus();
-    return true;
+  find(id) {
+    return this.store.fold.get("agent", id);
   }
 
-  close() {
-    this.row = null;
-    this.host.hidden = true;
+  open(id) {
+    this.transitions = null;
+    return super.open(id);
   }
 
   update(changes) {
-    if (this.row === null || !changes.has(...CONCERNED)) return;
-    if (!this.store.fold.get("agent", this.row)) return this.store.select(null);
+    if (this.row !== null && !this.find(this.row)) return this.store.select(null);
     if (changes.ids.agent?.has(this.row)) this.transitions = null;
-    this.draw();
+    super.update(changes);
   }
 
   tick() {

@@ -6,32 +6,18 @@ import { lookOf } from "../../states.js";
 import { html, nothing, render } from "../../vendor/lit.js";
 import { proposalView } from "../../proposal_view.js";
 import { block, chipOf, closing } from "./parts.js";
+import { RowView } from "./row_view.js";
 
 const WORDS = { approved: "approved", rejected: "rejected", expired: "It has expired.", withdrawn: "It has been withdrawn." };
 
-export class ApprovalView {
+export class ApprovalView extends RowView {
   constructor(host, { store }) {
-    Object.assign(this, { host, node: host, store, row: null });
-    host.addEventListener("keydown", (event) => event.key === "Escape" && store.select(null));
+    super(host, { store, concerned: ["approval"] });
   }
 
-  open(row) {
-    const approval = this.store.fold.get("approval", row);
-    if (!approval || approval.state === "waiting") return false;
-    this.row = row;
-    this.host.hidden = false;
-    this.draw();
-    this.host.querySelector("h2").focus();
-    return true;
-  }
-
-  close() {
-    this.row = null;
-    this.host.hidden = true;
-  }
-
-  update(changes) {
-    if (this.row !== null && changes.has("approval")) this.draw();
+  find(id) {
+    const approval = this.store.fold.get("approval", id);
+    return approval?.state === "waiting" ? null : approval;
   }
 
   draw() {

@@ -5,32 +5,19 @@ import { between, plural } from "../../format.js";
 import { taskLook } from "../../states.js";
 import { html, nothing, render } from "../../vendor/lit.js";
 import { chipOf, closing } from "./parts.js";
+import { RowView } from "./row_view.js";
 
 const TASKS_SHOWN = 50;
 
-export class DeviceView {
+export class DeviceView extends RowView {
   // `openInFull(id)` shows all of it, also what is no matter of this session.
   constructor(host, { store, openInFull }) {
-    Object.assign(this, { host, node: host, store, openInFull, row: null });
-    host.addEventListener("keydown", (event) => event.key === "Escape" && store.select(null));
+    super(host, { store, concerned: ["device", "attempt", "task"] });
+    this.openInFull = openInFull;
   }
 
-  open(row) {
-    if (!this.store.deviceById(row)) return false;
-    this.row = row;
-    this.host.hidden = false;
-    this.draw();
-    this.host.querySelector("h2").focus();
-    return true;
-  }
-
-  close() {
-    this.row = null;
-    this.host.hidden = true;
-  }
-
-  update(changes) {
-    if (this.row !== null && changes.has("device", "attempt", "task")) this.draw();
+  find(id) {
+    return this.store.deviceById(id);
   }
 
   tick() {

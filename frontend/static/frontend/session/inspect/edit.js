@@ -5,40 +5,23 @@ import { html, nothing, render } from "../../vendor/lit.js";
 import { clock } from "../../format.js";
 import { editId } from "../store.js";
 import { closing } from "./parts.js";
+import { RowView } from "./row_view.js";
 
 const ENTRIES_SHOWN = 50;
 const VALUE_SHOWN = 300; // characters of a changed value
 
-export class EditView {
+export class EditView extends RowView {
   constructor(host, { store, outbox }) {
-    Object.assign(this, { host, node: host, store, outbox, row: null });
-    host.addEventListener("keydown", (event) => event.key === "Escape" && store.select(null));
+    super(host, { store, concerned: ["edit"] });
+    this.outbox = outbox;
   }
 
-  open(row) {
-    if (!this.store.fold.get("edit", row)) return false;
-    this.row = row;
-    this.host.hidden = false;
-    this.draw();
-    this.host.querySelector("h2").focus();
-    return true;
-  }
-
-  close() {
-    this.row = null;
-    this.host.hidden = true;
-  }
-
-  update(changes) {
-    if (this.row !== null && changes.has("edit")) this.draw();
-  }
-
-  named() {
-    if (this.row !== null) this.draw();
+  find(id) {
+    return this.store.fold.get("edit", id);
   }
 
   draw() {
-    const edit = this.store.fold.get("edit", this.row);
+    const edit = this.find(this.row);
     if (!edit) return;
     const undone = [...this.store.fold.table("edit").values()].find((one) => one.undoes_id === edit.id);
     const diff = edit.diff ?? [];
