@@ -420,8 +420,20 @@ def test_a_task_that_was_removed_is_a_ghost_where_that_is_wanted(page, tmp_path)
     page.get_by_role("button", name="Removed", exact=True).click()
     expect(node(page, "b")).to_have_attribute("data-draft", "gone")
     expect(page.locator('[data-edge="hold b"]')).to_have_attribute("data-draft", "gone")
+    expect(node(page, "b")).to_have_attribute("aria-label", re.compile(r"removed by you, \d\d:\d\d:\d\d"))
+
     page.get_by_role("button", name="Removed", exact=True).click()
     expect(node(page, "b")).to_have_count(0)
+
+    # the edits know it, so a page that is opened later does, too
+    page.reload()
+    page.get_by_role("button", name="Removed", exact=True).click()
+    expect(node(page, "b")).to_have_attribute("data-draft", "gone")
+    node(page, "b").click()
+    expect(page.locator("#edit-view h2")).to_have_text("Version 2")
+    page.get_by_role("button", name="Take it back").click()
+    expect(node(page, "b")).to_have_attribute("data-draft", "")
+    expect(page.get_by_role("button", name="Removed", exact=True)).to_be_hidden()
 
 
 def test_the_table_edits_by_mouse_and_by_keyboard_alone(page, tmp_path):

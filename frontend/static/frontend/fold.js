@@ -35,11 +35,6 @@ export class Fold {
     return this.get(name, id) ?? this.#gone.get(`${name} ${id}`);
   }
 
-  // Rows that were there, and are not.
-  gone(name) {
-    return [...this.#gone].filter(([key]) => key.startsWith(`${name} `)).map(([, row]) => row);
-  }
-
   // Takes note of rows in `events` from before the snapshot that are no longer there.
   remember(events) {
     for (const { data } of events) {

@@ -2,6 +2,7 @@
 
 import { FOLD_FROM } from "../graph/folding.js";
 import { Graph } from "../graph/graph.js";
+import { hasRemoved } from "./edit/removed.js";
 import { EVERYTHING, fitsPlace, writeFilter } from "./filters.js";
 import { drawCounters, drawProgress, tally } from "./panels.js";
 
@@ -42,7 +43,7 @@ export class GraphView {
   // The picture shows a change in the same frame; the toolbar gathers changes for a moment.
   update(changes) {
     this.graph.update(changes);
-    if (changes.has("task", "constellation")) this.#isDue = true;
+    if (changes.has("task", "constellation", "edit")) this.#isDue = true;
   }
 
   select(selection) {
@@ -67,8 +68,7 @@ export class GraphView {
     if (!this.at("#counters").contains(document.activeElement)) drawCounters(this.at("#counters"), counts);
     this.at("#empty").hidden = counts.total > 0;
     this.at("#fold").hidden = counts.total < FOLD_FROM;
-    const isHere = (task) => task.constellation_id === this.store.constellation;
-    this.at("#removed").hidden = !this.store.fold.gone("task").some(isHere);
+    this.at("#removed").hidden = !hasRemoved(this.store.fold, this.store.constellation);
   }
 
   // The next task after the last one found, in the order of the graph, for which `wanted(task)` holds.

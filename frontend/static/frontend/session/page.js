@@ -39,7 +39,7 @@ const outbox = new Outbox({ tell, truth, isTaken: (id) => store.hasCommand(id) }
 const header = new Header(at("#head"), { store, truth, outbox });
 const overview = new Overview(at("#overview"), { store });
 const graphView = new GraphView(at("#view-graph"), { store });
-const inPlace = new InPlace({ store, outbox, graph: graphView.graph });
+const inPlace = new InPlace({ store, outbox, graph: graphView.graph, tell });
 const views = [
   graphView,
   new TimelineView(at("#view-timeline"), { store }),

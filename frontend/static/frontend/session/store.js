@@ -40,10 +40,6 @@ class ShownFold {
   recall(name, id) {
     return this.store.shownFold.recall(name, id);
   }
-
-  gone(name) {
-    return this.store.shownFold.gone(name);
-  }
 }
 
 export class Store {

@@ -6,7 +6,7 @@ export class Connect {
   #line = null;
   #from = -1;
 
-  // `graph` is the Graph on view; `onConnect(from, to)` gets rows of tasks.
+  // `graph` is the Graph on view; `onConnect(from, to)` gets lists of rows of tasks: several where an end is a box of parallel ones.
   constructor(graph, button, { editing, onConnect }) {
     Object.assign(this, { graph, button, editing, onConnect });
     button.addEventListener("click", () => this.#press(button.getAttribute("aria-pressed") !== "true"));
@@ -64,10 +64,14 @@ export class Connect {
     const [from, to] = [this.#from, event.type === "pointerup" ? this.graph.nodeAt(event) : -1];
     this.justDrawn = true;
     if (to < 0 || to === from) return;
-    const { scene } = this.graph;
-    const [up, down] = [scene.joint(from, false), scene.joint(to, true)];
-    if (up && down) this.onConnect(up, down);
+    this.onConnect(this.#tasksAt(from, false), this.#tasksAt(to, true));
     this.#press(false);
+  }
+
+  #tasksAt(node, isBefore) {
+    const { scene } = this.graph;
+    const joint = scene.joint(node, isBefore);
+    return joint ? [joint] : scene.tasksOf(node);
   }
 
   // The press that drew a line opens nothing.

@@ -25,8 +25,19 @@ export class Draft {
 
   // Takes up one more operation; `version` is the constellation's now, and counts where this is the first.
   add(operation, version) {
+    this.addAll([operation], version);
+  }
+
+  // Takes up several, which are undone as one.
+  addAll(operations, version) {
     this.basedOn ??= version;
-    this.#become(joined(this.operations, operation));
+    this.#become(operations.reduce(joined, this.operations));
+  }
+
+  // Takes up an operation in the place of one that is there; where it is not, as one more.
+  replace(old, operation, version) {
+    if (this.operations.includes(old)) this.#become(this.operations.map((one) => (one === old ? operation : one)));
+    else this.add(operation, version);
   }
 
   // Leaves out the operation at `place`.

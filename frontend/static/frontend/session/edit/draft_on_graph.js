@@ -1,5 +1,5 @@
 // The draft as it would look, and what others have just changed: laid over the rows that the graph draws.
-// A new task opens its form, as the inspector knows nothing of it yet.
+// A new task opens its form, as the inspector knows nothing of it yet; one that was removed opens the edit that did it.
 
 import { DraftedFold } from "./drafted.js";
 
@@ -10,11 +10,11 @@ export class DraftOnGraph {
   // `graph` is the Graph on view; `openForm(operation)` lets one of the draft be changed.
   constructor(graph, { editing, store, openForm }) {
     Object.assign(this, { graph, editing, store, openForm });
-    this.fold = new DraftedFold(graph.fold, store.config.defaults);
+    this.fold = new DraftedFold(graph.fold, store.config.defaults, (author) => store.personOf(author));
     graph.fold = this.fold;
     editing.listen(() => this.#lay());
-    const button = document.querySelector("#removed");
-    button.addEventListener("click", () => this.#showGone(button));
+    this.removed = document.querySelector("#removed");
+    this.removed.addEventListener("click", () => this.#showGone());
     const open = { capture: true };
     graph.view.addEventListener("click", (event) => this.#opened(event, graph.nodeAt(event)), open);
     graph.view.addEventListener("keydown", (event) => ["Enter", " "].includes(event.key) && this.#opened(event, graph.focused), open);
@@ -26,10 +26,24 @@ export class DraftOnGraph {
     this.#lay(true);
   }
 
-  #showGone(button) {
-    button.ariaPressed = String(button.ariaPressed !== "true");
-    this.fold.withGone = button.ariaPressed === "true";
-    this.graph.refresh(this.store.constellation);
+  #showGone() {
+    this.removed.ariaPressed = String(!this.#isShowingGone);
+    this.#drawGone();
+  }
+
+  // Another constellation is on view, or those who edited have their names.
+  lookAgain() {
+    if (this.#isShowingGone) this.#drawGone();
+  }
+
+  get #isShowingGone() {
+    return this.removed.ariaPressed === "true";
+  }
+
+  #drawGone() {
+    const { constellation } = this.store;
+    this.fold.showGone(this.#isShowingGone ? constellation : null);
+    this.graph.refresh(constellation);
   }
 
   // The graph is drawn anew only where the draft, or whether it is on view at all, is different.
@@ -45,9 +59,11 @@ export class DraftOnGraph {
   #opened(event, node) {
     const row = this.graph.scene?.ids[node];
     const operation = row === undefined ? undefined : this.fold.adding(row);
-    if (!operation) return;
+    const edit = row === undefined ? undefined : this.fold.get("task", row)?.edit;
+    if (!operation && !edit) return;
     event.stopPropagation();
     event.preventDefault();
-    this.openForm(operation);
+    if (operation) this.openForm(operation);
+    else this.store.select({ kind: "edit", id: edit });
   }
 }

@@ -1,10 +1,11 @@
 // A fold with a draft laid over it: what the draft adds is there, what it removes or changes says so (`draft` of a row). Pure.
 //
 // A row's `draft` is "added", "removed", "changed", "theirs" where others have just changed it, or "gone" where it was removed
-// while the page was open and is shown all the same; `told` says so in words.
+// and is shown all the same (removed.js); `told` says so in words.
 // Rows that nobody touches have neither.
 
 import { isChangeable } from "../../states.js";
+import { removedRows } from "./removed.js";
 
 const TOLD = { added: "To be added", removed: "To be removed", changed: "To be changed" };
 const FIRST_ROW = 2 ** 50; // ids of rows that are not there yet: above those of all that are
@@ -16,12 +17,12 @@ export class DraftedFold {
   #constellation = null;
   #theirs = {};
   #moves = new Map(); // whether a dependency goes over to a replacement, by its id: as it was when the draft was laid
-  #withGone = false; // rows that are gone are shown
+  #goneOf = null; // the constellation of which rows that are gone are shown
   #madeAt = { rows: null, seq: -1 };
 
-  // `defaults`: {table: {field: value}}, what a row has of which nothing more is said.
-  constructor(fold, defaults) {
-    Object.assign(this, { fold, defaults });
+  // `defaults`: {table: {field: value}}, what a row has of which nothing more is said; `personOf(author)` names who edited.
+  constructor(fold, defaults, personOf = String) {
+    Object.assign(this, { fold, defaults, personOf });
   }
 
   get rows() {
@@ -34,11 +35,12 @@ export class DraftedFold {
 
   // Nothing is laid over the rows.
   get #isBare() {
-    return !this.#withGone && !this.#operations.length && !Object.keys(this.#theirs).length;
+    return this.#goneOf === null && !this.#operations.length && !Object.keys(this.#theirs).length;
   }
 
-  set withGone(isWanted) {
-    this.#withGone = isWanted;
+  // Shows what was removed from a constellation, by its id; null: nothing of it.
+  showGone(constellation) {
+    this.#goneOf = constellation;
     this.#madeAt = { rows: null, seq: -1 };
   }
 
@@ -76,22 +78,21 @@ export class DraftedFold {
     if (this.#madeAt.rows !== fold.rows || this.#madeAt.seq !== fold.seq) {
       this.#madeAt = { rows: fold.rows, seq: fold.seq };
       this.#marked = laid(fold, this.defaults, this.#operations, this.#constellation, this.#theirs, this.#moves);
-      if (this.#withGone) addGone(this.#marked, fold);
+      if (this.#goneOf !== null) this.#addGone();
     }
     return this.#marked[name];
+  }
+
+  #addGone() {
+    const there = [...this.fold.table("task").values(), ...this.#marked.task.values()].filter((row) => row.constellation_id === this.#goneOf);
+    const tasks = there.map((row) => [row.task_id, row]);
+    const { defaults, personOf } = this;
+    const found = removedRows(this.fold, this.#goneOf, { tasks, defaults, personOf });
+    for (const name of ["task", "dependency"]) for (const row of found[name]) this.#marked[name].set(row.id, row);
   }
 }
 
 const EMPTY = new Map();
-
-// Tasks and dependencies that were removed, and of these only what has both ends on view.
-function addGone({ task, dependency }, fold) {
-  const isThere = (id) => fold.get("task", id) || task.has(id);
-  for (const row of fold.gone("task")) if (!isThere(row.id)) task.set(row.id, { ...row, draft: "gone", told: "Removed" });
-  for (const row of fold.gone("dependency")) {
-    if (isThere(row.upstream_id) && isThere(row.downstream_id) && !fold.get("dependency", row.id)) dependency.set(row.id, { ...row, draft: "gone" });
-  }
-}
 
 // {task, dependency}: the marked rows by their ids.
 function laid(fold, defaults, operations, constellation, theirs, moves) {

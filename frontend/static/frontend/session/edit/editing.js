@@ -29,19 +29,26 @@ export class Editing {
     return this.store.present.get("constellation", this.constellation)?.version;
   }
 
-  // What would come with one more operation, without taking it up; raises `Refused`. Resolves to the preview.
-  async consider(operation) {
+  // What would come with one more operation, or one in the place of `old`, without taking it up; raises `Refused`. Resolves to the preview.
+  async consider(operation, old = null) {
     const trial = new Draft();
     trial.operations = this.draft.operations;
-    trial.add(operation, null);
+    trial.replace(old, operation, null);
     this.#begin();
     return api.previewEdit(this.constellation, trial.operations, this.draft.basedOn ?? this.version);
   }
 
-  add(operation) {
+  add(...operations) {
     this.#begin();
     this.outcome = "";
-    this.draft.add(operation, this.version);
+    this.draft.addAll(operations, this.version);
+    this.#changed();
+  }
+
+  replace(old, operation) {
+    this.#begin();
+    this.outcome = "";
+    this.draft.replace(old, operation, this.version);
     this.#changed();
   }
 

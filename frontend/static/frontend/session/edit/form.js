@@ -1,43 +1,34 @@
 // The form of one task, new or changed. Its fields come from the editor's own schema; a refusal stands beside its field.
 
-import * as api from "../../api.js";
 import { html, nothing, render } from "../../vendor/lit.js";
 import { textOf, textOfTask } from "./fields.js";
-import { buttonsOf, fieldOf, generalProblems, problemsOf, readFields } from "./form_parts.js";
+import { buttonsOf, fieldOf, generalProblems } from "./form_parts.js";
+import { OperationForm } from "./operation_form.js";
 
 const FIRST = ["task_id", "name", "device", "command", "description", "after", "timeout"]; // others are behind "More"
 
-export class TaskForm {
-  #forms = null;
-
-  constructor(host, { editing, store }) {
-    Object.assign(this, { host, editing, store, task: null, op: "", given: {}, told: "", problems: [], opener: null });
-    host.addEventListener("keydown", (event) => event.key === "Escape" && this.close());
+export class TaskForm extends OperationForm {
+  constructor(host, parts) {
+    super(host, parts);
+    Object.assign(this, { task: null, operation: null, op: "", given: {}, told: "" });
   }
 
   // For a new task (null), a row that is there, or an operation of the draft.
   async open({ task = null, operation = null }) {
-    this.#forms ??= await api.editingForms();
+    await this.begin();
     const row = operation?.op === "update_task" ? this.#rowOf(operation.parameters.task_id) : task;
-    this.opener = document.activeElement;
-    Object.assign(this, { task: row, op: row ? "update_task" : "add_task", given: operation?.parameters ?? {}, told: "", problems: [] });
+    Object.assign(this, { task: row, operation, op: row ? "update_task" : "add_task", given: operation?.parameters ?? {}, told: "", moved: null });
     this.before = this.#texts();
-    this.host.hidden = false;
-    this.draw();
-    this.host.querySelector("input:not([disabled]), textarea")?.focus();
-    this.host.scrollIntoView({ block: "nearest" });
+    this.show("input:not([disabled]), textarea");
   }
 
   close() {
-    if (this.host.hidden) return;
-    this.host.hidden = true;
-    render(nothing, this.host);
+    super.close();
     this.task = null;
-    if (this.opener?.isConnected) this.opener.focus();
   }
 
   get #properties() {
-    const { task_id: name, ...others } = this.#forms[this.op].properties;
+    const { task_id: name, ...others } = this.schemas[this.op].properties;
     return this.task ? others : { task_id: name, ...others };
   }
 
@@ -95,30 +86,15 @@ export class TaskForm {
   #field(key) {
     const schema = this.#properties[key];
     const text = this.given[key] === undefined ? this.before[key] : textOf(this.given[key], schema);
-    const hint = schema.description ?? this.#forms.add_task.properties[key]?.description;
+    const hint = schema.description ?? this.schemas.add_task.properties[key]?.description;
     return fieldOf({ key, schema, text, hint, problems: this.problems.filter((one) => one.field === key), isMoved: this.moved?.has(key) });
   }
 
   async #submit(event) {
-    event.preventDefault();
-    const { values, problems } = readFields(this.#properties, event.target.elements, this.before);
-    this.problems = problems;
-    if (problems.length) return this.#say();
+    const values = this.read(event, this.#properties, this.before);
+    if (this.problems.length) return this.say();
     if (this.task && !Object.keys(values).length) return this.close();
-    const operation = { op: this.op, parameters: this.task ? { task_id: this.task.task_id, ...values } : values };
-    try {
-      await this.editing.consider(operation);
-    } catch (error) {
-      if (!(error instanceof api.Refused)) throw error;
-      this.problems = problemsOf(error);
-      return this.#say();
-    }
-    this.editing.add(operation);
-    this.close();
-  }
-
-  #say() {
-    this.draw();
-    this.host.querySelector("[aria-invalid]")?.focus();
+    if (this.task) await this.put({ op: this.op, parameters: { task_id: this.task.task_id, ...values } });
+    else await this.put({ op: this.op, parameters: values }, this.operation); // the form says all of a new task
   }
 }

@@ -1,6 +1,8 @@
 // Editing where things are: the draft with its tray and form, the ways into it from graph and inspector, told of what happens.
 
+import { plural } from "../../format.js";
 import { isChangeable } from "../../states.js";
+import { askBefore } from "../asking.js";
 import { Connect } from "./connect.js";
 import { DependencyForm } from "./dependency_form.js";
 import { DraftOnGraph } from "./draft_on_graph.js";
@@ -10,8 +12,9 @@ import { TaskForm } from "./form.js";
 import { Tray } from "./tray.js";
 
 export class InPlace {
-  constructor({ store, outbox, graph }) {
-    this.store = store;
+  // `tell(text)` shows a message above the page.
+  constructor({ store, outbox, graph, tell }) {
+    Object.assign(this, { store, tell });
     this.editing = new Editing({ store, outbox });
     this.form = new TaskForm(document.querySelector("#task-form"), { editing: this.editing, store });
     this.dependencyForm = new DependencyForm(document.querySelector("#dependency-form"), { editing: this.editing, store });
@@ -34,10 +37,20 @@ export class InPlace {
     offer();
   }
 
-  // What was drawn is in the draft at once; its form is there for who has more to say of it.
-  #drawnBetween(from, to) {
-    this.connect(from, to);
-    return this.#openTie({ from: from.task_id, to: to.task_id });
+  // What was drawn is in the draft at once; its form is there for who has more to say of it. A box of parallel tasks asks first.
+  // Only completed ones are in such a box: others can wait for them, and they for nothing.
+  async #drawnBetween(ups, [down, ...others]) {
+    this.tell(others.length ? `The ${plural(others.length + 1, "task")} of that box have completed, so they wait for nothing any more.` : "");
+    if (others.length) return;
+    const [up] = ups;
+    if (ups.length > 1 && !(await this.#mayConnectAll(ups, down))) return;
+    this.editing.add(...ups.map((one) => tieOf(one, down)));
+    if (ups.length === 1) await this.#openTie({ from: up.task_id, to: down.task_id });
+  }
+
+  #mayConnectAll(ups, down) {
+    const text = `The box stands for ${ups[0].task_id} … ${ups.at(-1).task_id}. Each of them becomes a dependency of the draft. To choose some of them, open the box first.`;
+    return askBefore({ title: `Let ${down.task_id} wait for all ${plural(ups.length, "task")}?`, text, verb: `Wait for all ${ups.length.toLocaleString("en")}` });
   }
 
   // The form that an operation of the draft came from, with what it says.
@@ -77,7 +90,7 @@ export class InPlace {
 
   // Rows of tasks: the second one shall wait for the first.
   connect(from, to) {
-    this.editing.add({ op: "add_dependency", parameters: { from: from.task_id, to: to.task_id } });
+    this.editing.add(tieOf(from, to));
   }
 
   disconnect(from, to) {
@@ -95,6 +108,7 @@ export class InPlace {
   // What a menu offers of editing for a row of a task: [{name, act}].
   choicesOf(task) {
     if (!this.editing.isAllowed) return [];
+    if (task.draft === "added") return [{ name: "Leave it out of the draft", act: () => this.remove(task) }];
     const own = [
       { name: "Change…", act: () => this.change(task) },
       { name: "Remove", act: () => this.remove(task) },
@@ -107,9 +121,16 @@ export class InPlace {
     return isChangeable(task) ? [...own, ...others] : others;
   }
 
-  // What the draft does with a task, by its row: "removed", "changed" or "".
-  markOf(row) {
-    return this.drawn.fold.get("task", row)?.draft ?? "";
+  // The fold on view with the draft laid over it (drafted.js).
+  get fold() {
+    return this.drawn.fold;
+  }
+
+  // Opens the form of a task that the draft adds; false where the row is that of another one.
+  openDrafted(row) {
+    const operation = this.fold.adding(row);
+    if (operation) this.#openAgain(operation);
+    return Boolean(operation);
   }
 
   told(events) {
@@ -127,8 +148,13 @@ export class InPlace {
   }
 
   show() {
+    this.drawn.lookAgain();
     this.others.clear();
     this.editing.show();
+  }
+
+  named() {
+    this.drawn.lookAgain();
   }
 
   truthChanged() {
@@ -138,4 +164,8 @@ export class InPlace {
     this.form.close();
     this.dependencyForm.close();
   }
+}
+
+function tieOf(from, to) {
+  return { op: "add_dependency", parameters: { from: from.task_id, to: to.task_id } };
 }

@@ -14,7 +14,7 @@ const BEYOND = 8; // rows drawn above and below those in sight
 const DRAW_MS = 100; // is read, not watched
 const ORDER_MS = 400; // rows that jump under the pointer cannot be clicked
 const REFUSALS_SHOWN = 50;
-const DRAFT_WORDS = { removed: "To remove", changed: "To change" };
+const DRAFT_WORDS = { added: "To add", removed: "To remove", changed: "To change" };
 const COLUMNS = {
   state: "State",
   name: "Name",
@@ -43,6 +43,7 @@ export class TableView {
   #areCostsDue = false; // to add them up looks at all calls
   #drawnAt = 0;
   #orderedAt = -Infinity;
+  #drawn = []; // operations of the draft that rows are there for
   #told = null; // what came of the last command: {text, refused}
 
   constructor(panel, { store, inPlace }) {
@@ -55,7 +56,7 @@ export class TableView {
     this.grid = element("div", grid, this.head, this.spacer);
     this.panel.append(this.tools, this.grid);
     this.menu = new RowMenu(this.panel, { onClosed: () => this.grid.focus({ preventScroll: true }) });
-    inPlace.editing.listen(() => (this.#isDue = true));
+    inPlace.editing.listen(() => this.#drafted());
     this.grid.addEventListener("scroll", () => this.#soon(), { passive: true });
     this.grid.addEventListener("keydown", (event) => this.#key(event));
     this.body.addEventListener("click", (event) => this.#click(event));
@@ -70,6 +71,13 @@ export class TableView {
     this.#order();
     this.draw();
     this.#reveal(this.store.selection);
+  }
+
+  #drafted() {
+    this.#isDue = true;
+    const { operations } = this.inPlace.editing.draft;
+    if (operations !== this.#drawn) this.#isOrderDue = true;
+    this.#drawn = operations;
   }
 
   show() {
@@ -120,8 +128,8 @@ export class TableView {
     if (this.#areCostsDue) this.#costs = costsByTask(this.store.fold);
     this.#areCostsDue = false;
     const at = this.#ids[this.#cursor];
-    this.#ids = chooseRows(this.store, this.filter, this.sort, this.#costs);
-    const { total, devices } = countRows(this.store);
+    this.#ids = chooseRows(this.store, this.inPlace.fold, this.filter, this.sort, this.#costs);
+    const { total, devices } = countRows(this.store, this.inPlace.fold);
     Object.assign(this, { total, devices });
     this.#places = new Map(this.#ids.map((id, place) => [id, place]));
     this.#cursor = this.#places.get(at) ?? -1;
@@ -229,7 +237,7 @@ export class TableView {
   }
 
   #drawHead() {
-    const all = this.#ids.length > 0 && this.#ids.every((id) => this.#marked.has(id));
+    const all = this.#ids.length > 0 && this.#ids.every((id) => this.#marked.has(id) || !this.#isThere(id));
     const sorted = (column) => (this.sort.column !== column ? "none" : this.sort.down ? "descending" : "ascending");
     const arrow = (column) => ({ none: "", ascending: " ↑", descending: " ↓" })[sorted(column)];
     const cell = ([column, word]) =>
@@ -244,6 +252,15 @@ export class TableView {
     );
   }
 
+  // Whether a row is more than a draft.
+  #isThere(id) {
+    return this.store.fold.get("task", id) !== undefined;
+  }
+
+  #open(id) {
+    if (!this.inPlace.openDrafted(id)) this.store.select({ kind: "task", id });
+  }
+
   get #mayMark() {
     return this.store.config.may_operate && this.store.isLive;
   }
@@ -255,7 +272,7 @@ export class TableView {
     const last = Math.min(this.#ids.length, first + slots);
     // A row that comes into sight takes the element of one that went: elements are neither made nor moved among the others.
     const places = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i).sort((a, b) => (a % slots) - (b % slots));
-    const empty = html`<p class="note none">${this.store.fold.table("task").size ? "No task fits the filter." : "There are no tasks yet."}</p>`;
+    const empty = html`<p class="note none">${this.total ? "No task fits the filter." : "There are no tasks yet."}</p>`;
     render(this.#ids.length ? repeat(places, (place) => place % slots, (place) => this.#row(this.#ids[place], place)) : empty, this.body);
     for (const row of this.body.querySelectorAll(".row")) row.style.transform = `translateY(${(row.getAttribute("aria-rowindex") - 2) * ROW_PX}px)`;
     const active = this.body.querySelector("[data-cursor]");
@@ -264,16 +281,16 @@ export class TableView {
   }
 
   #row(id, place) {
-    const task = this.store.fold.get("task", id);
+    const task = this.inPlace.fold.get("task", id);
     if (!task) return nothing;
     const look = this.store.standings.taskLook(task);
-    const drafted = this.inPlace.markOf(id);
+    const drafted = task.draft ?? "";
     const more = html`<button type="button" tabindex="-1" aria-haspopup="menu" aria-label=${`What to do with ${task.task_id}`}>⋯</button>`;
     const error = firstLine(task);
     const cost = this.#costs.get(id);
     const isMarked = this.#marked.has(id);
     const name = task.name || task.task_id;
-    const mark = this.#mayMark ? html`<input type="checkbox" tabindex="-1" aria-label=${`Choose ${task.task_id}`} .checked=${live(isMarked)} />` : nothing;
+    const mark = this.#mayMark && this.#isThere(id) ? html`<input type="checkbox" tabindex="-1" aria-label=${`Choose ${task.task_id}`} .checked=${live(isMarked)} />` : nothing;
     // One template: a template for each cell takes several times as long.
     return html`<div class="row" role="row" id=${`row-${id}`} data-row=${id} data-tone=${look.tone} data-state=${task.state} data-draft=${drafted} aria-rowindex=${place + 2}
       aria-selected=${String(isMarked)} ?data-cursor=${place === this.#cursor} ?data-open=${this.store.isSelected("task", id)}>
@@ -301,7 +318,7 @@ export class TableView {
     this.#cursor = place;
     if (this.#mayMark && event.shiftKey && this.#anchor >= 0) this.#markRange(this.#anchor, place);
     else if (this.#mayMark && (isMark || event.ctrlKey || event.metaKey)) this.#toggle(place);
-    else if (!isMark) this.store.select({ kind: "task", id });
+    else if (!isMark) this.#open(id);
     this.draw();
   }
 
@@ -315,8 +332,8 @@ export class TableView {
   #openMenu(place, at) {
     this.#cursor = place;
     this.draw();
-    const task = this.store.fold.get("task", this.#ids[place]);
-    const show = { name: "Open the details", act: () => this.store.select({ kind: "task", id: task.id }) };
+    const task = this.inPlace.fold.get("task", this.#ids[place]);
+    const show = { name: this.#isThere(task.id) ? "Open the details" : "Change…", act: () => this.#open(task.id) };
     this.menu.open(task.name || task.task_id, [show, ...this.inPlace.choicesOf(task)], at);
   }
 
@@ -330,16 +347,16 @@ export class TableView {
 
   #toggle(place) {
     const id = this.#ids[place];
-    if (!this.#marked.delete(id)) this.#marked.add(id);
+    if (!this.#marked.delete(id) && this.#isThere(id)) this.#marked.add(id);
     this.#anchor = place;
   }
 
   #markRange(from, to) {
-    for (const id of this.#ids.slice(Math.min(from, to), Math.max(from, to) + 1)) this.#marked.add(id);
+    for (const id of this.#ids.slice(Math.min(from, to), Math.max(from, to) + 1)) if (this.#isThere(id)) this.#marked.add(id);
   }
 
   #markAll() {
-    this.#marked = new Set(this.#ids);
+    this.#marked = new Set(this.#ids.filter((id) => this.#isThere(id)));
     this.draw();
   }
 
@@ -355,7 +372,7 @@ export class TableView {
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -last - 1, End: last + 1 };
     if (event.key in steps) this.#goTo(Math.min(last, Math.max(0, this.#cursor + steps[event.key])), event.shiftKey);
     else if ((event.key === "ContextMenu" || (event.key === "F10" && event.shiftKey)) && this.#cursor >= 0) this.#openMenuByKey();
-    else if (event.key === "Enter" && this.#cursor >= 0) this.store.select({ kind: "task", id: this.#ids[this.#cursor] });
+    else if (event.key === "Enter" && this.#cursor >= 0) this.#open(this.#ids[this.#cursor]);
     else if (event.key === " " && this.#cursor >= 0 && this.#mayMark) this.#toggle(this.#cursor);
     else if (event.key === "a" && (event.ctrlKey || event.metaKey) && this.#mayMark) this.#markAll();
     else if (event.key === "Escape" && this.#marked.size) this.#unmark();

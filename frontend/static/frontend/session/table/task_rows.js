@@ -43,11 +43,12 @@ export function sortKeys(store, costs) {
 }
 
 // Rows of the constellation on view that fit `filter`, by `sort`: {column, down}; without a column in the order of the plan.
-export function chooseRows(store, filter, sort, costs) {
+// `fold` is the one on view with the draft laid over it: tasks that the draft adds have rows, those that are gone have none.
+export function chooseRows(store, fold, filter, sort, costs) {
   const wanted = filter.text.toLowerCase();
   const rows = [];
-  for (const task of store.fold.table("task").values()) {
-    if (task.constellation_id !== store.constellation) continue;
+  for (const task of fold.table("task").values()) {
+    if (task.constellation_id !== store.constellation || task.draft === "gone") continue;
     if (!fitsPlace(store, filter, task)) continue;
     if (wanted && !`${task.task_id} ${task.name} ${firstLine(task)}`.toLowerCase().includes(wanted)) continue;
     rows.push(task);
@@ -56,11 +57,11 @@ export function chooseRows(store, filter, sort, costs) {
 }
 
 // How many tasks the constellation on view has, and the names of the devices they run on, or shall: {total, devices}.
-export function countRows(store) {
+export function countRows(store, fold) {
   const devices = new Set();
   let total = 0;
-  for (const task of store.fold.table("task").values()) {
-    if (task.constellation_id !== store.constellation) continue;
+  for (const task of fold.table("task").values()) {
+    if (task.constellation_id !== store.constellation || task.draft === "gone") continue;
     total += 1;
     devices.add(store.placeOf(task));
   }

@@ -1,0 +1,56 @@
+// What edits have removed from a constellation and nobody has added again, as the edits themselves tell it. Pure.
+
+import { clock } from "../../format.js";
+
+const SHOWN = 200; // tasks: those that were removed last
+const FIRST_ROW = 2 ** 51; // ids of their rows: above those of a draft
+
+// Whether there is a task to be shown.
+export function hasRemoved(fold, constellation) {
+  return removedTasks(fold, constellation).size > 0;
+}
+
+// {task: [row], dependency: [row]}, marked as gone; a task says who removed it and when, and has the `edit` that did.
+// Of dependencies only those with both ends on view. `tasks` are the rows that are on view, by their ids of the plan.
+export function removedRows(fold, constellation, { tasks, defaults, personOf }) {
+  const removed = [...removedTasks(fold, constellation)].slice(-SHOWN);
+  const shown = new Map(tasks);
+  const task = removed.map(([name, { row, edit }], i) => {
+    const told = `Removed by ${personOf(edit.author)}, ${clock(edit.at)}`;
+    const ghost = { ...defaults.task, ...row, id: FIRST_ROW + i, constellation_id: constellation, draft: "gone", told, edit: edit.id };
+    shown.set(name, ghost);
+    return ghost;
+  });
+  const joined = new Set(rowsOf(fold, "dependency", constellation).map((row) => `${row.upstream_id} ${row.downstream_id}`));
+  const dependency = [];
+  for (const { row } of lastRemoved(fold, constellation, "dependencies").values()) {
+    const [up, down] = [shown.get(row.from), shown.get(row.to)];
+    if (!up || !down || joined.has(`${up.id} ${down.id}`)) continue;
+    joined.add(`${up.id} ${down.id}`);
+    const ends = { constellation_id: constellation, upstream_id: up.id, downstream_id: down.id };
+    dependency.push({ ...defaults.dependency, ...row, ...ends, id: FIRST_ROW + SHOWN + dependency.length, draft: "gone" });
+  }
+  return { task, dependency };
+}
+
+function removedTasks(fold, constellation) {
+  const removed = lastRemoved(fold, constellation, "tasks");
+  if (removed.size) for (const row of rowsOf(fold, "task", constellation)) removed.delete(row.task_id);
+  return removed;
+}
+
+// {row as it was, the edit that removed it} by names, in the order of the edits.
+function lastRemoved(fold, constellation, part) {
+  const found = new Map();
+  for (const edit of rowsOf(fold, "edit", constellation).sort((a, b) => a.version - b.version)) {
+    for (const [name, row] of Object.entries(edit.before?.[part] ?? {})) {
+      found.delete(name);
+      if (row && edit.after[part][name] === null) found.set(name, { row, edit });
+    }
+  }
+  return found;
+}
+
+function rowsOf(fold, table, constellation) {
+  return [...fold.table(table).values()].filter((row) => row.constellation_id === constellation);
+}
