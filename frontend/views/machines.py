@@ -49,7 +49,7 @@ class StateRow:
 @require_GET
 @login_required
 def machines_page(request: HttpRequest) -> HttpResponse:
-    """The six machines, a line each."""
+    """The seven machines, a line each."""
     found = [
         {"machine": machine, "title": words.machine_title(machine), "line": words.machine_line(machine)}
         for machine in words.MACHINES

@@ -97,29 +97,33 @@ def test_a_remote_device_is_made_changed_and_given_a_command_that_enrols_it(keep
 
 
 def test_a_card_says_what_runs_draws_the_load_and_leads_to_what_is_asked(keeper, installation, tmp_path):
-    make = 'from agents.services.devices import device_create; device_create("bench", max_concurrent=4, by="system")'
+    make = 'from agents.services.devices import device_create; device_create("bench", max_concurrent=1, by="system")'
     installation.manage("shell", "--verbosity", "0", "--command", make)
     gate = tmp_path / "gate"
     wait = f"while ! test -e {gate}; do sleep 0.05; done"
-    submit(keeper, f"name: load\ntasks:\n  - task_id: holds\n    device: bench\n    command: [sh, -c, '{wait}']\n")
+    later = "".join(f"  - {{task_id: {name}, tool: noop, device: bench}}\n" for name in ("second", "third"))
+    first = f"  - task_id: holds\n    device: bench\n    priority: HIGH\n    command: [sh, -c, '{wait}']\n"
+    submit(keeper, f"name: load\ntasks:\n{first}{later}")
     keeper.wait_for_url(re.compile(r"/sessions/\d+/$"))
     session = re.search(r"/sessions/\d+/$", keeper.url)[0]
     keeper.goto("/devices/")
     card = row(keeper, "bench")
     expect(card.locator(".current")).to_contain_text("holds", timeout=PATIENCE_MS)
     expect(card.get_by_role("link", name="holds")).to_have_attribute("href", session)
-    expect(card).to_contain_text("1/4 slots taken")
+    expect(card).to_contain_text("1/1 slots taken")
+    expect(card.locator(".waits")).to_have_text("2 tasks wait for a slot", timeout=PATIENCE_MS)
     expect(card.locator(".chip")).to_have_text("Busy")
     expect(card.locator(".load canvas")).to_be_visible(timeout=PATIENCE_MS)
     expect(card.locator(".legend span:visible")).to_have_text(["slots"])
     card.get_by_role("button", name="Drain").click()
     dialog = keeper.locator("#device")
-    expect(dialog.locator(".preview")).to_contain_text("1 task run there and end there: holds")
+    expect(dialog.locator(".preview")).to_contain_text("1 task runs there and ends there: holds")
     expect(dialog.get_by_role("button", name="Drain: sure?")).to_be_visible()
     keeper.keyboard.press("Escape")
     expect(card).to_have_attribute("data-state", "connected")
     gate.touch()
     expect(card.locator(".current")).to_have_count(0, timeout=PATIENCE_MS)
+    expect(card.locator(".waits")).to_have_count(0, timeout=PATIENCE_MS)
 
 
 def test_a_card_of_a_remote_device_leads_to_its_enrolment(keeper):

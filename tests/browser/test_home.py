@@ -40,6 +40,26 @@ def test_the_list_follows_a_session_by_itself_and_is_narrowed_in_the_address(pag
     expect(page.locator("#rows tbody tr")).to_have_count(1)
 
 
+RESTS = {"heartbeat_at": "2026-01-01T00:00:00Z", "stale": True}
+"""Of a session in which nothing has moved for long."""
+
+
+@pytest.mark.parametrize(("standing", "said"), [("waiting", 0), ("stale", 1)])
+def test_the_last_sign_of_life_is_told_of_a_session_without_a_runner_only(page, standing, said):
+    def rested(route):
+        answer = route.fetch()
+        told = answer.json()
+        told["results"] = [{**each, **RESTS, "standing": {**each["standing"], "name": standing}} for each in told["results"]]
+        route.fulfill(response=answer, json=told)
+
+    run(page, f"Rests, {standing}", "rests", "nothing more")
+    page.route("**/api/home/*", rested)
+    page.goto("/")
+    rows = page.locator("#rows tbody tr")
+    expect(rows.first).to_be_visible()
+    expect(page.locator("#rows .stale")).to_have_count(said * rows.count())
+
+
 def test_a_view_is_saved_under_a_name_and_forgotten(page):
     page.goto("/?state=running&period=day")
     page.get_by_label("Name of this view").fill("At work today")

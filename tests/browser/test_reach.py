@@ -93,10 +93,24 @@ def test_a_phone_shows_what_waits_then_the_table_and_the_graph_behind_a_tap(inst
     expect(waiting.get_by_role("button", name="Approve", exact=True)).to_be_visible()
     places = [part.bounding_box()["y"] for part in (page.locator("#head"), waiting, table, page.locator("#requests"))]
     assert places == sorted(places)
+    row = page.locator(".table-rows .row").first
+    cells = [cell.bounding_box() for cell in row.locator(":scope > span").all() if cell.is_visible()]
+    assert len(cells) == 5  # its box, how it stands, its name, how long it took, its menu
+    assert len({round(cell["y"] + cell["height"] / 2) for cell in cells}) == 1
     page.get_by_role("tab", name="Graph").tap()
     expect(node(page, "bad")).to_be_visible()
     assert page.locator("#graph .view").evaluate("view => getComputedStyle(view).touchAction") == "pan-y"
     assert "tab=graph" in page.url
+    page.context.close()
+
+
+def test_menus_of_pages_open_on_a_phone(installation, chromium, cookies):
+    page = opened(chromium, installation, cookies, **PHONE)
+    page.goto("/inbox/")
+    for menu, link in (("Fleet", "Stuck agents"), ("Reference", "Machines")):
+        page.locator(".pages summary").filter(has_text=menu).tap()
+        expect(page.get_by_role("link", name=link)).to_be_in_viewport(ratio=1)
+    assert overflow(page) == 0
     page.context.close()
 
 

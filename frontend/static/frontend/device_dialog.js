@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { deviceForm } from "./device_form.js";
 import { deviceLook, readingsOf } from "./device_strip.js";
 import { chip, element } from "./dom.js";
-import { ago } from "./format.js";
+import { ago, plural } from "./format.js";
 
 const HISTORY_SHOWN = 50;
 const ACTIONS = { connecting: ["offline"], connected: ["drain", "offline"], draining: ["undrain", "offline"], failed: ["reset"] };
@@ -157,13 +157,13 @@ export class DeviceDialog {
 
 // What would become of a drained device's work, a line for each part that has tasks.
 function foreseen(preview) {
-  const words = { ends: "run there and end there", moves: "would move", nowhere: "would wait, with nowhere to go" };
+  const words = { ends: (one) => (one ? "runs there and ends there" : "run there and end there"), moves: () => "would move", nowhere: () => "would wait, with nowhere to go" };
   const parts = Object.entries(words).filter(([part]) => preview[part].total > 0);
   if (!parts.length) return [element("p", { class: "note" }, "Nothing runs or waits there.")];
   return parts.map(([part, word]) => {
     const { total, tasks } = preview[part];
     const named = tasks.map((task) => (task.to ? `${task.task_id} to ${task.to}` : task.task_id)).join(", ");
-    return element("p", { class: "note", "data-part": part }, `${total} ${total === 1 ? "task" : "tasks"} ${word}${named ? `: ${named}` : ""}`);
+    return element("p", { class: "note", "data-part": part }, `${plural(total, "task")} ${word(total === 1)}${named ? `: ${named}` : ""}`);
   });
 }
 

@@ -1,4 +1,4 @@
-"""The six tables: every state times event times facts has at most one outcome, and a table that lies is refused."""
+"""The seven tables: every state times event times facts has at most one outcome, and a table that lies is refused."""
 
 import pytest
 from hypothesis import given, settings

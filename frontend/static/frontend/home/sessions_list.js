@@ -120,12 +120,12 @@ function table(rows, now) {
 }
 
 function rowView(row, now) {
-  const { id, title, owner, standing, tasks, begun_at: begun, ended_at: ended, created_at: made, cost, waits, stale, heartbeat_at: beat } = row;
+  const { id, title, owner, standing, tasks, begun_at: begun, ended_at: ended, created_at: made, cost, waits, heartbeat_at: beat } = row;
   const took = begun ? duration((ended ? Date.parse(ended) : now) - Date.parse(begun)) : "";
   const at = ended ?? begun ?? made;
   return html`<tr data-session=${id}>
     <td class="title"><a href=${`/sessions/${id}/`}>${visible(title)}</a>${waits.length ? html`<span class="note waits">${visible(waits[0])}${waits.length > 1 ? ` and ${waits.length - 1} more` : nothing}</span>` : nothing}</td>
-    <td data-name="State" title=${standing.reason}>${chipView(lookOfStanding(standing))}${stale ? html` <span class="note stale">stale: last sign of life ${ago(beat, now)}</span>` : nothing}</td>
+    <td data-name="State" title=${standing.reason}>${chipView(lookOfStanding(standing))}${standing.name === "stale" && beat ? html` <span class="note stale">last sign of life ${ago(beat, now)}</span>` : nothing}</td>
     <td data-name="Progress">${progressText(tasks)}</td>
     <td data-name="Time">${took}</td>
     <td data-name="Cost">${cost ? cost.toFixed(cost < 1 ? 4 : 2) : ""}</td>
