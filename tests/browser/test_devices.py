@@ -106,6 +106,7 @@ def test_a_card_says_what_runs_draws_the_load_and_leads_to_what_is_asked(keeper,
     submit(keeper, f"name: load\ntasks:\n{first}{later}")
     keeper.wait_for_url(re.compile(r"/sessions/\d+/$"))
     session = re.search(r"/sessions/\d+/$", keeper.url)[0]
+    expect(row(keeper, "bench")).to_contain_text("1/1, 2 wait", timeout=PATIENCE_MS)
     keeper.goto("/devices/")
     card = row(keeper, "bench")
     expect(card.locator(".current")).to_contain_text("holds", timeout=PATIENCE_MS)

@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.test_dashboard import PATIENCE_MS, submit
 from tests.browser.test_editing_in_place import apply, begin, tray
+from tests.browser.test_modules import anywhere, run  # noqa: F401
 from tests.browser.test_table import row
 
 pytestmark = pytest.mark.browser
@@ -108,3 +109,11 @@ def test_a_connection_to_a_box_of_completed_tasks_says_why_it_is_none(boxes):
         f"The {PARALLEL} tasks of that box have completed, so they wait for nothing any more."
     )
     expect(tray(boxes)).to_be_hidden()
+
+
+def test_what_a_node_says_of_a_removed_task_stays_inside_it(run):  # noqa: F811
+    script = "return input.map((name) => m.FIT.state(`Removed by ${name}, 17:26:24`));"
+    short, long = run("graph/node_text.js", script, ["ann", "somebody-with-a-long-name"])
+    assert short.startswith("Removed by ann, 17:")
+    assert len(long) < len("Removed by somebody-with-a-long-name, 17:26:24")
+    assert long.endswith("…")

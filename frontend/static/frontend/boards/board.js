@@ -2,7 +2,7 @@
 
 import * as api from "../api.js";
 import { icon, setText } from "../dom.js";
-import { ago } from "../format.js";
+import { ago, duration } from "../format.js";
 import { FreshParts } from "../parts.js";
 import { Poll } from "../poll.js";
 import { lookOf } from "../states.js";
@@ -33,7 +33,7 @@ function dress(host) {
 
 function timeInWords(iso, now) {
   const ahead = Date.parse(iso) - now;
-  return ahead > 1000 ? `in ${Math.round(ahead / 1000).toLocaleString("en")} s` : ago(iso, now);
+  return ahead > 1000 ? `in ${duration(ahead)}` : ago(iso, now);
 }
 
 function onTrouble(error) {

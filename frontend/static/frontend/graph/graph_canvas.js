@@ -285,7 +285,7 @@ export class CanvasGraph {
     if (!near) return;
     c.font = FONTS.state;
     c.fillStyle = this.colours[`--${look.tone}`];
-    c.fillText(look.word, left, top + 54);
+    c.fillText(FIT.state(look.word), left, top + 54);
     c.font = FONTS.small;
     c.fillStyle = this.colours[failure ? "--failed" : "--quiet"];
     c.fillText(FIT.detail(task, described), left, top + 37);

@@ -93,7 +93,7 @@ export class SvgGraph {
     setText(name, FIT.title(title, attempt));
     setText(big, FIT.big(title));
     setText(detail, FIT.detail(task, described));
-    setText(state, look.word);
+    setText(state, FIT.state(look.word));
     setText(tries, attempt);
     if (task.state === "RUNNING") this.running.add(i);
     else this.running.delete(i);

@@ -10,11 +10,12 @@ export const TEXT_END = 12; // and from their end to its right edge
 const ROOM = NODE.width - TEXT_X - TEXT_END;
 const TRIES = 30; // pixels that "1/2" takes from a title
 
-const [title, big, small] = [FONTS.title, FONTS.big, FONTS.small].map(cutter);
+const [title, big, small, state] = [FONTS.title, FONTS.big, FONTS.small, FONTS.state].map(cutter);
 
 export const FIT = {
   title: (text, tries) => title(text, ROOM - (tries ? TRIES : 0)),
   big: (text) => big(text, ROOM),
+  state: (text) => state(text, ROOM),
   // Of a task that failed, why; else its id, where it has a name besides, and its device.
   detail: (task, { device, failure }) => small(task.box?.detail || failure || [task.name && task.name !== task.task_id ? task.task_id : "", device].filter(Boolean).join(" · "), ROOM),
 };

@@ -52,9 +52,9 @@ export class NeedsYou {
     const look = lookOf("stands", `needs_${whose}`);
     const at = this.found.findIndex(({ kind, id }) => store.isSelected(kind, id));
     const { length } = this.found;
-    const step = (by, sign, label) => html`<button type="button" data-step=${by} aria-label=${label} title=${label} ?disabled=${!length} @click=${() => this.#step(by)}>${sign}</button>`;
+    const step = (by, sign, label) => html`<button type="button" data-step=${by} aria-label=${label} title=${label} ?disabled=${!length} @click=${(event) => this.#step(by, event)}>${sign}</button>`;
     render(
-      html`<button type="button" class="counter" data-tone=${look.tone} aria-pressed=${String(isPressed)} title="Show only what waits for a person" @click=${() => this.#press(isPressed ? "" : own)}>
+      html`<button type="button" class="counter" data-tone=${look.tone} aria-pressed=${String(isPressed)} title="Show only what waits for a person" @click=${(event) => this.#press(isPressed ? "" : own, event)}>
           <svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d=${shapePath(look.shape)}></path></svg>${length.toLocaleString("en")} <span>${SAID[whose][length === 1 ? 0 : 1]}</span>
         </button>
         ${step(-1, "‹", "The one before that waits for a person")} ${step(1, "›", "The next that waits for a person")}
@@ -63,19 +63,20 @@ export class NeedsYou {
     );
   }
 
-  #press(state) {
+  #press(state, event) {
     this.store.narrow({ ...EVERYTHING, state });
-    if (state && !this.found.some(({ kind, id }) => this.store.isSelected(kind, id))) this.#step(1);
+    if (state && !this.found.some(({ kind, id }) => this.store.isSelected(kind, id))) this.#step(1, event);
   }
 
-  // Round and round; the keyboard stays on the button, for the one after that, or goes to the card of what has no place of its own.
-  #step(by) {
+  // Round and round. The keyboard stays on the button, for the one after that, or goes to the card of what has no place of its own;
+  // who points is led to the details, which on a phone are elsewhere.
+  #step(by, { detail: clicks }) {
     const { store, found } = this;
     const at = found.findIndex(({ kind, id }) => store.isSelected(kind, id));
     const next = found.at((at < 0 && by < 0 ? 0 : at) + by) ?? found[0];
     const pressed = document.activeElement;
     store.select({ kind: next.kind, id: next.id });
     const card = next.kind === "approval" ? document.getElementById(`approval-${next.id}`) : null;
-    (card ?? pressed).focus();
+    if (card || !clicks) (card ?? pressed).focus();
   }
 }

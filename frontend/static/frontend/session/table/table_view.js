@@ -4,7 +4,7 @@ import { element } from "../../dom.js";
 import { between, clock, plural } from "../../format.js";
 import { attemptsMade, lookOf, shapePath, TASK_STATES } from "../../states.js";
 import { html, live, nothing, render, repeat } from "../../vendor/lit.js";
-import { COMMANDS, commandTasks } from "./bulk.js";
+import { BulkTools } from "./bulk_tools.js";
 import { EVERYTHING, NEEDS, writeFilter } from "../filters.js";
 import { RowMenu } from "./row_menu.js";
 import { chooseRows, costsByTask, countRows, firstLine } from "./task_rows.js";
@@ -13,7 +13,6 @@ const ROW_PX = 28; // as in table.css
 const BEYOND = 8; // rows drawn above and below those in sight
 const DRAW_MS = 100; // is read, not watched
 const ORDER_MS = 400; // rows that jump under the pointer cannot be clicked
-const REFUSALS_SHOWN = 50;
 const DRAFT_WORDS = { added: "To add", removed: "To remove", changed: "To change" };
 const COLUMNS = {
   state: "State",
@@ -44,7 +43,6 @@ export class TableView {
   #drawnAt = 0;
   #orderedAt = -Infinity;
   #drawn = []; // operations of the draft that rows are there for
-  #told = null; // what came of the last command: {text, refused}
 
   constructor(panel, { store, inPlace }) {
     Object.assign(this, { panel, store, inPlace, filter: EVERYTHING, sort: { column: "", down: false } });
@@ -55,6 +53,7 @@ export class TableView {
     const grid = { class: "table-scroll", role: "grid", tabindex: 0, "aria-label": "Tasks", "aria-multiselectable": "true" };
     this.grid = element("div", grid, this.head, this.spacer);
     this.panel.append(this.tools, this.grid);
+    this.bulk = new BulkTools({ store, redraw: () => this.draw(), choose: (ids) => this.#choose(ids) });
     this.menu = new RowMenu(this.panel, { onClosed: () => this.grid.focus({ preventScroll: true }) });
     inPlace.editing.listen(() => this.#drafted());
     this.grid.addEventListener("scroll", () => this.#soon(), { passive: true });
@@ -83,7 +82,7 @@ export class TableView {
   show() {
     this.#marked.clear();
     this.#cursor = this.#anchor = -1;
-    this.#told = null;
+    this.bulk.forget();
     this.#isOrderDue = this.#isDue = true;
   }
 
@@ -162,53 +161,9 @@ export class TableView {
         <input class="by-text" type="search" placeholder="Name, id or error" aria-label="Filter by name, id or error" .value=${live(filter.text)} @input=${narrow("text")} />
         <span class="note count">${this.#ids.length === this.total ? plural(this.total, "task") : `${this.#ids.length.toLocaleString("en")} of ${plural(this.total, "task")}`}</span>
         <span class="grow"></span>
-        ${this.#bulk()} ${this.#outcome()}`,
+        ${this.bulk.draw(this.#marked)}`,
       this.tools,
     );
-  }
-
-  #bulk() {
-    const { store } = this;
-    if (!store.config.may_operate || !store.isLive || !this.#marked.size) return nothing;
-    const tasks = [...this.#marked].map((id) => store.fold.get("task", id)).filter(Boolean);
-    const button = ([kind, { name, fits, isDangerous }]) => {
-      const count = tasks.filter(fits).length;
-      if (!count) return nothing;
-      return html`<button data-bulk=${kind} class=${isDangerous ? "danger" : ""} ?disabled=${this.isBusy} @click=${() => this.#command(kind, tasks)}>${name} ${count.toLocaleString("en")}${isDangerous ? "…" : ""}</button>`;
-    };
-    return html`<span class="note chosen" role="status">${plural(tasks.length, "task")} chosen</span>
-      ${Object.entries(COMMANDS).map(button)}
-      <button class="quiet" @click=${() => this.#unmark()}>Choose none</button>`;
-  }
-
-  #outcome() {
-    if (!this.#told) return nothing;
-    const { text, refused } = this.#told;
-    const shown = refused.slice(0, REFUSALS_SHOWN);
-    return html`<div class="refusals" role="alert">
-      <p>${text} <button class="quiet" aria-label="Close the message" @click=${() => this.#tell(null)}>✕</button></p>
-      <ul>
-        ${shown.map(({ task, message }) => html`<li><button class="link" @click=${() => this.store.select({ kind: "task", id: task.id })}>${task.name || task.task_id}</button>: ${message}</li>`)}
-        ${refused.length > shown.length ? html`<li>and ${plural(refused.length - shown.length, "other")}</li>` : nothing}
-      </ul>
-    </div>`;
-  }
-
-  #tell(told) {
-    this.#told = told;
-    this.draw();
-  }
-
-  async #command(kind, tasks) {
-    const { name } = COMMANDS[kind];
-    const onProgress = (done, total) => this.#tell({ text: `${name}: ${done} of ${total}…`, refused: [] });
-    this.isBusy = true;
-    const came = await commandTasks(kind, tasks, onProgress).finally(() => (this.isBusy = false));
-    if (!came) return this.draw();
-    const taken = came.sent - came.refused.length;
-    const refused = came.refused.length ? `, ${came.refused.length.toLocaleString("en")} refused` : "";
-    this.#marked = new Set(came.refused.map(({ task }) => task.id));
-    this.#tell({ text: `${name}: ${taken.toLocaleString("en")} of ${plural(came.sent, "task")} taken${refused}.`, refused: came.refused });
   }
 
   #narrow(change) {
@@ -242,7 +197,7 @@ export class TableView {
     const arrow = (column) => ({ none: "", ascending: " ↑", descending: " ↓" })[sorted(column)];
     const cell = ([column, word]) =>
       html`<span role="columnheader" data-column=${column} aria-sort=${sorted(column)}><button class="quiet" @click=${() => this.#sortBy(column)}>${word}${arrow(column)}</button></span>`;
-    const mark = html`<input type="checkbox" aria-label="Choose all that are shown" .checked=${live(all)} @change=${() => (all ? this.#unmark() : this.#markAll())} />`;
+    const mark = html`<input type="checkbox" aria-label="Choose all that are shown" .checked=${live(all)} @change=${() => (all ? this.#choose([]) : this.#markAll())} />`;
     render(
       html`<div class="row" role="row" aria-rowindex="1">
         <span role="columnheader" data-column="mark">${this.#mayMark ? mark : html`<span class="unseen">Chosen</span>`}</span>${Object.entries(COLUMNS).map(cell)}
@@ -356,12 +311,11 @@ export class TableView {
   }
 
   #markAll() {
-    this.#marked = new Set(this.#ids.filter((id) => this.#isThere(id)));
-    this.draw();
+    this.#choose(this.#ids.filter((id) => this.#isThere(id)));
   }
 
-  #unmark() {
-    this.#marked.clear();
+  #choose(ids) {
+    this.#marked = new Set(ids);
     this.draw();
   }
 
@@ -375,7 +329,7 @@ export class TableView {
     else if (event.key === "Enter" && this.#cursor >= 0) this.#open(this.#ids[this.#cursor]);
     else if (event.key === " " && this.#cursor >= 0 && this.#mayMark) this.#toggle(this.#cursor);
     else if (event.key === "a" && (event.ctrlKey || event.metaKey) && this.#mayMark) this.#markAll();
-    else if (event.key === "Escape" && this.#marked.size) this.#unmark();
+    else if (event.key === "Escape" && this.#marked.size) this.#choose([]);
     else return;
     event.preventDefault();
     this.draw();
