@@ -139,7 +139,7 @@ def folders_of_program(argv: Sequence[str], hidden: Sequence[Path]) -> tuple[Pat
         path = Path(word)
         if path.is_absolute() and path.exists():
             found |= dict.fromkeys(whole for each in (path, path.resolve()) for whole in (each, *_around(each, place == 0)))
-    shown, kept = [*map(Path, SYSTEM), *interpreter_folders()], (*hidden, Path.home())
+    shown, kept = [*map(Path, SYSTEM), *interpreter_folders()], (*hidden, Path(os.path.expanduser("~")))
     fitting = [one for one in found if not is_below(one, shown) and not any(folder.is_relative_to(one) for folder in kept)]
     return tuple(one for one in fitting if not is_below(one, [other for other in fitting if other != one]))
 

@@ -14,7 +14,6 @@ from constellations.assignment.candidates import SessionFacts
 from constellations.assignment.strategies import choose_device, find_strategy
 from constellations.assignment.wishes import NOT_ALLOWED, NOT_OFFERED, Wish, why_not
 from constellations.live.row_types import TaskRow
-from constellations.plan.fitting import CODING_AGENTS
 from constellations.plan.keys.calls import INSTRUCTION, delegated_wish
 from constellations.runs.attempts.slots import SessionSlots
 from constellations.runs.context import Context
@@ -82,8 +81,6 @@ class TaskFleet:
     def _why_not(self, row: LiveDevice, wish: Wish, step: Mapping[str, Any]) -> str:
         if step.get("platform") and row["platform"] != step["platform"]:
             return "another platform"
-        if row["kind"] == CODING_AGENTS and step.get("steps"):
-            return "a coding agent is told in words what to do, and takes no steps; give it a task in words of its own"
         if row["name"] in wish.not_device:
             return "the task avoids it"
         if step.get("platform") and wish.in_words and wish.names_nothing:  # whoever has the platform will do

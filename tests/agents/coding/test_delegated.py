@@ -13,7 +13,7 @@ from agents.models import Agent, Approval, Event, Evidence, ModelCall
 from agents.services.devices import device_change
 from constellations.errors import PlanRejected
 from constellations.models import Attempt, Task
-from tests.agents.coding.conftest import Act, conduct, decision, kill_agents
+from tests.agents.coding.conftest import WAITING, Act, conduct, decision, kill_agents
 from tests.agents.llm.conftest import loopback, openai_provider  # noqa: F401  fixtures
 from tests.constellations.runs.attempts.test_crews import found, steps
 from tests.constellations.runs.attempts.test_minds import after, call, model, words  # noqa: F401  a fixture, too
@@ -94,6 +94,19 @@ def test_one_that_is_killed_is_lost_and_its_host_goes_on(engine, model, state_di
     assert Task.objects.get().result == "without it"
     assert [row.error_kind for row in instructions()] == ["lost"]
     assert not attempts_at_work(instance_name())
+
+
+def test_the_next_runner_finds_whom_it_was_delegated_to_and_begins_the_errand_again(engine, model, state_dir):  # noqa: F811
+    made = part({"run": ["touch", "made"]}, {"say": "Made."}, on_lost="retry")
+    model(after("Look after", made), after("Made.", call("finish", result=1)))
+    engine.submit({"tasks": [words()]})
+    engine.run(WAITING)  # the runner ends, and with it the program
+    ended = found("agents_evidence", "tool = 'instruction' AND ended_at IS NOT NULL")
+    conduct(engine, Act(ended, lambda: None), decision())
+    assert Task.objects.get().state == "COMPLETED"
+    assert (state_dir / "workspaces" / "coder" / "made").exists()
+    assert [row.success for row in instructions()][-1] is True
+    assert Agent.objects.filter(platform="acp").count() == 1
 
 
 def test_an_errand_that_failed_is_not_gone_on_with_by_the_next(engine, model, state_dir):  # noqa: F811
