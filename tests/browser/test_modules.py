@@ -798,7 +798,7 @@ def test_what_a_decision_changes_is_noted_of_the_task_that_waited(run):
 
 FOLDING = """
 const { count, edges, open = [], done = [] } = input;
-return m.foldGraph(count, edges, { isOpen: (node) => open.includes(node), isDone: (node) => done.includes(node) });
+return m.foldGraph(count, edges, { isOpen: (node) => open.includes(node), isDone: (node) => done.includes(node) }).groups;
 """
 LINE = [[number, number + 1] for number in range(6)]
 FAN = [[0, number] for number in range(1, 14)] + [[number, 14] for number in range(1, 14)]

@@ -25,6 +25,7 @@ export class Graph {
   #wanted = null;
   #lit = null; // numbers of the nodes that a filter lets stand out
   #folded = null; // ids of tasks that are shown by themselves while the others fold, or null: nothing folds
+  #large = null; // the last scene on a canvas: to find its places again would take long
   #coming = null; // the scene whose places are being found
   #sought = null; // the task to be shown once it is there: [task row, whether it takes the focus]
   #isDue = false; // the shape has changed since it was drawn
@@ -53,7 +54,11 @@ export class Graph {
     this.constellation = constellationId;
     this.viewport.moved = this.#whole = false;
     this.#folded &&= new Set();
-    this.#rebuild();
+    if (!this.#isLarge) return this.#rebuild();
+    if (this.#takeKnown()) return;
+    this.#coming = null; // a picture of another one
+    this.#drawn = { rows: null, seq: 0 };
+    this.#isDue = true;
   }
 
   // Draws anew what changed while nobody looked, and leaves the reader where they were.
@@ -65,7 +70,8 @@ export class Graph {
   // Takes up what a batch of events changed: the shape of the graph, or only how nodes and edges look.
   update(changes) {
     if (this.constellation === null) return;
-    if (changes.restructured("task", "dependency")) this.#reshape();
+    const isReshaped = changes.restructured("task", "dependency") || (changes.isJump && this.scene?.foldsOtherwise);
+    if (isReshaped) this.#reshape();
     else if (this.scene && changes.has("task", "dependency")) this.#repaint(changes);
   }
 
@@ -165,10 +171,14 @@ export class Graph {
     return { title, device, look, attempt, failure, label };
   }
 
-  // Draws a new shape in the next frame; the first one at once, as somebody waits for it.
+  // Draws a new shape in the next frame; the first one at once, as somebody waits for it, unless that takes long itself.
   #reshape() {
     this.#isDue = true;
-    if (!this.scene?.total && !this.#coming) this.#rebuildOnce();
+    if (!this.scene?.total && !this.#coming && !this.#isLarge) this.#rebuildOnce();
+  }
+
+  get #isLarge() {
+    return this.fold.table("task").size > SVG_LIMIT;
   }
 
   // A snapshot tells of its constellation and of its rows: they are one picture.
@@ -179,6 +189,7 @@ export class Graph {
   }
 
   #rebuild() {
+    if (this.#takeKnown()) return;
     this.#isDue = false;
     const scene = new Scene(this.fold, this.constellation, { lookOf: this.lookOf, folded: this.#folded });
     this.#drawn = { rows: this.fold.rows, seq: this.fold.seq };
@@ -189,15 +200,25 @@ export class Graph {
     this.#take(scene);
   }
 
+  // Takes up the last large scene again, where its tasks and dependencies are those that are there now.
+  #takeKnown() {
+    if (this.#large?.fold !== this.fold || !this.#large.fits(this.constellation, this.#folded)) return false;
+    this.#isDue = false;
+    this.#drawn = { rows: this.fold.rows, seq: this.fold.seq };
+    this.#large.forget();
+    this.#take(this.#large);
+    return true;
+  }
+
   // The page goes on meanwhile, with the picture from before; a scene that another took the place of is let go.
   async #placeInSlices(scene, steps) {
-    let began = performance.now();
-    while (!steps.next().done) {
+    let began = -Infinity; // to number its nodes was a slice of its own
+    do {
       if (performance.now() - began < SLICE_MS) continue;
       await new Promise((resolve) => setTimeout(resolve));
       if (this.#coming !== scene) return;
       began = performance.now();
-    }
+    } while (!steps.next().done);
     await new Promise((resolve) => setTimeout(resolve));
     if (this.#coming === scene) this.#take(scene);
   }
@@ -206,6 +227,7 @@ export class Graph {
     const kept = this.scene?.ids[this.focused];
     this.scene = scene;
     this.#coming = null;
+    if (scene.count > SVG_LIMIT) this.#large = scene;
     Object.assign(this.host.dataset, { tasks: this.scene.total, nodes: this.scene.count });
     this.#choose();
     this.renderer.draw(this.scene);
@@ -227,17 +249,18 @@ export class Graph {
   }
 
   #repaint(changes) {
+    const { index, edgeIndex, incident } = this.scene;
     const nodes = new Set();
-    const edges = new Set();
-    for (const id of changes.ids.task ?? []) if (this.scene.index.has(id)) nodes.add(this.scene.index.get(id));
+    const isEdgeDue = new Uint8Array(this.scene.edges.length); // flags: a set of ten thousand numbers takes longer than their drawing
+    for (const id of changes.ids.task ?? []) if (index.has(id)) nodes.add(index.get(id));
     if (nodes.size) this.minimap.changed();
     for (const i of nodes) {
       this.scene.touch(i);
       this.renderer.paintNode(i);
-      for (const edge of this.scene.incident[i]) edges.add(edge);
+      for (const edge of incident[i]) isEdgeDue[edge] = 1;
     }
-    for (const id of changes.ids.dependency ?? []) if (this.scene.edgeIndex.has(id)) edges.add(this.scene.edgeIndex.get(id));
-    for (const edge of edges) this.renderer.paintEdge(edge);
+    for (const id of changes.ids.dependency ?? []) if (edgeIndex.has(id)) isEdgeDue[edgeIndex.get(id)] = 1;
+    for (let edge = isEdgeDue.indexOf(1); edge >= 0; edge = isEdgeDue.indexOf(1, edge + 1)) this.renderer.paintEdge(edge);
     this.#hasMoved = true;
     if (this.#isLitAnew(nodes)) this.#emphasize();
   }
