@@ -17,6 +17,7 @@ export class DraftedFold {
   #theirs = {};
   #moves = new Map(); // whether a dependency goes over to a replacement, by its id: as it was when the draft was laid
   #withGone = false; // rows that are gone are shown
+  #isBare = true; // nothing is laid over the rows
   #madeAt = { rows: null, seq: -1 };
 
   // `defaults`: {table: {field: value}}, what a row has of which nothing more is said.
@@ -32,14 +33,9 @@ export class DraftedFold {
     return this.fold.seq;
   }
 
-  // Nothing is laid over the rows.
-  get #isBare() {
-    return !this.#withGone && !this.#operations.length && !Object.keys(this.#theirs).length;
-  }
-
   set withGone(isWanted) {
     this.#withGone = isWanted;
-    this.#madeAt = { rows: null, seq: -1 };
+    this.#begin();
   }
 
   // The operations of a draft (draft.js), the constellation's id, and words on tasks that others have changed, by ids of tasks.
@@ -48,6 +44,11 @@ export class DraftedFold {
     this.#constellation = constellation;
     this.#theirs = theirs;
     this.#moves.clear();
+    this.#begin();
+  }
+
+  #begin() {
+    this.#isBare = !this.#withGone && !this.#operations.length && !Object.keys(this.#theirs).length;
     this.#madeAt = { rows: null, seq: -1 };
   }
 
