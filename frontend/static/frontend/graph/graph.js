@@ -14,6 +14,7 @@ const READABLE = 0.75; // scale at which a task that was looked for is shown
 const LEGIBLE = 0.5; // scale below which a graph does not open: names are no longer read
 const TICK_MS = 100;
 const SLICE_MS = 30; // of finding places, after which the page does something else
+const REST = 2; // times as long as a large shape took to draw: so long the next one waits, while what is to be drawn comes in
 
 export class Graph {
   #ticked = 0;
@@ -29,6 +30,7 @@ export class Graph {
   #coming = null; // the scene whose places are being found
   #sought = null; // the task to be shown once it is there: [task row, whether it takes the focus]
   #isDue = false; // the shape has changed since it was drawn
+  #restsUntil = 0;
 
   // `deviceName(task)` is where it runs or shall run, `onOpen(task row id)`, `now()` the server's time in ms, `lookOf(task)` its look.
   constructor(host, { fold, deviceName, onOpen, now, lookOf = taskLook }) {
@@ -57,6 +59,7 @@ export class Graph {
     if (!this.#isLarge) return this.#rebuild();
     if (this.#takeKnown()) return;
     this.#coming = null; // a picture of another one
+    this.#restsUntil = 0;
     this.#drawn = { rows: null, seq: 0 };
     this.#isDue = true;
   }
@@ -77,7 +80,7 @@ export class Graph {
 
   // Once a frame: however many batches came for it, the shape is drawn once.
   tick(time) {
-    if (this.#isDue && !this.#coming) this.#rebuildOnce();
+    if (this.#isDue && !this.#coming && time >= this.#restsUntil) this.#rebuildOnce();
     if (time - this.#ticked < TICK_MS || !this.scene) return;
     this.#ticked = time;
     this.renderer.tick(this.now());
@@ -190,12 +193,13 @@ export class Graph {
 
   #rebuild() {
     if (this.#takeKnown()) return;
+    const began = performance.now();
     this.#isDue = false;
     const scene = new Scene(this.fold, this.constellation, { lookOf: this.lookOf, folded: this.#folded });
     this.#drawn = { rows: this.fold.rows, seq: this.fold.seq };
     this.#coming = scene;
     const steps = scene.placeIn(this.viewport.size);
-    if (scene.count > SVG_LIMIT) return this.#placeInSlices(scene, steps);
+    if (scene.count > SVG_LIMIT) return this.#placeInSlices(scene, steps, began);
     while (!steps.next().done);
     this.#take(scene);
   }
@@ -211,16 +215,18 @@ export class Graph {
   }
 
   // The page goes on meanwhile, with the picture from before; a scene that another took the place of is let go.
-  async #placeInSlices(scene, steps) {
-    let began = -Infinity; // to number its nodes was a slice of its own
+  async #placeInSlices(scene, steps, began) {
+    let sliced = -Infinity; // to number its nodes was a slice of its own
     do {
-      if (performance.now() - began < SLICE_MS) continue;
+      if (performance.now() - sliced < SLICE_MS) continue;
       await new Promise((resolve) => setTimeout(resolve));
       if (this.#coming !== scene) return;
-      began = performance.now();
+      sliced = performance.now();
     } while (!steps.next().done);
     await new Promise((resolve) => setTimeout(resolve));
-    if (this.#coming === scene) this.#take(scene);
+    if (this.#coming !== scene) return;
+    this.#take(scene);
+    this.#restsUntil = performance.now() + REST * (performance.now() - began);
   }
 
   #take(scene) {
