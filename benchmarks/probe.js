@@ -23,13 +23,16 @@
     }
   };
 
-  // What was applied before a frame is painted by it: the next one begins after the pixels.
+  // What was applied when a frame is painted is seen by a task behind its painting: the next frame begins after the pixels.
+  // This callback comes before those of the page, so that it cannot look itself.
   let applied = 0;
+  const { port1, port2 } = new MessageChannel();
+  port1.onmessage = () => (applied = Number(document.body?.dataset.seq ?? 0));
   function frame(time) {
     if (probe.isWatching && last) probe.frames.push(time - last);
     last = time;
     while (due.length && due[0][0] <= applied) probe.lags.push(Date.now() - due.shift()[1]);
-    applied = Number(document.body?.dataset.seq ?? 0);
+    port2.postMessage(null);
     requestAnimationFrame(frame);
   }
   requestAnimationFrame(frame);

@@ -112,11 +112,11 @@ class Run:
     def row(self, what: str, value: float, unit: str, **more: Any) -> Row:
         return Row(self.database, what, value, unit, **more)
 
-    def latency(self, what: str, seconds: list[float], target: str = "") -> Row:
+    def latency(self, what: str, seconds: list[float], target: str = "", beside: str = "") -> Row:
         """The 95th percentile in ms."""
         times = [one * 1000 for one in seconds]
         p95 = statistics.quantiles(times, n=20, method="inclusive")[-1]
-        note = f"p50 {statistics.median(times):.1f}, most {max(times):.1f} ms, of {len(times)}"
+        note = f"p50 {statistics.median(times):.1f}, most {max(times):.1f} ms, of {len(times)}{beside and f'; {beside}'}"
         return self.row(f"{what}, p95", p95, "ms", target=target, note=note)
 
     def median(self, function: str, by: str, settings: dict[str, str] | None = None, **arguments: Any) -> dict:

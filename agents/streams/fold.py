@@ -14,7 +14,7 @@ from psycopg.pq import TransactionStatus
 from agents import ids
 from agents.errors import AgentsError, NoSuchSession
 from agents.streams.statements import current_store, raw_cursor
-from agents.streams.tables import EVENT_COLUMNS, TABLES, WIRE_COLUMNS, Fields
+from agents.streams.tables import CHANGE_COLUMNS, EVENT_COLUMNS, TABLES, WIRE_COLUMNS, Fields
 
 EVENTS_READ = 1000
 """Events one read returns at most."""
@@ -32,6 +32,13 @@ def events_since(stream: int, seq: int, limit: int = EVENTS_READ, *, to_be_sent:
     for event in events:
         del event["id"], event["stream_id"]  # who asks knows the stream, and `seq` counts in it
     return events
+
+
+def changes_after(stream: int, seq: int, limit: int) -> list[Fields]:
+    """What up to `limit` events after `seq` did, oldest first: their data and nothing else."""
+    low, high = ids.row_range(stream)
+    found = current_store().select(raw_cursor(), "agents_event", CHANGE_COLUMNS, BETWEEN, (low + seq + 1, high), limit)
+    return [data for (data,) in found]
 
 
 def changes_between(stream: int, after: int, until: int, tables: Collection[str]) -> Iterator[Fields]:

@@ -39,6 +39,16 @@ class Table:
     def kinds(self) -> dict[str, str]:
         return dict(self.columns)
 
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each column stands in a row that is a tuple."""
+        return {name: place for place, name in enumerate(self.kinds)}
+
+    @cached_property
+    def blank(self) -> tuple[Any, ...]:
+        """A row of which nothing is said, as a tuple."""
+        return tuple(map(self.defaults.get, self.kinds))
+
     def whole(self, fields: Mapping[str, Any]) -> Any:
         """A row as the database has it: `fields` and the defaults of the others. Whoever asks says which type of row it is.
 
@@ -80,6 +90,8 @@ EVENT_COLUMNS = (
 )  # fmt: skip
 WIRE_COLUMNS = (*EVENT_COLUMNS[:-1], ("data", "encoded"))
 """Of events that are read only to be sent."""
+CHANGE_COLUMNS = (("data", "json"),)
+"""Of events of which only what they did is looked at."""
 TRANSITION_COLUMNS = (
     ("id", "int"), ("stream_id", "int"), ("seq", "int"), ("at", "time"), ("by", "text"),
     ("machine", "text"), ("subject_id", "int"), ("from_state", "text"), ("to_state", "text"),

@@ -27,7 +27,7 @@ from agents.masks.values import mask_json
 from agents.models import Session
 from agents.reads.authors import names_of
 from agents.streams import fold, past
-from agents.streams.columns import rows_by_columns, tell_columns
+from agents.streams.columns import tell_columns, tell_difference
 from agents.streams.garbage import nothing_collected
 from constellations.reads.density import authors_in, read_density
 
@@ -39,6 +39,11 @@ NOT_KEPT = ["readings", "output", "lease"]
 
 SEQ = OpenApiParameter("seq", {"type": "integer", "minimum": 0, "maximum": CAPACITY}, description="As it was after this event.")
 AT = OpenApiParameter("at", OpenApiTypes.DATETIME, description="As it was at this moment.")
+SINCE = OpenApiParameter(
+    "since",
+    {"type": "integer", "minimum": 0, "maximum": CAPACITY},
+    description="With `seq` or `at`: only what differs from what was after this event, earlier or later.",
+)
 IN_BUCKETS = OpenApiParameter("buckets", {"type": "integer", "minimum": 1, "maximum": MOST_BUCKETS, "default": BUCKETS})
 
 
@@ -48,13 +53,23 @@ class TableByColumns(serializers.Serializer):
 
 
 class SnapshotByColumns(serializers.Serializer):
-    """All rows at one moment; `seq` is the last event in them, `at` when that was, `head` the stream's last."""
+    """All rows at one moment; `seq` is the last event in them, `at` when that was, `head` the stream's last.
+
+    Where `since` is said, only what differs from the rows after that event; 0 stands for no rows at all.
+    """
 
     seq = serializers.IntegerField()
     at = serializers.DateTimeField()
     head = serializers.IntegerField()
     tables = serializers.DictField(child=TableByColumns())
     not_kept = serializers.ListField(child=serializers.CharField(), help_text="What of that moment is not known any more.")
+    since = serializers.IntegerField(required=False, help_text="0 where all rows were asked for, or are known sooner.")
+    changed = serializers.DictField(
+        child=TableByColumns(), required=False, help_text="Rows that are there before and after: what has another value now."
+    )
+    gone = serializers.DictField(
+        child=serializers.ListField(child=serializers.IntegerField()), required=False, help_text="Ids of rows not there now."
+    )
 
 
 class Bucket(serializers.Serializer):
@@ -91,18 +106,21 @@ class PastViews(Api):
     def get_queryset(self) -> QuerySet[Session]:
         return Session.objects.visible_to(self.request.user)
 
-    @extend_schema(parameters=[SEQ, AT], responses=SnapshotByColumns, filters=False)
+    @extend_schema(parameters=[SEQ, AT, SINCE], responses=SnapshotByColumns, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def snapshot(self, request: Request, pk: str) -> HttpResponse:
         """All rows of a session, now or at a moment of the past, by columns and compressed."""
         session = self.get_object().pk
         seq, moment = optional_parameter(request, "seq", 0, CAPACITY), _moment(request)
+        since = optional_parameter(request, "since", 0, CAPACITY)
         if seq is not None and moment is not None:
             raise ValidationError({"at": "give at most one of seq and at"})
         if moment is not None:
             seq = past.seq_at(session, moment)
+        if since is not None and seq is None:
+            raise ValidationError({"since": "goes with seq or at"})
         with nothing_collected():
-            told = _present(session) if seq is None else _past(session, seq)
+            told = _present(session) if seq is None else _past(session, seq, since or 0)
             body = orjson.dumps(told)
         return _compressed(request, mask_json(body))
 
@@ -140,13 +158,16 @@ def _present(session: int) -> dict[str, Any]:
     return {**told, "tables": tell_columns(columns), "not_kept": []}
 
 
-def _past(session: int, seq: int) -> dict[str, Any]:
+def _past(session: int, seq: int, since: int) -> dict[str, Any]:
     head = fold.stream_head(session)
-    if seq > head:
-        raise ValidationError({"seq": f"the last event is {head}"})
+    for name, asked in (("seq", seq), ("since", since)):
+        if asked > head:
+            raise ValidationError({name: f"the last event is {head}"})
+    if not past.is_known_soon(session, since, seq):
+        since = 0
     at = past.time_of(session, max(seq, 1))
-    told = {"seq": seq, "at": None if at is None else iso_of(at), "head": head}
-    return {**told, "tables": rows_by_columns(past.fold_at(session, seq)), "not_kept": NOT_KEPT}
+    told = {"seq": seq, "at": None if at is None else iso_of(at), "head": head, "since": since}
+    return {**told, **tell_difference(past.difference(session, since, seq)), "not_kept": NOT_KEPT}
 
 
 def _compressed(request: Request, body: bytes) -> HttpResponse:

@@ -807,7 +807,7 @@ def test_what_a_decision_changes_is_noted_of_the_task_that_waited(run):
 
 FOLDING = """
 const { count, edges, open = [], done = [] } = input;
-return m.foldGraph(count, edges, { isOpen: (node) => open.includes(node), isDone: (node) => done.includes(node) });
+return m.foldGraph(count, edges, { isOpen: (node) => open.includes(node), isDone: (node) => done.includes(node) }).groups;
 """
 LINE = [[number, number + 1] for number in range(6)]
 FAN = [[0, number] for number in range(1, 14)] + [[number, 14] for number in range(1, 14)]
@@ -828,3 +828,36 @@ FAN = [[0, number] for number in range(1, 14)] + [[number, 14] for number in ran
 )
 def test_rows_of_tasks_and_completed_ones_side_by_side_fold_unless_they_are_opened(run, graph, groups):
     assert run("graph/folding.js", FOLDING, graph) == groups
+
+
+RESTING = """
+const { Fold } = await import("/static/frontend/fold.js");
+const host = document.createElement("div");
+document.body.append(host);
+const row = (id) => ({ id, constellation_id: 7, task_id: `t${id}`, name: "", state: "PENDING", max_attempts: 1 });
+const fold = new Fold();
+fold.take(1, { task: new Map(Array.from({ length: 700 }, (_, i) => [i + 1, row(i + 1)])) });
+const graph = new m.Graph(host, { fold, deviceName: () => "", onOpen: () => {}, now: () => 0 });
+const drawn = (count) =>
+  new Promise((resolve) => {
+    new MutationObserver(() => Number(host.dataset.tasks) === count && resolve()).observe(host, { attributes: true });
+  });
+const first = drawn(700);
+graph.show(7);
+graph.tick(performance.now());
+await first;
+const all = drawn(701);
+graph.update(fold.apply({ seq: 2, data: { add: { task: [row(701)] } } }));
+graph.tick(0);
+for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve));
+const resting = host.dataset.tasks;
+graph.tick(Infinity);
+await all;
+host.remove();
+return [resting, host.dataset.tasks];
+"""
+
+
+def test_a_large_graph_that_is_still_built_is_drawn_now_and_then(run):
+    """So that what it is built from comes in: the next shape waits longer than the last one took."""
+    assert run("graph/graph.js", RESTING) == ["700", "701"]

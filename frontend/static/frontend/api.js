@@ -132,9 +132,10 @@ export function present(session) {
   return call("GET", `/api/sessions/${session}/snapshot/`);
 }
 
-// The same as it was after event `seq`.
-export function snapshot(session, seq) {
-  return call("GET", `/api/sessions/${session}/snapshot/?seq=${seq}`);
+// How it was after event `seq`, as what differs from event `since`: {seq, at, since, tables, changed, gone, not_kept}, where `since`
+// is 0 if all rows are known sooner.
+export function moment(session, seq, since) {
+  return call("GET", `/api/sessions/${session}/snapshot/?seq=${seq}&since=${since}`);
 }
 
 // When things happened: {first_at, last_at, head, buckets: [{at, seq, events, edits, failures}], marks: [{seq, at, kind, by, text}]}.

@@ -22,6 +22,11 @@ export class Fold {
     return this.rows[name]?.get(Number(id));
   }
 
+  // Rows of all tables.
+  get size() {
+    return Object.values(this.rows).reduce((sum, rows) => sum + rows.size, 0);
+  }
+
   // The same rows, which later events leave as they are.
   copy() {
     const copied = new Fold(this.defaults);
@@ -55,6 +60,26 @@ export class Fold {
   take(seq, tables) {
     this.rows = tables;
     this.seq = seq;
+  }
+
+  // The rows at another moment: {seq, tables: {table: Map(id, row)} of new rows, changed: {table: {columns, rows}}, gone: {table: [id]}}.
+  // Neither fold changes by that; they share the tables in which they do not differ.
+  elsewhere({ seq, tables, changed, gone }) {
+    const other = new Fold(this.defaults);
+    Object.assign(other, { seq, rows: { ...this.rows } });
+    for (const name of new Set([tables, changed, gone].flatMap(Object.keys))) {
+      const table = new Map(this.rows[name]);
+      for (const id of gone[name] ?? []) table.delete(id);
+      const { columns = [], rows = [] } = changed[name] ?? {};
+      const at = columns.indexOf("id");
+      for (const values of rows) {
+        const row = { ...table.get(values[at]) };
+        for (let i = 0; i < columns.length; i++) row[columns[i]] = values[i];
+        table.set(row.id, row);
+      }
+      other.rows[name] = withRows(table, tables[name] ?? new Map());
+    }
+    return other;
   }
 
   // Applies the next event and notes in `changes` what it touched. An event already applied changes nothing.
@@ -107,9 +132,11 @@ export class Fold {
 
 // What a batch of events touched: ids by table, and the tables that gained or lost rows.
 export class Changes {
-  constructor() {
+  // `isJump`: another moment came on view, so that even what no row says may be otherwise.
+  constructor(isJump = false) {
     this.ids = {};
     this.structure = new Set();
+    this.isJump = isJump;
   }
 
   note(table, id, structural) {
@@ -117,13 +144,44 @@ export class Changes {
     if (structural) this.structure.add(table);
   }
 
+  // Rows that are there now, all of a table.
+  noteAll(table, ids) {
+    this.ids[table] = new Set(ids);
+    this.structure.add(table);
+  }
+
   has(...tables) {
-    return tables.some((table) => table in this.ids);
+    return this.isJump || tables.some((table) => table in this.ids);
   }
 
   restructured(...tables) {
     return tables.some((table) => this.structure.has(table));
   }
+}
+
+// What is otherwise where `after` is on view and no longer `before`; rows are the same where they are one object.
+export function jumpBetween(before, after) {
+  const changes = new Changes(true);
+  for (const name of new Set([before, after].flatMap((fold) => Object.keys(fold.rows)))) {
+    const [old, now] = [before.table(name), after.table(name)];
+    if (old === now) continue;
+    for (const [id, row] of now) if (old.get(id) !== row) changes.note(name, id, !old.has(id));
+    for (const id of old.keys()) if (!now.has(id)) changes.note(name, id, true);
+  }
+  return changes;
+}
+
+// A table with new rows, in the order of ids: those of a task that is removed later may be lower than others.
+function withRows(table, fresh) {
+  let last = 0;
+  for (const id of table.keys()) last = id;
+  let isInOrder = true;
+  for (const [id, row] of fresh) {
+    isInOrder &&= id > last;
+    last = id;
+    table.set(id, row);
+  }
+  return isInOrder ? table : new Map([...table].sort(([a], [b]) => a - b));
 }
 
 export class Gap extends Error {

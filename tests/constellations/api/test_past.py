@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import random
+from collections import OrderedDict
+from itertools import pairwise
 
 import pytest
 from django.test import Client
@@ -12,7 +15,7 @@ from agents.streams import past
 from agents.streams.fold import events_since, fold_events, read_rows, stream_head
 from agents.streams.tables import TABLES
 from constellations.reads import density
-from tests.agents.conftest import Rest
+from tests.agents.conftest import Rest, add_agents, record
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PLAN = "name: two\ntasks:\n  - {task_id: a, tool: noop}\n  - {task_id: b, tool: noop, after: [a]}\n"
@@ -24,6 +27,22 @@ def session(operator, engine, device):
     sessions.request_submit(made.pk, "interaction", "c", {"plan": PLAN}, by=f"user:{operator.pk}")
     engine.run()
     return made
+
+
+@pytest.fixture
+def wandered(session):
+    """The same session after rows have come, changed and gone, some of them within one event."""
+    chance, there = random.Random(1), []
+    for number in range(60):
+        kind = chance.choice(["add", "add", "change", "change", "remove"]) if there else "add"
+        if kind == "add":
+            there += add_agents(session, chance.randint(1, 3), name=f"agent {number}")
+        elif kind == "change":
+            record(session.pk, "noted", set={"agent": {str(chance.choice(there)): {"reason": str(number)}}})
+        else:
+            gone = there.pop(chance.randrange(len(there)))
+            record(session.pk, "noted", set={"agent": {str(gone): {"reason": "last"}}}, delete={"agent": [gone]})
+    return session
 
 
 @pytest.fixture
@@ -42,6 +61,31 @@ def rows_of(snapshot) -> dict:
 
 def filled(rows: dict) -> dict:
     return {name: found for name, found in rows.items() if found}
+
+
+def folded(session, seq) -> dict:
+    return fold_events(events_since(session.pk, 0, seq)) if seq else {}
+
+
+def lead(rows, told) -> None:
+    """Change the rows of one moment into those of another, as a page does."""
+    for name, fresh in rows_of(told).items():
+        rows.setdefault(name, {}).update(fresh)
+    for name, table in told["changed"].items():
+        for values in table["rows"]:
+            fields = dict(zip(table["columns"], values, strict=True))
+            rows[name][str(fields["id"])] |= fields
+    for name, gone in told["gone"].items():
+        for key in gone:
+            del rows[name][str(key)]
+
+
+def begin_anew(monkeypatch, every, steps=256, rows=2_000) -> None:
+    """No step of any stream is kept."""
+    monkeypatch.setattr(past, "EVENTS_BETWEEN", every)
+    monkeypatch.setattr(past, "ROWS_BETWEEN", rows)
+    monkeypatch.setattr(past, "KEPT_STEPS", steps)
+    monkeypatch.setattr(past, "_KEPT", OrderedDict())
 
 
 def snapshot(rest, session, **query) -> dict:
@@ -86,26 +130,85 @@ def test_a_task_that_was_carried_out_is_less_than_200_bytes_on_the_wire(operator
 
 @pytest.mark.parametrize("between", [3, 2_000])
 def test_every_moment_of_the_past_is_the_fold_up_to_it(rest, session, between, monkeypatch):
-    monkeypatch.setattr(past, "EVENTS_BETWEEN", between)
-    past._KEPT.clear()
+    begin_anew(monkeypatch, every=between)
     head = stream_head(session.pk)
     for seq in (head, 1, head // 2, head - 1, 0):
         told = snapshot(rest, session, seq=seq)
         assert told["seq"] == seq
-        assert filled(rows_of(told)) == filled(fold_events(events_since(session.pk, 0, seq)) if seq else {})
+        assert filled(rows_of(told)) == filled(folded(session, seq))
         assert told["not_kept"] == ["readings", "output", "lease"]
 
 
-def test_many_kept_folds_are_thinned_out_and_still_right(session, monkeypatch):
-    monkeypatch.setattr(past, "KEPT_FOLDS", 4)
-    kept = past.KeptFolds(every=1)
-    rows = {}
-    for event in events_since(session.pk, 0):
-        past.apply_anew(event["data"], rows)
-        kept.keep(event["seq"], rows)
-    assert len(kept.seqs) <= 4
-    for seq, found in zip(kept.seqs, kept.folds, strict=True):
-        assert filled(found) == filled(fold_events(events_since(session.pk, 0, seq)) if seq else {})
+@pytest.mark.parametrize(("every", "steps", "rows"), [(2, 256, 9), (3, 4, 9), (7, 2, 5), (2_000, 256, 4), (2_000, 256, 2_000)])
+def test_from_any_moment_to_any_other_what_differs_leads_to_its_rows(rest, wandered, every, steps, rows, monkeypatch):
+    """Forwards and backwards, over tasks that come, change and go, and however many steps have become one."""
+    begin_anew(monkeypatch, every, steps, rows)
+    head = stream_head(wandered.pk)
+    chance = random.Random(every + rows)
+    at, there = head, folded(wandered, head)
+    for seq in [0, head, *(chance.randint(0, head) for _ in range(30))]:
+        told = snapshot(rest, wandered, seq=seq, since=at)
+        assert (told["seq"], told["since"], told["head"]) == (seq, at, head)
+        lead(there, told)
+        assert filled(there) == filled(folded(wandered, seq)), f"from {at} to {seq}"
+        at = seq
+
+
+def test_what_did_not_change_is_not_told(rest, session):
+    head = stream_head(session.pk)
+    assert snapshot(rest, session, seq=head, since=head)["tables"] == {}
+    (first,) = [each for each in events_since(session.pk, 0) if "task" in each["data"].get("set", {})][:1]
+    told = snapshot(rest, session, seq=first["seq"], since=first["seq"] - 1)
+    ((row, fields),) = first["data"]["set"]["task"].items()
+    assert set(told["changed"]["task"]["columns"]) == {"id", *fields}
+    assert told["changed"]["task"]["rows"][0][0] == int(row)
+    assert (len(told["changed"]["task"]["rows"]), "task" in told["tables"], told["gone"]) == (1, False, {})
+
+
+def test_where_far_more_would_be_folded_all_rows_are_told(rest, session, monkeypatch):
+    begin_anew(monkeypatch, every=3)
+    monkeypatch.setattr(past, "SOON_EVENTS", 1)
+    head = stream_head(session.pk)
+    told = snapshot(rest, session, seq=4, since=head)
+    assert (told["since"], filled(rows_of(told))) == (0, filled(folded(session, 4)))
+    assert past._KEPT[session.pk].seqs[-1] < head
+    assert snapshot(rest, session, seq=head, since=4)["since"] == 4
+    assert snapshot(rest, session, seq=4, since=head)["since"] == head, "by now they are known"
+
+
+def test_a_step_ends_with_the_event_that_touches_many_rows(rest, session, monkeypatch):
+    begin_anew(monkeypatch, every=2_000, rows=6)
+    events = events_since(session.pk, 0)
+    snapshot(rest, session, seq=len(events))
+    kept = past._KEPT[session.pk]
+    assert 2 < len(kept.steps) < len(events)
+    for begin, end in pairwise(kept.seqs):
+        touched = [
+            sum(len(rows) for kind in ("add", "set") for rows in event["data"].get(kind, {}).values())
+            for event in events[begin:end]
+        ]
+        assert sum(touched[:-1]) < 6 <= sum(touched)
+    assert kept.seqs[-1] < len(events), "the last one goes on"
+
+
+def test_a_part_of_a_step_is_read_once(rest, session, monkeypatch):
+    begin_anew(monkeypatch, every=5)
+    head = stream_head(session.pk)
+    snapshot(rest, session, seq=8, since=head)
+    monkeypatch.setattr(past, "changes_after", None)
+    assert snapshot(rest, session, seq=5, since=8)["since"] == 8
+
+
+def test_the_steps_of_few_streams_are_kept_and_not_for_ever(session, monkeypatch):
+    begin_anew(monkeypatch, every=3)
+    first = past._history_of(session.pk)
+    for stream in range(1_000, 1_000 + past.KEPT_STREAMS):
+        past._history_of(stream)
+    assert len(past._KEPT) == past.KEPT_STREAMS
+    assert past._history_of(session.pk) is not first
+    past._KEPT[session.pk].looked_at -= past.KEPT_S + 1
+    past._history_of(1_003)
+    assert session.pk not in past._KEPT
 
 
 def test_a_moment_is_found_by_its_time(rest, session):
@@ -123,6 +226,8 @@ def test_a_moment_is_found_by_its_time(rest, session):
         ({"at": "yesterday"}, "at"),
         ({"at": "2026-11-23T03:05:12"}, "at"),
         ({"seq": 1, "at": "2026-11-23T03:05:12Z"}, "at"),
+        ({"seq": 1, "since": 10_000}, "since"),
+        ({"since": 1}, "since"),
     ],
 )
 def test_a_moment_that_is_none_is_refused_by_its_name(rest, session, query, key):

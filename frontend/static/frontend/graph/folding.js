@@ -5,7 +5,8 @@ const ROW = 3; // tasks one after the other, at least
 const LAYER = 12; // completed tasks with the same neighbours, at least
 
 // `count` nodes, `edges` [[from, to], ...], `isOpen(node)`: stays by itself, `isDone(node)`: has completed.
-// Returns [{kind: "row" | "layer", nodes}], the nodes of a row in their order.
+// Returns {groups: [{kind: "row" | "layer", nodes}], crowds: [nodes]}: the nodes of a row are in their order, and of a crowd those
+// that have completed are a layer, if they are enough.
 export function foldGraph(count, edges, { isOpen, isDone }) {
   const before = Array.from({ length: count }, () => []);
   const after = Array.from({ length: count }, () => []);
@@ -13,7 +14,15 @@ export function foldGraph(count, edges, { isOpen, isDone }) {
     after[from].push(to);
     before[to].push(from);
   }
-  return [...rows(count, before, after, isOpen), ...layers(count, before, after, isOpen, isDone)];
+  const crowds = crowdsOf(count, before, after, isOpen);
+  const layers = crowds.map((nodes) => layerOf(nodes, isDone)).filter((nodes) => nodes.length);
+  return { groups: [...rows(count, before, after, isOpen), ...layers.map((nodes) => ({ kind: "layer", nodes }))], crowds };
+}
+
+// Those of a crowd that are drawn as one box: none, if too few have completed.
+export function layerOf(nodes, isDone) {
+  const done = nodes.filter(isDone);
+  return done.length < LAYER ? [] : done;
 }
 
 // Each of a row has one task before it and one after it.
@@ -30,13 +39,25 @@ function rows(count, before, after, isOpen) {
 }
 
 // Those with the same tasks before and after them; one that would be in a row, too, is alone between its neighbours there.
-function layers(count, before, after, isOpen, isDone) {
+function crowdsOf(count, before, after, isOpen) {
+  const free = [...Array(count).keys()].filter((node) => !isOpen(node));
+  const nearest = (node) => least(before[node]) * (count + 1) + least(after[node]); // tells most of them apart, at little cost
+  return crowded(free, nearest).flatMap((nodes) => crowded(nodes, (node) => `${before[node].toSorted()}>${after[node].toSorted()}`));
+}
+
+// The nodes by what `place` says of them, where that is the same for enough.
+function crowded(nodes, place) {
   const byPlace = new Map();
-  for (let node = 0; node < count; node++) {
-    if (isOpen(node) || !isDone(node)) continue;
-    const place = `${before[node].toSorted()}>${after[node].toSorted()}`;
-    if (!byPlace.has(place)) byPlace.set(place, []);
-    byPlace.get(place).push(node);
+  for (const node of nodes) {
+    const key = place(node);
+    if (!byPlace.has(key)) byPlace.set(key, []);
+    byPlace.get(key).push(node);
   }
-  return [...byPlace.values()].filter((nodes) => nodes.length >= LAYER).map((nodes) => ({ kind: "layer", nodes }));
+  return [...byPlace.values()].filter((found) => found.length >= LAYER);
+}
+
+function least(nodes) {
+  let found = Infinity;
+  for (const node of nodes) if (node < found) found = node;
+  return found === Infinity ? 0 : found + 1;
 }

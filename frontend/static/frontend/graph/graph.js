@@ -14,6 +14,7 @@ const READABLE = 0.75; // scale at which a task that was looked for is shown
 const LEGIBLE = 0.5; // scale below which a graph does not open: names are no longer read
 const TICK_MS = 100;
 const SLICE_MS = 30; // of finding places, after which the page does something else
+const REST = 2; // times as long as a large shape took to draw: so long the next one waits, while what is to be drawn comes in
 
 export class Graph {
   #ticked = 0;
@@ -25,9 +26,11 @@ export class Graph {
   #wanted = null;
   #lit = null; // numbers of the nodes that a filter lets stand out
   #folded = null; // ids of tasks that are shown by themselves while the others fold, or null: nothing folds
+  #large = null; // the last scene on a canvas: to find its places again would take long
   #coming = null; // the scene whose places are being found
   #sought = null; // the task to be shown once it is there: [task row, whether it takes the focus]
   #isDue = false; // the shape has changed since it was drawn
+  #restsUntil = 0;
 
   // `deviceName(task)` is where it runs or shall run, `onOpen(task row id)`, `now()` the server's time in ms, `lookOf(task)` its look.
   constructor(host, { fold, deviceName, onOpen, now, lookOf = taskLook }) {
@@ -53,7 +56,12 @@ export class Graph {
     this.constellation = constellationId;
     this.viewport.moved = this.#whole = false;
     this.#folded &&= new Set();
-    this.#rebuild();
+    if (!this.#isLarge) return this.#rebuild();
+    if (this.#takeKnown()) return;
+    this.#coming = null; // a picture of another one
+    this.#restsUntil = 0;
+    this.#drawn = { rows: null, seq: 0 };
+    this.#isDue = true;
   }
 
   // Draws anew what changed while nobody looked, and leaves the reader where they were.
@@ -65,13 +73,14 @@ export class Graph {
   // Takes up what a batch of events changed: the shape of the graph, or only how nodes and edges look.
   update(changes) {
     if (this.constellation === null) return;
-    if (changes.restructured("task", "dependency")) this.#reshape();
+    const isReshaped = changes.restructured("task", "dependency") || (changes.isJump && this.scene?.foldsOtherwise);
+    if (isReshaped) this.#reshape();
     else if (this.scene && changes.has("task", "dependency")) this.#repaint(changes);
   }
 
   // Once a frame: however many batches came for it, the shape is drawn once.
   tick(time) {
-    if (this.#isDue && !this.#coming) this.#rebuildOnce();
+    if (this.#isDue && !this.#coming && time >= this.#restsUntil) this.#rebuildOnce();
     if (time - this.#ticked < TICK_MS || !this.scene) return;
     this.#ticked = time;
     this.renderer.tick(this.now());
@@ -165,10 +174,14 @@ export class Graph {
     return { title, device, look, attempt, failure, label };
   }
 
-  // Draws a new shape in the next frame; the first one at once, as somebody waits for it.
+  // Draws a new shape in the next frame; the first one at once, as somebody waits for it, unless that takes long itself.
   #reshape() {
     this.#isDue = true;
-    if (!this.scene?.total && !this.#coming) this.#rebuildOnce();
+    if (!this.scene?.total && !this.#coming && !this.#isLarge) this.#rebuildOnce();
+  }
+
+  get #isLarge() {
+    return this.fold.table("task").size > SVG_LIMIT;
   }
 
   // A snapshot tells of its constellation and of its rows: they are one picture.
@@ -179,33 +192,48 @@ export class Graph {
   }
 
   #rebuild() {
+    if (this.#takeKnown()) return;
+    const began = performance.now();
     this.#isDue = false;
     const scene = new Scene(this.fold, this.constellation, { lookOf: this.lookOf, folded: this.#folded });
     this.#drawn = { rows: this.fold.rows, seq: this.fold.seq };
     this.#coming = scene;
     const steps = scene.placeIn(this.viewport.size);
-    if (scene.count > SVG_LIMIT) return this.#placeInSlices(scene, steps);
+    if (scene.count > SVG_LIMIT) return this.#placeInSlices(scene, steps, began);
     while (!steps.next().done);
     this.#take(scene);
   }
 
+  // Takes up the last large scene again, where its tasks and dependencies are those that are there now.
+  #takeKnown() {
+    if (this.#large?.fold !== this.fold || !this.#large.fits(this.constellation, this.#folded)) return false;
+    this.#isDue = false;
+    this.#drawn = { rows: this.fold.rows, seq: this.fold.seq };
+    this.#large.forget();
+    this.#take(this.#large);
+    return true;
+  }
+
   // The page goes on meanwhile, with the picture from before; a scene that another took the place of is let go.
-  async #placeInSlices(scene, steps) {
-    let began = performance.now();
-    while (!steps.next().done) {
-      if (performance.now() - began < SLICE_MS) continue;
+  async #placeInSlices(scene, steps, began) {
+    let sliced = -Infinity; // to number its nodes was a slice of its own
+    do {
+      if (performance.now() - sliced < SLICE_MS) continue;
       await new Promise((resolve) => setTimeout(resolve));
       if (this.#coming !== scene) return;
-      began = performance.now();
-    }
+      sliced = performance.now();
+    } while (!steps.next().done);
     await new Promise((resolve) => setTimeout(resolve));
-    if (this.#coming === scene) this.#take(scene);
+    if (this.#coming !== scene) return;
+    this.#take(scene);
+    this.#restsUntil = performance.now() + REST * (performance.now() - began);
   }
 
   #take(scene) {
     const kept = this.scene?.ids[this.focused];
     this.scene = scene;
     this.#coming = null;
+    if (scene.count > SVG_LIMIT) this.#large = scene;
     Object.assign(this.host.dataset, { tasks: this.scene.total, nodes: this.scene.count });
     this.#choose();
     this.renderer.draw(this.scene);
@@ -227,17 +255,18 @@ export class Graph {
   }
 
   #repaint(changes) {
+    const { index, edgeIndex, incident } = this.scene;
     const nodes = new Set();
-    const edges = new Set();
-    for (const id of changes.ids.task ?? []) if (this.scene.index.has(id)) nodes.add(this.scene.index.get(id));
+    const isEdgeDue = new Uint8Array(this.scene.edges.length); // flags: a set of ten thousand numbers takes longer than their drawing
+    for (const id of changes.ids.task ?? []) if (index.has(id)) nodes.add(index.get(id));
     if (nodes.size) this.minimap.changed();
     for (const i of nodes) {
       this.scene.touch(i);
       this.renderer.paintNode(i);
-      for (const edge of this.scene.incident[i]) edges.add(edge);
+      for (const edge of incident[i]) isEdgeDue[edge] = 1;
     }
-    for (const id of changes.ids.dependency ?? []) if (this.scene.edgeIndex.has(id)) edges.add(this.scene.edgeIndex.get(id));
-    for (const edge of edges) this.renderer.paintEdge(edge);
+    for (const id of changes.ids.dependency ?? []) if (edgeIndex.has(id)) isEdgeDue[edgeIndex.get(id)] = 1;
+    for (let edge = isEdgeDue.indexOf(1); edge >= 0; edge = isEdgeDue.indexOf(1, edge + 1)) this.renderer.paintEdge(edge);
     this.#hasMoved = true;
     if (this.#isLitAnew(nodes)) this.#emphasize();
   }

@@ -25,6 +25,8 @@ export class CanvasGraph {
     this.surface.addEventListener("pointermove", (event) => onHover(event.pointerType === "mouse" && !event.buttons ? this.#nodeAt(event) : -1));
     for (const end of ["pointerleave", "blur"]) this.surface.addEventListener(end, () => onHover(-1));
     for (const change of ["focus", "blur"]) this.surface.addEventListener(change, () => this.#dirty());
+    this.resizing = new ResizeObserver(([{ contentRect }]) => this.#resized(contentRect));
+    this.resizing.observe(this.surface);
     this.scheme = matchMedia("(prefers-color-scheme: dark)");
     this.recolour = () => {
       this.colours = this.aside = null;
@@ -38,9 +40,8 @@ export class CanvasGraph {
     this.scene = scene;
     this.looks = scene.ids.map((_, i) => scene.look(i));
     this.states = scene.edges.map((_, i) => scene.edgeState(i));
-    this.boxes = scene.edges.map((_, i) => scene.box(i));
     this.shapes = new Map();
-    this.aside = null;
+    this.aside = this.sight = null;
     this.#dirty();
   }
 
@@ -65,8 +66,11 @@ export class CanvasGraph {
     this.#dirty();
   }
 
-  tick() {
-    if (this.view.k >= DETAIL.mid && this.looks?.some((look) => look.tone === "running")) this.#dirty();
+  // Clocks of what runs go on; at a moment of the past they stand.
+  tick(now) {
+    const goesOn = now !== this.ticked;
+    this.ticked = now;
+    if (goesOn && this.view.k >= DETAIL.mid && this.sight?.nodes.some((i) => this.looks[i].tone === "running")) this.#dirty();
   }
 
   focus(i, grab) {
@@ -84,8 +88,17 @@ export class CanvasGraph {
   remove() {
     cancelAnimationFrame(this.frame);
     clearTimeout(this.timer);
+    this.resizing.disconnect();
     this.scheme.removeEventListener("change", this.recolour);
     this.surface.remove();
+  }
+
+  // Known before it is asked for: to measure in the middle of a frame would lay out all that was drawn in it so far.
+  #resized(box) {
+    const [width, height] = [Math.round(box.width), Math.round(box.height)];
+    if (this.size?.width === width && this.size.height === height) return;
+    this.size = { width, height };
+    this.#dirty();
   }
 
   #nodeAt(event) {
@@ -109,7 +122,7 @@ export class CanvasGraph {
 
   #paint() {
     const ratio = devicePixelRatio || 1;
-    const { clientWidth: width, clientHeight: height } = this.surface;
+    const { width, height } = (this.size ??= { width: this.surface.clientWidth, height: this.surface.clientHeight });
     if (!width || !height) return; // behind another tab
     if (this.surface.width !== width * ratio || this.surface.height !== height * ratio) {
       this.surface.width = width * ratio;
@@ -122,20 +135,36 @@ export class CanvasGraph {
     c.fillStyle = this.colours["--canvas"];
     c.fillRect(0, 0, width, height);
     const seen = { left: -x / k, top: -y / k, right: (width - x) / k, bottom: (height - y) / k };
+    if (!this.sight || Object.entries(seen).some(([side, at]) => this.sight.seen[side] !== at)) this.sight = this.#inSight(seen);
     const place = () => c.setTransform(ratio * k, 0, 0, ratio * k, ratio * x, ratio * y);
-    if (k < CURVES_FROM) this.#edgesAside(c, seen, ratio);
+    if (k < CURVES_FROM) this.#edgesAside(c, ratio);
     place();
-    if (k >= CURVES_FROM) this.#edges(c, seen, k);
-    this.#strongEdges(c, seen, k);
-    this.#nodes(c, seen, k);
+    if (k >= CURVES_FROM) this.#edges(c, k);
+    this.#strongEdges(c, k);
+    this.#nodes(c, k);
+  }
+
+  // The numbers of nodes and edges in view. Work that goes on changes how they look, and neither which they are nor their order.
+  #inSight(seen) {
+    const { x, y } = this.scene.layout;
+    const [w, h] = [NODE.width / 2, NODE.height / 2];
+    const [nodes, edges, isShown] = [[], [], new Uint8Array(this.scene.edges.length)];
+    for (let i = 0; i < this.scene.count; i++) {
+      if (x[i] + w >= seen.left && x[i] - w <= seen.right && y[i] + h >= seen.top && y[i] - h <= seen.bottom) nodes.push(i);
+    }
+    this.scene.boxes.forEach((box, i) => {
+      if (box.right >= seen.left && box.left <= seen.right && box.bottom >= seen.top && box.top <= seen.bottom) edges.push(i);
+    });
+    for (const i of edges) isShown[i] = 1;
+    return { seen, nodes, edges, isShown };
   }
 
   // All edges as a picture, which follows the view at once and is drawn anew at most every EDGES_MS.
-  #edgesAside(c, seen, ratio) {
+  #edgesAside(c, ratio) {
     const { x, y, k } = this.view;
     const now = performance.now();
     const fits = this.aside && !this.aside.stale && this.aside.x === x && this.aside.y === y && this.aside.k === k;
-    if (!this.aside || (!fits && now - this.aside.at >= EDGES_MS)) this.#drawAside(seen, ratio, now);
+    if (!this.aside || (!fits && now - this.aside.at >= EDGES_MS)) this.#drawAside(ratio, now);
     else if (!fits) this.timer ||= setTimeout(() => this.#again(), EDGES_MS);
     const { aside } = this;
     const scale = k / aside.k;
@@ -143,12 +172,12 @@ export class CanvasGraph {
     c.drawImage(aside.picture, 0, 0);
   }
 
-  #drawAside(seen, ratio, now) {
+  #drawAside(ratio, now) {
     const { x, y, k } = this.view;
     const picture = new OffscreenCanvas(this.surface.width, this.surface.height);
     const c = picture.getContext("2d");
     c.setTransform(ratio * k, 0, 0, ratio * k, ratio * x, ratio * y);
-    this.#edges(c, seen, k);
+    this.#edges(c, k);
     this.aside = { picture, x, y, k, at: now, stale: false };
   }
 
@@ -157,12 +186,10 @@ export class CanvasGraph {
     this.#dirty();
   }
 
-  #edges(c, seen, k) {
+  #edges(c, k) {
     for (const [state, [colour, dash]] of Object.entries(EDGE_LOOKS)) {
       c.beginPath();
-      this.states.forEach((one, i) => {
-        if (one === state) this.#trace(c, i, seen, k);
-      });
+      for (const i of this.sight.edges) if (this.states[i] === state) this.#trace(c, i, k);
       c.strokeStyle = this.colours[colour];
       c.globalAlpha = k < DETAIL.dots ? 0.35 : 0.8;
       c.lineWidth = Math.max(1.4, 0.7 / k);
@@ -174,11 +201,11 @@ export class CanvasGraph {
   }
 
   // Those that are lit, and those of the marked chain, over the others.
-  #strongEdges(c, seen, k) {
+  #strongEdges(c, k) {
     const drafts = this.scene.drafted.edges.map(([i, draft]) => [[i], DRAFT_COLOURS[draft]]);
     for (const [edges, colour] of [[this.emphasis.edges, "--accent"], [this.emphasis.critical?.edges ?? [], "--held"], ...drafts]) {
       c.beginPath();
-      for (const i of edges) this.#trace(c, i, seen, k);
+      for (const i of edges) if (this.sight.isShown[i]) this.#trace(c, i, k);
       c.strokeStyle = this.colours[colour];
       c.lineWidth = Math.max(2.4, 1.4 / k);
       c.stroke();
@@ -198,11 +225,9 @@ export class CanvasGraph {
     c.globalAlpha = 1;
   }
 
-  #trace(c, i, seen, k) {
+  #trace(c, i, k) {
     const { x, y, bends, down } = this.scene.layout;
     const [from, to] = this.scene.edges[i];
-    const box = this.boxes[i];
-    if (box.right < seen.left || box.left > seen.right || box.bottom < seen.top || box.top > seen.bottom) return;
     if (k < CURVES_FROM) {
       c.moveTo(x[from], y[from]);
       for (const bend of bends[i]) c.lineTo(bend.x, bend.y);
@@ -219,16 +244,11 @@ export class CanvasGraph {
     }
   }
 
-  #nodes(c, seen, k) {
-    const { x, y } = this.scene.layout;
-    const [w, h] = [NODE.width / 2, NODE.height / 2];
+  #nodes(c, k) {
     const groups = Object.fromEntries(TONES.map((tone) => [tone, []]));
-    for (let i = 0; i < this.scene.count; i++) {
-      if (x[i] + w < seen.left || x[i] - w > seen.right || y[i] + h < seen.top || y[i] - h > seen.bottom) continue;
-      groups[this.looks[i].tone].push(i);
-    }
+    for (const i of this.sight.nodes) groups[this.looks[i].tone].push(i);
     for (const tone of TONES) this.#group(c, groups[tone], this.colours[`--${tone}`], k);
-    this.#standBack(c, Object.values(groups).flat());
+    this.#standBack(c, this.sight.nodes);
     for (const i of this.emphasis.critical?.nodes ?? []) this.#ring(c, i, this.colours["--held"], k);
     for (const [i, draft] of this.scene.drafted.nodes) this.#ring(c, i, this.colours[DRAFT_COLOURS[draft]], k);
     this.#ring(c, this.selected, this.colours["--accent"], k);

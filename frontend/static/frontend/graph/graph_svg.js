@@ -40,7 +40,7 @@ export class SvgGraph {
     this.items = scene.ids.map((id, i) => this.#node(i, known.size > 0 && !known.has(id)));
     this.paths = scene.edges.map((_, i) => svg("path", { d: pathOf(scene.points(i), scene.layout.down) }));
     this.labels = scene.edges.length > MAX_LABELS ? [] : scene.edges.map((_, i) => this.#label(i));
-    this.boxes = scene.edges.map((_, i) => scene.box(i));
+    this.boxes = scene.boxes;
     this.hiddenNodes = new Set();
     this.hiddenEdges = new Set();
     this.surface.setAttribute("width", scene.layout.width);

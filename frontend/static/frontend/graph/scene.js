@@ -1,6 +1,6 @@
 // A constellation as nodes and edges by number, with its layout: what both renderers draw. Pure but for the fold it reads.
 
-import { FOLD_FROM, foldGraph } from "./folding.js";
+import { FOLD_FROM, foldGraph, layerOf } from "./folding.js";
 import { NODE, layoutSteps } from "./layout.js";
 import { dependencyState } from "../states.js";
 import { plural, shorten } from "../format.js";
@@ -11,7 +11,10 @@ const MAX_LABEL = 30; // characters of a condition on its edge
 // What of a box of tasks has to be said first, by the tone of their looks.
 const PRESSING = ["failed", "held", "running", "pending", "waiting", "cancelled", "done"];
 
+const PLACED = ["id", "upstream_id", "downstream_id", "type", "condition", "draft"]; // what of a dependency its place depends on
+
 export class Scene {
+  #edgeBoxes = null;
   #boxes = new Map(); // what a box shows, by its number, until one of its tasks changes
   #last = []; // rows that were there when they were drawn last
 
@@ -19,8 +22,10 @@ export class Scene {
   constructor(fold, constellationId, { lookOf, folded = null }) {
     Object.assign(this, { fold, lookOf });
     const tasks = rowsOf(fold, "task", constellationId);
+    this.rows = rowsOf(fold, "dependency", constellationId);
+    this.opened = folded?.size ?? -1;
     this.taskIds = tasks.map((task) => task.id);
-    this.dependencies = this.#number(tasks, rowsOf(fold, "dependency", constellationId), folded);
+    this.dependencies = this.#number(tasks, this.rows, folded);
     this.drafted = {
       nodes: this.groups.flatMap((group, i) => (!group && this.task(i)?.draft ? [[i, this.task(i).draft]] : [])),
       edges: this.dependencies.flatMap((rows, i) => (rows.length === 1 && rows[0].draft ? [[i, rows[0].draft]] : [])),
@@ -30,6 +35,21 @@ export class Scene {
       this.incident[from].push(i);
       this.incident[to].push(i);
     });
+  }
+
+  // Whether the same tasks and dependencies are there again, at the same places: how they look now is asked for each time.
+  fits(constellationId, folded) {
+    if (this.opened > 0 || this.opened !== (folded?.size ?? -1) || this.drafted.nodes.length || this.drafted.edges.length) return false;
+    const tasks = rowsOf(this.fold, "task", constellationId);
+    if (tasks.length !== this.total || tasks.some((task, i) => task.id !== this.taskIds[i] || task.draft)) return false;
+    const rows = rowsOf(this.fold, "dependency", constellationId);
+    if (rows.length !== this.rows.length || rows.some((row, i) => row !== this.rows[i] && PLACED.some((name) => row[name] !== this.rows[i][name]))) return false;
+    return !this.foldsOtherwise;
+  }
+
+  // Rows of any node may have changed.
+  forget() {
+    this.#boxes.clear();
   }
 
   // Finds the places of all nodes and edges for a view {width, height}, in steps of a few milliseconds.
@@ -45,7 +65,8 @@ export class Scene {
     const drafted = new Set(inside.filter((one) => one.draft).flatMap((one) => [one.upstream_id, one.downstream_id]));
     const isOpen = ({ id, draft }) => folded.has(id) || Boolean(draft) || drafted.has(id);
     const of = { isOpen: (i) => isOpen(tasks[i]), isDone: (i) => tasks[i].state === "COMPLETED" };
-    const groups = folded === null || tasks.length < FOLD_FROM ? [] : foldGraph(tasks.length, ends, of);
+    const { groups, crowds } = folded === null || tasks.length < FOLD_FROM ? { groups: [], crowds: [] } : foldGraph(tasks.length, ends, of);
+    this.crowds = crowds.map((nodes) => ({ ids: nodes.map((node) => tasks[node].id), folded: String(layerOf(nodes, of.isDone).map((node) => tasks[node].id)) }));
     const groupOf = new Map(groups.flatMap((group) => group.nodes.map((node) => [node, group])));
     Object.assign(this, { ids: [], groups: [], index: new Map(), edges: [], edgeIndex: new Map() });
     tasks.forEach((task, i) => {
@@ -103,6 +124,12 @@ export class Scene {
     this.#boxes.delete(i);
   }
 
+  // Whether other tasks would be drawn as one box now, as others have completed.
+  get foldsOtherwise() {
+    const isDone = (id) => this.#row(id)?.state === "COMPLETED";
+    return this.crowds.some(({ ids, folded }) => String(layerOf(ids, isDone)) !== folded);
+  }
+
   // The task that something is joined to which comes before node `i`, or after it; null where that could be any of several.
   joint(i, isBefore) {
     const tasks = this.tasksOf(i);
@@ -156,7 +183,11 @@ export class Scene {
     return points;
   }
 
-  // What an edge's curve stays within.
+  // What each edge's curve stays within.
+  get boxes() {
+    return (this.#edgeBoxes ??= this.edges.map((_, i) => this.box(i)));
+  }
+
   box(i) {
     const { x, y, bends } = this.layout;
     const [from, to] = this.edges[i];

@@ -6,6 +6,7 @@ import { atBeginning, sentence } from "../sentences.js";
 
 export const FEED_ROWS = 200;
 const WRITE_MS = 100; // under a flood the list is written this often, not every frame
+const FLOOD_MS = 400; // and so often where each time would fill it anew: nobody reads that
 
 export class Feed {
   #waiting = [];
@@ -31,7 +32,8 @@ export class Feed {
   }
 
   tick(time) {
-    if (!this.#waiting.length || time - this.#written < WRITE_MS) return;
+    const pause = this.#waiting.length < FEED_ROWS / 2 ? WRITE_MS : FLOOD_MS;
+    if (!this.#waiting.length || time - this.#written < pause) return;
     this.#written = time;
     this.#tellKinds(this.#waiting);
     const newest = Number(this.list.firstElementChild?.dataset.seq ?? 0);

@@ -2,7 +2,6 @@
 
 import * as api from "../api.js";
 import { element, pageData } from "../dom.js";
-import { Changes } from "../fold.js";
 import { payloadOf, PlanBox } from "../plan_box.js";
 import { Feed } from "./feed.js";
 import { drawAgents, drawRequests } from "./panels.js";
@@ -14,7 +13,7 @@ const RETOLD_MS = 300; // while a moment is dragged or played, what had happened
 const FEED_PAST = 100; // events that the feed shows from before the page was opened
 
 export class Overview {
-  #stale = new Changes();
+  #stale = new Set(); // names of tables
   #drawnAt = 0;
   #toldAt = null; // the event of the past at which the feed ends, null in the present
   #retelling = 0;
@@ -67,28 +66,28 @@ export class Overview {
   update(changes) {
     this.waiting.update(changes);
     this.sayings.update(changes);
-    for (const [name, ids] of Object.entries(changes.ids)) for (const id of ids) this.#stale.note(name, id, changes.structure.has(name));
+    for (const name of Object.keys(changes.ids)) this.#stale.add(name);
   }
 
   tick() {
     this.waiting.tick();
-    this.#draw(this.#stale);
+    this.#draw();
   }
 
   frame(time) {
     this.feed.tick(time);
     this.sayings.frame(time);
-    if (!Object.keys(this.#stale.ids).length || time - this.#drawnAt < PANELS_MS) return;
+    if (!this.#stale.size || time - this.#drawnAt < PANELS_MS) return;
     this.#drawnAt = time;
-    this.#draw(this.#stale);
-    this.#stale = new Changes();
+    this.#draw();
+    this.#stale.clear();
   }
 
-  #draw(changes) {
+  #draw() {
     const { store } = this;
     const standOf = (agent) => store.standings.agentLook(agent);
     drawAgents(this.at("#agents"), store.fold, { nameOf: (id) => store.deviceName(id), standOf, now: store.now() });
-    if (!this.at("#requests").contains(document.activeElement) || changes.has("inbox")) drawRequests(this.at("#requests"), store.fold, store.now());
+    if (!this.at("#requests").contains(document.activeElement) || this.#stale.has("inbox")) drawRequests(this.at("#requests"), store.fold, store.now());
   }
 
   #listenForFilter() {

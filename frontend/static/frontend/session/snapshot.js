@@ -1,5 +1,7 @@
 // A snapshot by columns as tables of the fold. It is made in slices, so that the page answers meanwhile.
 
+import { Fold } from "../fold.js";
+
 const SLICE_MS = 12;
 const ROWS_BETWEEN = 200; // rows between two looks at the clock
 
@@ -20,6 +22,13 @@ export async function tablesOf(tables, defaults = {}) {
     }
   }
   return found;
+}
+
+// The fold at a moment that was asked for (api.js, `moment`) as what differs from `base`.
+export async function foldAt(base, found) {
+  const tables = await tablesOf(found.tables, base.defaults);
+  const from = found.since === base.seq ? base : new Fold(base.defaults);
+  return from.elsewhere({ ...found, tables });
 }
 
 // Lets the browser do what waits, messages too, and goes on at once: a timer would wait 4 ms each time.

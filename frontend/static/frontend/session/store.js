@@ -6,7 +6,7 @@
 // `narrowed()` the filter is another one; `named()` authors have names that had none; `truthChanged()` the connection or the server's word on the session changed.
 
 import * as api from "../api.js";
-import { Changes, Fold } from "../fold.js";
+import { Changes, Fold, jumpBetween } from "../fold.js";
 import { readFilter, writeFilter } from "./filters.js";
 import { newest } from "./panels.js";
 import { Standings } from "./standings.js";
@@ -106,18 +106,17 @@ export class Store {
     if (this.isLive) this.#changed(changes);
   }
 
-  // Shows the session as it was after an event: {seq, at, tables, notKept}; the tables are those of the fold.
-  showMoment({ seq, at, tables, notKept = [] }) {
-    const before = everything(this.shownFold);
-    const fold = new Fold(this.config.defaults);
-    fold.take(seq, tables);
-    this.moment = { seq, at, fold, notKept };
+  // Shows the session as it was after an event: {at, fold, notKept}.
+  showMoment({ at, fold, notKept }) {
+    const before = this.shownFold;
+    this.moment = { seq: fold.seq, at, fold, notKept };
     this.#swapped(before);
   }
 
   // The moment on view goes on by the next events.
   advance(events) {
     const changes = new Changes();
+    if (!this.moment.isOwn) Object.assign(this.moment, { fold: this.moment.fold.copy(), isOwn: true }); // others may look from it
     for (const event of events) this.moment.fold.apply(event, changes);
     Object.assign(this.moment, { seq: this.moment.fold.seq, at: events.at(-1).at });
     document.body.dataset.moment = this.moment.seq;
@@ -127,17 +126,15 @@ export class Store {
 
   backToLive() {
     if (this.isLive) return;
-    const before = everything(this.shownFold);
+    const before = this.shownFold;
     this.moment = null;
     this.#swapped(before);
   }
 
   #swapped(before) {
     this.address.set({ at: this.moment?.seq ?? null });
-    const after = everything(this.shownFold);
-    for (const [name, ids] of Object.entries(before.ids)) for (const id of ids) after.note(name, id, true);
     document.body.dataset.moment = this.moment?.seq ?? "";
-    this.#changed(after);
+    this.#changed(jumpBetween(before, this.shownFold));
     this.tell("truthChanged");
   }
 
@@ -257,6 +254,6 @@ export function editId(id) {
 
 function everything(fold) {
   const changes = new Changes();
-  for (const [name, rows] of Object.entries(fold.rows)) for (const id of rows.keys()) changes.note(name, id, true);
+  for (const [name, rows] of Object.entries(fold.rows)) if (rows.size) changes.noteAll(name, rows.keys());
   return changes;
 }

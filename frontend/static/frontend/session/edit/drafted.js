@@ -18,6 +18,7 @@ export class DraftedFold {
   #theirs = {};
   #moves = new Map(); // whether a dependency goes over to a replacement, by its id: as it was when the draft was laid
   #goneOf = null; // the constellation of which rows that are gone are shown
+  #isBare = true; // nothing is laid over the rows
   #madeAt = { rows: null, seq: -1 };
 
   // `defaults`: {table: {field: value}}, what a row has of which nothing more is said; `personOf(author)` names who edited.
@@ -33,15 +34,10 @@ export class DraftedFold {
     return this.fold.seq;
   }
 
-  // Nothing is laid over the rows.
-  get #isBare() {
-    return this.#goneOf === null && !this.#operations.length && !Object.keys(this.#theirs).length;
-  }
-
   // Shows what was removed from a constellation, by its id; null: nothing of it.
   showGone(constellation) {
     this.#goneOf = constellation;
-    this.#madeAt = { rows: null, seq: -1 };
+    this.#begin();
   }
 
   // The operations of a draft (draft.js), the constellation's id, and words on tasks that others have changed, by ids of tasks.
@@ -50,6 +46,11 @@ export class DraftedFold {
     this.#constellation = constellation;
     this.#theirs = theirs;
     this.#moves.clear();
+    this.#begin();
+  }
+
+  #begin() {
+    this.#isBare = this.#goneOf === null && !this.#operations.length && !Object.keys(this.#theirs).length;
     this.#madeAt = { rows: null, seq: -1 };
   }
 

@@ -23,6 +23,32 @@ export function compare(before, after, constellation) {
   };
 }
 
+const KNOWN = 6; // folds that are kept
+
+// The one of `folds` from which least has to be told about the moment after event `seq`: what happened in between, and rows that it
+// has not. Most rows come with the plan: a fold from before it lacks them all.
+export function nearest(folds, seq) {
+  const most = Math.max(...folds.map((fold) => fold.size));
+  const cost = (fold) => (fold.seq === seq ? 0 : Math.abs(fold.seq - seq) + most - fold.size);
+  return folds.reduce((best, fold) => (cost(fold) < cost(best) ? fold : best));
+}
+
+// Those of `folds` that are kept, oldest first: of more than KNOWN the one goes whose neighbours differ least.
+export function spread(folds) {
+  const sorted = [...folds].sort((a, b) => a.seq - b.seq);
+  while (sorted.length > KNOWN) {
+    let closest = 1;
+    for (let i = 2; i < sorted.length - 1; i++) if (gap(sorted, i) < gap(sorted, closest)) closest = i;
+    sorted.splice(closest, 1);
+  }
+  return sorted;
+}
+
+function gap(sorted, i) {
+  const [before, after] = [sorted[i - 1], sorted[i + 1]];
+  return after.seq - before.seq + Math.abs(after.size - before.size);
+}
+
 function tasksOf(fold, constellation) {
   return new Map([...fold.table("task")].filter(([, task]) => task.constellation_id === constellation));
 }

@@ -5,13 +5,14 @@ import * as api from "../../api.js";
 import { clock } from "../../format.js";
 import { html, nothing, render, svg } from "../../vendor/lit.js";
 import { askBefore } from "../asking.js";
-import { tablesOf } from "../snapshot.js";
-import { compare } from "./moments.js";
+import { foldAt } from "../snapshot.js";
+import { compare, nearest, spread } from "./moments.js";
 
 const BUCKETS = 200;
 const DENSITY_MS = 10_000; // between two looks at the density of the present
 const FIRST_MS = 1000; // and at most until there is something to show
 const PLAY_EVENTS = 500; // that are read ahead
+const AHEAD_EVENTS = 100_000; // that the server is asked to fold before the first look
 const SPEEDS = [1, 5, 20, 50];
 const HEIGHT = 34; // pixels of the bars
 const MARKS = { edit: "held", failure: "failed", request: "pending", approval: "held", outcome: "done" };
@@ -21,6 +22,8 @@ export class TimeBar {
   #wanted = null; // seq of the moment that was asked for last
   #busy = false;
   #looked = 0;
+  #isAhead = false;
+  #known = []; // folds of moments that were looked at, of which nobody changes any
   #timer = 0;
 
   constructor(host, { store, outbox, tell }) {
@@ -59,7 +62,7 @@ export class TimeBar {
     this.draw();
   }
 
-  // Shows the session as it was after event `seq`; while one moment is read only the last one asked for is kept.
+  // Shows the session as it was after event `seq`. While one moment is read the last one asked for waits, and follows what came.
   async #goTo(seq) {
     this.#wanted = seq;
     if (this.#busy) return;
@@ -67,12 +70,15 @@ export class TimeBar {
     try {
       while (this.#wanted !== null) {
         const wanted = this.#wanted;
-        const found = await api.snapshot(this.store.config.session, wanted);
-        const tables = await tablesOf(found.tables, this.store.config.defaults);
-        if (this.#wanted === wanted) {
-          this.#wanted = null;
-          this.store.showMoment({ seq: found.seq, at: found.at, tables, notKept: found.not_kept });
-        }
+        const { store } = this;
+        const near = nearest([...this.#known, store.present], wanted);
+        const base = near === store.present ? near.copy() : near;
+        const found = await api.moment(store.config.session, wanted, base.seq);
+        const fold = await foldAt(base, found);
+        this.#known = spread([...this.#known, fold]);
+        if (this.#wanted === null) break; // back to the present meanwhile
+        if (this.#wanted === wanted) this.#wanted = null;
+        store.showMoment({ at: found.at, fold, notKept: found.not_kept });
       }
       this.tell("");
     } catch (error) {
@@ -81,6 +87,15 @@ export class TimeBar {
     }
     this.#busy = false;
     this.draw();
+  }
+
+  // To fold a long stream takes the server a second: it does so while the hand goes to the bar.
+  async #foldAhead() {
+    if (this.#isAhead) return;
+    this.#isAhead = true;
+    const { config, present } = this.store;
+    const until = Math.min(present.seq, AHEAD_EVENTS);
+    await api.moment(config.session, until, until).catch(() => (this.#isAhead = false));
   }
 
   #step(by) {
@@ -184,7 +199,7 @@ export class TimeBar {
           <select aria-label="Speed" @change=${(event) => this.#setSpeed(Number(event.target.value))}>
             ${SPEEDS.map((speed) => html`<option value=${speed} ?selected=${speed === this.speed}>${speed}x</option>`)}
           </select>
-          <div class="scrub">
+          <div class="scrub" @pointerenter=${() => this.#foldAhead()} @focusin=${() => this.#foldAhead()}>
             ${this.#bars()}
             <input type="range" min="0" max=${this.density.buckets.length} .value=${String(this.#place)} aria-label="Moment" aria-valuetext=${when} @input=${(event) => this.#slide(Number(event.target.value))} />
           </div>
