@@ -101,7 +101,6 @@ kill-storm: install-dev
 
 database: install
 	@$(RUN) manage.py migrate -v 0
-	@$(RUN) manage.py collectstatic --noinput -v 0
 
 install: $(VENV)/installed
 install-dev: $(VENV)/installed-dev

@@ -59,9 +59,8 @@ def _names() -> Iterator[str]:
 
 
 def find_file(name: str) -> Path | None:
-    """What was collected, and else the place where an app keeps it; while one develops the other way round."""
-    sources = (_in_an_app, _collected) if settings.DEBUG else (_collected, _in_an_app)
-    return next((found for source in sources if (found := source(name)) is not None), None)
+    """The place where an app keeps it, and else STATIC_ROOT: what was collected there may be of an older release."""
+    return _in_an_app(name) or _collected(name)
 
 
 def _collected(name: str) -> Path | None:

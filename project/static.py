@@ -30,7 +30,7 @@ def packed(path: str, changed_ns: int) -> bytes:
 
 
 class Static(StaticFiles):
-    """What was collected, and for what was not the places where apps keep their files."""
+    """The places where apps keep their files, and STATIC_ROOT for what no app has."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         asked = RELEASE.fullmatch(path)

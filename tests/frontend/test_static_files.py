@@ -38,13 +38,13 @@ def test_another_file_is_another_release(settings, tmp_path):
     assert len({before.digest, after.digest, release.__wrapped__().digest}) == 3
 
 
-def test_while_one_develops_what_was_collected_is_not_shown_in_place_of_the_file_that_is_worked_on(settings, tmp_path):
+def test_what_was_collected_for_an_older_release_is_not_shown_in_place_of_what_is_installed(settings, tmp_path):
     settings.STATIC_ROOT = tmp_path
     (tmp_path / "frontend").mkdir()
-    (tmp_path / "frontend/dom.js").write_text("collected")
-    assert find_file("frontend/dom.js") == tmp_path / "frontend/dom.js"
-    settings.DEBUG = True
+    for name in ("dom.js", "own.js"):
+        (tmp_path / "frontend" / name).write_text("collected")
     assert find_file("frontend/dom.js") == MODULES / "frontend/dom.js"
+    assert find_file("frontend/own.js") == tmp_path / "frontend/own.js"
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import threading
 import pytest
 from asgiref.sync import sync_to_async
 from asgiref.testing import ApplicationCommunicator
+from django.contrib.staticfiles import finders
 
 from project.asgi import RequestThreads, Static, application, requests
 
@@ -44,12 +45,15 @@ async def test_a_static_file_that_did_not_change_is_not_sent_again():
     assert (status, body) == (304, b"")
 
 
-async def test_collected_files_come_first(settings, tmp_path):
+async def test_collected_files_are_served_where_no_app_has_them(settings, tmp_path):
     settings.STATIC_ROOT = tmp_path
     (tmp_path / "admin/css").mkdir(parents=True)
-    (tmp_path / "admin/css/base.css").write_text("collected")
+    for name in ("base.css", "own.css"):
+        (tmp_path / "admin/css" / name).write_text("collected")
+    found, status = Static().lookup_path("admin/css/own.css")
+    assert (found, status.st_size) == (str(tmp_path / "admin/css/own.css"), len("collected"))
     found, status = Static().lookup_path("admin/css/base.css")
-    assert (found, status.st_size) == (str(tmp_path / "admin/css/base.css"), len("collected"))
+    assert (found, status.st_size > 1_000) == (finders.find("admin/css/base.css"), True)
 
 
 @pytest.mark.parametrize("path", ["nothing.css", "../settings.py", "../../etc/passwd", "/etc/passwd", "admin", "a\x00b", ""])

@@ -9,6 +9,7 @@ export const RULER_PX = 24;
 export const ROW_PX = 22;
 const BAR_PX = 16;
 const NAME_DOWN_PX = 1.5; // a name stands between the stripe of its calls above and that of the critical path below
+const HALO_PX = 3;
 const PARTS_FROM_PX = 5; // bars narrower than this show nothing inside
 const TEXT_FROM_PX = 38;
 const TICK_PX = 110; // between two marks of the ruler, about
@@ -170,10 +171,16 @@ export class TimelinePicture {
   }
 
   #name(bar, x, y, width) {
+    const { context } = this;
     const task = this.scene.fold.get("task", bar.task);
-    this.context.fillStyle = this.#colours["--text"];
     const name = `${task?.name || task?.task_id || ""}${bar.number > 1 ? ` #${bar.number}` : ""}`;
-    this.context.fillText(this.cut(name, Math.floor((width - 10) / 10) * 10), x + 6, y + BAR_PX / 2 + NAME_DOWN_PX);
+    const placed = [this.cut(name, Math.floor((width - 10) / 10) * 10), x + 6, y + BAR_PX / 2 + NAME_DOWN_PX];
+    context.strokeStyle = this.#colours["--surface"]; // around the letters: stripes of a wait would run through them
+    context.lineWidth = HALO_PX;
+    context.lineJoin = "round";
+    context.strokeText(...placed);
+    context.fillStyle = this.#colours["--text"];
+    context.fillText(...placed);
   }
 
   #rings({ attempt, task }, x, y, width) {
