@@ -34,6 +34,33 @@ KINDS = [*WALLED, (UID, 0)]
 SECRETS = ("secret_key", "orrery.sqlite3", "workspaces/other/secret.txt", "artifacts/8/secret.txt", "run/x/outcomes")
 
 
+# A process of a runner's: runs one command behind walls in the state folder given, prints what comes of it. Arguments:
+# mechanism, state folder, --alone for no network, then the command. A cancel comes as SIGUSR1.
+RUNNER_OF_COMMANDS = """
+import asyncio, json, signal, sys
+from pathlib import Path
+from agents.devices import CommandLimits, run_command
+from agents.devices.confinement import Walls
+mechanism, state, *argv = sys.argv[1:]
+network = argv[0] != "--alone"
+argv = argv[not network:]
+state = Path(state)
+root = Path(ROOT)
+walls = Walls(mechanism, (state / "artifacts" / "7",), (root / "examples",), (), (state, root), network)
+async def main():
+    task = asyncio.ensure_future(run_command(
+        argv, workspace=state / "workspaces" / "laptop", attempt_id=7, instance=str(state), limits=CommandLimits(), timeout=60,
+        on_output=lambda text: print(text, end="", flush=True), walls=walls))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, task.cancel)
+    try:
+        ended = await task
+    except asyncio.CancelledError:
+        return
+    print(json.dumps([ended.outcome, ended.exit_code, ended.error, list(ended.survivors)]))
+asyncio.run(main())
+""".replace("ROOT", repr(str(ROOT)))
+
+
 def name_kind(kind: tuple[str, int]) -> str:
     return f"{kind[0]}-{'root' if kind[1] == 0 else 'nobody'}"
 

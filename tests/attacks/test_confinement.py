@@ -7,36 +7,11 @@ import pytest
 
 from agents.devices import end_attempts
 from agents.devices.confinement import BUBBLEWRAP, NONE, UID, ConfinementMissing, find_confinement
-from tests.attacks.ground import KINDS, OF_THE_HOST, PATIENCE_S, ROOT, laid_out, name_kind
+from tests.attacks.ground import KINDS, OF_THE_HOST, PATIENCE_S, ROOT, RUNNER_OF_COMMANDS, laid_out, name_kind
 from tests.project.installation import until
 
 pytestmark = pytest.mark.attack
 
-# A process of a runner's: runs one command behind walls in the state folder given, prints what comes of it. Arguments:
-# mechanism, state folder, --alone for no network, then the command. A cancel comes as SIGUSR1.
-RUNNER = """
-import asyncio, json, signal, sys
-from pathlib import Path
-from agents.devices import CommandLimits, run_command
-from agents.devices.confinement import Walls
-mechanism, state, *argv = sys.argv[1:]
-network = argv[0] != "--alone"
-argv = argv[not network:]
-state = Path(state)
-root = Path({root!r})
-walls = Walls(mechanism, (state / "artifacts" / "7",), (root / "examples",), (), (state, root), network)
-async def main():
-    task = asyncio.ensure_future(run_command(
-        argv, workspace=state / "workspaces" / "laptop", attempt_id=7, instance=str(state), limits=CommandLimits(), timeout=60,
-        on_output=lambda text: print(text, end="", flush=True), walls=walls))
-    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, task.cancel)
-    try:
-        ended = await task
-    except asyncio.CancelledError:
-        return
-    print(json.dumps([ended.outcome, ended.exit_code, ended.error, list(ended.survivors)]))
-asyncio.run(main())
-"""
 # Leaves the session, the parent and the environment behind; what started it ends when the new one is well away.
 HIDER = """
 import os, sys, time
@@ -54,7 +29,7 @@ time.sleep(float(sys.argv[1]))
 
 @pytest.fixture(params=KINDS, ids=name_kind)
 def ground(request):
-    with laid_out(request.param, RUNNER.format(root=str(ROOT))) as made:
+    with laid_out(request.param, RUNNER_OF_COMMANDS) as made:
         yield made
 
 

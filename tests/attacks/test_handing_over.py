@@ -8,7 +8,7 @@ import pytest
 
 from agents.devices.confinement import UID, Walls, hand_over, own_id
 from agents.devices.workspace import files
-from tests.attacks.test_confinement import Ground
+from tests.attacks.ground import RUNNER_OF_COMMANDS, Ground
 
 pytestmark = [pytest.mark.attack, pytest.mark.skipif(os.getuid() != 0, reason="only root can be followed by other users")]
 
@@ -37,7 +37,7 @@ def test_a_link_that_a_command_left_gives_nothing_away(state):
 
 
 def test_a_command_reaches_what_file_tools_and_the_runner_make_later(state):
-    ground = Ground(state, UID, 0)
+    ground = Ground(state, UID, 0, RUNNER_OF_COMMANDS)
     workspace = state / "workspaces" / "laptop"
     assert ground.run("rm", "-r", ".tmp")[1][0] == "completed"
     files.write_text(workspace, "new/notes.txt", "said\n")
