@@ -100,6 +100,21 @@ def other(installation, chromium, page, tmp_path):
     found.context.close()
 
 
+def test_a_form_that_cannot_be_had_says_so_and_comes_when_it_is_asked_for_again(page, tmp_path):
+    begin(page, tmp_path)
+    page.route("**/editing/forms/", lambda route: route.abort())
+    node(page, "a").click()
+    page.locator("[data-command=edit]").click()
+    form = page.locator("#task-form")
+    expect(form.get_by_role("alert")).to_contain_text("The form cannot be shown now")
+    page.unroute("**/editing/forms/")
+    form.get_by_role("button", name="Try again").click()
+    expect(form.locator("[name=timeout]")).to_be_visible()
+    expect(form.get_by_role("alert")).to_have_count(0)
+    for name in ("hold", "gate"):
+        (tmp_path / name).touch()
+
+
 def test_two_people_and_the_planner_edit_at_once_and_see_the_same_graph(page, other, tmp_path):
     change(page, "a", "timeout", "40")
     expect(tray(page)).to_contain_text("Draft of 1 change, on version 1")

@@ -12,7 +12,7 @@ const CONDITION_HINT = "over its result, as accuracy > 0.95; left empty: none";
 export class DependencyForm extends OperationForm {
   // `ends`: {from, to} by ids of tasks, or one of them; `row`: the dependency as it is; `given`: what the draft says of it.
   async open({ ends, row = null, given = {} }) {
-    await this.begin();
+    if (!(await this.begin(() => this.open({ ends, row, given })))) return;
     Object.assign(this, { ends, row, given });
     this.show("form :is(input, select)");
   }

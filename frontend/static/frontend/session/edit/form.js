@@ -15,7 +15,7 @@ export class TaskForm extends OperationForm {
 
   // For a new task (null), a row that is there, or an operation of the draft.
   async open({ task = null, operation = null }) {
-    await this.begin();
+    if (!(await this.begin(() => this.open({ task, operation })))) return;
     const row = operation?.op === "update_task" ? this.#rowOf(operation.parameters.task_id) : task;
     Object.assign(this, { task: row, operation, op: row ? "update_task" : "add_task", given: operation?.parameters ?? {}, told: "", moved: null });
     this.before = this.#texts();

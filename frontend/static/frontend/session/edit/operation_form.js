@@ -1,7 +1,7 @@
 // What the forms of operations do alike: each opens beside what opened it, tries its operation, and puts it into the draft.
 
 import * as api from "../../api.js";
-import { nothing, render } from "../../vendor/lit.js";
+import { html, nothing, render } from "../../vendor/lit.js";
 import { problemsOf, readFields } from "./form_parts.js";
 
 export class OperationForm {
@@ -11,12 +11,32 @@ export class OperationForm {
     host.addEventListener("keydown", (event) => event.key === "Escape" && this.close());
   }
 
-  // Before a form says what it is about: the schemas of operations are there, and nothing of an earlier one is.
-  async begin() {
-    this.schemas ??= await api.editingForms();
+  // Before a form says what it is about: the schemas of operations are there, and nothing of an earlier one is. Where they
+  // cannot be had it says so in its place, with a button for `again()`, and answers false.
+  async begin(again) {
     this.opener = document.activeElement;
     this.problems = [];
+    try {
+      this.schemas ??= await api.editingForms();
+    } catch (error) {
+      this.#apologize(error, again);
+      return false;
+    }
     render(nothing, this.host); // what was typed in another one is no part of this
+    return true;
+  }
+
+  #apologize(error, again) {
+    this.host.hidden = false;
+    render(
+      html`<p class="alarm" role="alert">The form cannot be shown now: ${error.message}</p>
+        <div class="buttons">
+          <button type="button" class="quiet" @click=${() => this.close()}>Not now</button>
+          <button type="button" class="primary" @click=${again}>Try again</button>
+        </div>`,
+      this.host,
+    );
+    this.host.querySelector(".primary").focus();
   }
 
   // Shows it, with the focus on the first field of that selector.
