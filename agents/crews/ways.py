@@ -36,9 +36,8 @@ def way_out(kind: str, made: int, *, on_lost: str = "retry", detour: bool = Fals
     if kind == "interrupted":
         return "retry"
     if kind == "lost":
-        # A second time it was hardly the moment of a kill: whatever it needs is away, and takes a while.
-        again: dict[str, Way] = {"retry": "retry" if made == 1 else "wait", "ask": "ask"}
-        return again.get(on_lost, "give_up") if made <= RECOVERIES else "give_up"
+        again: Way = {"retry": "retry", "ask": "ask"}.get(on_lost, "give_up")  # type: ignore[assignment]
+        return again if made <= RECOVERIES else "give_up"
     if kind in WAITS and made <= RECOVERIES:
         return "wait"
     if own:

@@ -47,9 +47,5 @@ def test_what_was_lost_is_decided_by_on_lost_whatever_the_step_says(on_lost, way
     assert way_out("lost", 1, on_lost=on_lost, own=True, detour=True) == way
 
 
-def test_what_is_lost_again_waits_for_whatever_is_away():
-    assert [way_out("lost", made, on_lost="retry") for made in range(1, RECOVERIES + 2)] == ["retry", "wait", "wait", "give_up"]
-
-
 def test_a_refusal_is_an_answer_and_no_fault():
     assert set(KINDS) - FAULTS == {"denied"}
