@@ -18,6 +18,8 @@ PIP := $(RUN) -m pip install --quiet --disable-pip-version-check
 PYTEST = $(RUN) -m pytest --dist worksteal -n $(SIDE_BY_SIDE)
 
 export ONCE
+# Where nothing may be kept, each process of an installation, and each worker of a test run, would compile all anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo demo-model up device test test-long test-browser test-services check audit format bench bench-smoke pictures kill-storm verify install install-dev database clean
 

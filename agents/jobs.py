@@ -139,9 +139,13 @@ def keep_outputs() -> None:
 
 
 def apply_retention() -> None:
-    """The schedule of each hour: artifacts that are too old or too much are let go, and outputs that were missed are kept."""
+    """The schedule of each hour: artifacts that are too old or too much are let go, and outputs that were missed are kept.
+    Readings of devices go after a day.
+    """
+    from agents.links.kept_readings import forget_old_readings
     from agents.services import outputs, retention
 
+    forget_old_readings()
     outputs.keep_long_outputs(LONG_AGO_S)
     retention.apply_retention()
 

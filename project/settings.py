@@ -70,7 +70,7 @@ CSRF_TRUSTED_ORIGINS = [origin for origin in os.environ.get("ORRERY_TRUSTED_ORIG
 
 INSTALLED_APPS = [
     "daphne",
-    "frontend",  # before the admin, two of whose templates it has in a version of its own
+    "frontend",  # before the admin, some of whose templates it has in a version of its own
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -308,7 +308,8 @@ SPECTACULAR_SETTINGS = {
     "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    # Its links to an operation stand inside buttons; its colours of code can hardly be read.
+    "SWAGGER_UI_SETTINGS": {"deepLinking": False, "syntaxHighlight": False},
     "ENUM_NAME_OVERRIDES": {
         "ApprovalKindEnum": "agents.models.loops.Approval.KINDS",
         "ApprovalStateEnum": "agents.models.loops.Approval.STATES",

@@ -11,6 +11,8 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.core.management.commands import flush
 from django.db import connection
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 
 from agents.devices.host import host_name
 from agents.engine import hosted
@@ -24,7 +26,12 @@ from agents.streams import fold, statements
 from agents.streams.verify import verify_database
 from agents.tools.calls import TOOLS, Outcome
 from constellations.models import Constellation
+from tests.asked_files import may_hold_tests, names_mark
 
+hypothesis_settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("untimed")  # how long an example takes says what else the machine does
+LONG = ("browser", "services", "attack", "kill", "live")
+"""Marks of what `make test` leaves out."""
 DATABASES = {"db", "transactional_db", "django_db_setup", "live_server"}
 """Fixtures by which a test touches the database, beside the marker."""
 
@@ -33,8 +40,25 @@ def pytest_addoption(parser):
     parser.addoption("--with-a-database", action="store_true", help="Leave out what is the same on every database.")
 
 
+def pytest_ignore_collect(collection_path, config):
+    """A file that holds none of the tests asked for is not imported, unless it is named."""
+    if collection_path.is_dir() or not collection_path.match("test_*.py"):
+        return None
+    left_out = ("one_database",) if config.getoption("with_a_database") else ()
+    holds = may_hold_tests(collection_path.read_text(), config.option.markexpr, left_out=left_out)
+    return None if holds else True  # None asks the next one
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """On another database only what can be different there is run again: it touches one, or starts processes that do."""
+    hidden = [
+        item.nodeid
+        for item in items
+        if any(item.get_closest_marker(mark) and not names_mark(item.path.read_text(), mark) for mark in LONG)
+    ]
+    if hidden:
+        raise pytest.UsageError(f"marks that their files do not name, so that `-m` would not find them: {hidden}")
     if not config.getoption("with_a_database"):
         return
     kept, left = [], []
@@ -47,7 +71,7 @@ def pytest_collection_modifyitems(config, items):
     config.hook.pytest_deselected(items=left)
 
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 """After this a test's engine gives up waiting: the test has failed."""
 
 

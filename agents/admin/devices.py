@@ -16,7 +16,7 @@ from agents.admin.readonly import ReadOnlyAdmin, author_column
 from agents.devices.profiles.profile import CHANGEABLE
 from agents.errors import AgentsError
 from agents.masks.values import mask_value, shown_limits
-from agents.models import Device, DeviceCall, DeviceCallMessage, DeviceLink, DeviceToken
+from agents.models import Device, DeviceCall, DeviceCallMessage, DeviceLink, DeviceReading, DeviceToken
 from agents.reads.confinement import confinement_shown
 from agents.reads.devices import shown_connection, status_of
 from agents.services import devices
@@ -205,6 +205,17 @@ class DeviceLinkAdmin(ReadOnlyAdmin):
     list_display = ("device", "holder", "fence", "heard_at", "renewed_at", "readings", "version", "peer")
     list_select_related = ("device",)
     search_fields = ("device__name__istartswith", "holder__startswith")
+
+
+@admin.register(DeviceReading)
+class DeviceReadingAdmin(ReadOnlyAdmin):
+    """How devices were in the last day."""
+
+    open_to_staff = True
+    numbers = ("id", "device_id")
+    list_display = ("id", "device", "at", "readings", "used", "max_concurrent")
+    list_select_related = ("device",)
+    search_fields = ("device__name__istartswith",)
 
 
 @admin.register(DeviceCall)

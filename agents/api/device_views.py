@@ -22,6 +22,7 @@ from agents.api.serializers.devices import (
     DeviceBody,
     DeviceChange,
     DeviceHistory,
+    DeviceReadings,
     DeviceReason,
     DeviceRow,
     DeviceTokenRow,
@@ -35,6 +36,7 @@ from agents.api.serializers.devices import (
 from agents.api.tool_views import ToolPins
 from agents.api.views import SINCE, Api, session_head
 from agents.ids import CAPACITY
+from agents.links.kept_readings import kept_readings
 from agents.models import Device, DeviceToken, Token
 from agents.reads.devices import device_events, listed_devices, set_current_tasks, set_queued_tasks
 from agents.services import device_tokens, devices
@@ -54,7 +56,7 @@ class DeviceViews(ToolPins, mixins.ListModelMixin, mixins.RetrieveModelMixin, Ap
     serializer_class = DeviceRow
     filter_backends: list[Any] = []
     needs = {
-        **dict.fromkeys(("list", "retrieve", "history", "drain_preview", "tools"), "read"),
+        **dict.fromkeys(("list", "retrieve", "history", "readings", "drain_preview", "tools"), "read"),
         **dict.fromkeys(("create", "partial_update", "destroy", "drain", "undrain", "offline", "online", "reset"), "devices"),
         **dict.fromkeys(("enrolment", "tokens", "revoke", "rotate"), "devices"),
         "accept": "govern",
@@ -153,6 +155,12 @@ class DeviceViews(ToolPins, mixins.ListModelMixin, mixins.RetrieveModelMixin, Ap
         found = device_events(row.pk, since, limit, HISTORY_BYTES, **rights)
         last = found[-1]["seq"] if found else since
         return Response(DeviceHistory({"results": found, "next": last if last < session_head(row.pk) else None}).data)
+
+    @extend_schema(responses=DeviceReadings, filters=False)
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def readings(self, request: Request, pk: str) -> Response:
+        """How it was in the last day: its load and its slots every five minutes, oldest first."""
+        return Response(DeviceReadings({"results": kept_readings(self.get_object().pk)}).data)
 
     @extend_schema(request=EnrolmentBody, responses={201: FreshDeviceToken})
     @action(detail=True, methods=["post"], pagination_class=None)

@@ -63,6 +63,11 @@ SNAPSHOT = OpenApiParameter("snapshot", OpenApiTypes.INT, enum=[0, 1], descripti
 SINCE = OpenApiParameter(
     "since", {"type": "integer", "minimum": 0, "maximum": CAPACITY, "default": 0}, description="Events after this seq."
 )
+MOST_ROWS = OpenApiParameter(
+    "most_rows",
+    {"type": "integer", "minimum": 0, "maximum": EVENTS_LIMIT},
+    description="Of the rows that an event adds to a table no more than this; all of them without it.",
+)
 LIMIT = OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": EVENTS_LIMIT, "default": EVENTS_LIMIT})
 
 HISTORY_PAGE = [
@@ -248,14 +253,15 @@ class SessionViews(Api):
                 raise NotFound("the session has had no such actor")
             return history_page(request, actor, ACTOR.name, history.about_nothing)
 
-    @extend_schema(parameters=[SINCE, LIMIT], responses=session_serializers.Events, filters=False)
+    @extend_schema(parameters=[SINCE, LIMIT, MOST_ROWS], responses=session_serializers.Events, filters=False)
     @action(detail=True, methods=["get"], pagination_class=None)
     def events(self, request: Request, pk: str) -> HttpResponse:
         """The session's stream from a place on."""
         since = read_parameter(request, "since", 0, 0, CAPACITY)
         limit = read_parameter(request, "limit", EVENTS_LIMIT, 1, EVENTS_LIMIT)
         session = self.only_id()
-        found = read_events(session, since, limit, EVENTS_BYTES)
+        most_rows = optional_parameter(request, "most_rows", 0, EVENTS_LIMIT)
+        found = read_events(session, since, limit, EVENTS_BYTES, most_rows)
         ends = orjson.dumps({"next": found[-1].seq if found else since, "head": session_head(session)})
         body = b'{"events":[' + b",".join(event.json for event in found) + b"]," + ends[1:]
         return HttpResponse(body, content_type="application/json")

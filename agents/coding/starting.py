@@ -66,12 +66,20 @@ def agent_isolation() -> str:
     raise NotIsolated(f"a coding agent cannot be kept apart on this host: {HOW_TO_ISOLATE}")
 
 
-@cache
 def _namespaces_hold() -> bool:
-    """Tried once in each process, by making them."""
+    """Whether they can be made here; a trial that took too long says nothing, and is made again the next time."""
+    try:
+        return _try_namespaces()
+    except subprocess.TimeoutExpired:
+        return False
+
+
+@cache
+def _try_namespaces() -> bool:
+    """Once in each process. Raises TimeoutExpired."""
     try:
         tried = subprocess.run([*UNSHARE, "true"], capture_output=True, check=False, timeout=PROBE_S)
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
         return False
     return tried.returncode == 0
 

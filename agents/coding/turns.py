@@ -151,11 +151,11 @@ class Conversation:
         told = {"said": self.last_message, "stop": stop, "calls": self.made, "denied": self.denied}
         if stop in STOPS:
             return Outcome("failed", error=STOPS[stop], result=told)
-        if stop == "cancelled":
-            return Outcome("failed", error="the agent cancelled its turn, and nobody had asked for that", result=told)
-        if self.denied:
+        if self.denied:  # Codex says that the turn was cancelled then
             why = "the agent ended its turn after it was refused something"
             return Outcome("failed", error=why, error_kind="denied", result=told)
+        if stop == "cancelled":
+            return Outcome("failed", error="the agent cancelled its turn, and nobody had asked for that", result=told)
         return Outcome("completed", result=told)
 
     async def cancel(self) -> None:

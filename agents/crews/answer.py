@@ -13,8 +13,13 @@ from agents.streams.turn import Turn
 
 
 def note_resources(member: Member, turn: Turn, now: float) -> bool:
-    """Stop working while the device is short of memory, disk or processor; go on where it stopped."""
+    """Stop working while the device is short of memory, disk or processor; go on where it stopped.
+
+    Who waits to make a lost call again (agents.crews.recover) goes on when the device is there.
+    """
     low = member.assignment.device.get("low", "")
+    if member.state == "ResourcePaused" and member.position.fault == "lost":
+        low = low or member.why_away
     # A call under way goes on; the agent stops before the next one.
     if low and member.state in WORKING and member.row is None and member.asked is None:
         member.move(turn, "resources_low", left=member.state, reason=low)

@@ -55,10 +55,10 @@ def _make_script(given: Assignment, step: Step | None, depth: int, app: Mapping[
     """The mind or the script of the host, or of an agent that does what `step` delegates, held to its `app`; `given` is its own
     assignment, `board` what is on the blackboard.
     """
-    if given.mission is not None:
-        instruction = "" if step is None else step["instruction"]
-        if given.device["kind"] == CODING_AGENTS:
-            return Errand(given.mission, given.holds, given.scope if settings.MCP_URL else "", instruction, board)
+    instruction = "" if step is None else step.get("instruction", "")
+    if given.mission is not None and given.device["kind"] == CODING_AGENTS:
+        return Errand(given.mission, given.holds, given.scope if settings.MCP_URL else "", instruction, board)
+    if given.mission is not None and given.is_in_words:
         if step is not None and (said := app_sentence(app, given.device["platform"])):
             instruction = f"{instruction}\n{said}"
         return Mind(given.mission, given.holds, instruction, depth, given.device, given.fleet.list_devices, app)

@@ -59,7 +59,13 @@ def _steer(member: Member, turn: Turn) -> bool:
 
 
 def _retry(member: Member, turn: Turn, stretch: float = 1.0) -> bool:
-    """The same call again. What was allowed by a person was allowed once, and is asked for anew."""
+    """The same call again. What was allowed by a person was allowed once, and is asked for anew.
+
+    What was lost with its device is made when that is back: a call to a device that is away would only be lost as well.
+    """
+    if member.position.fault == "lost" and (why := member.why_away):
+        member.move(turn, "resources_low", left=member.state, reason=why)
+        return False
     member.memory.verdict = None
     position = replace(member.position, met=None, fault="", waits="", stretch=member.position.stretch * stretch)
     act = member.next_act

@@ -62,7 +62,7 @@ def _ask_for_the_task(member: Member, turn: Turn) -> None:
         return
     assignment, observed = member.assignment, None if look is None else look.result
     action = member.next_act.action if assignment.plain else {"phases": list(assignment.script)}
-    if (mission := assignment.mission) is not None:
+    if (mission := assignment.mission) is not None and assignment.is_in_words:
         words = {"name": mission.name, "description": mission.description, "tips": list(mission.tips)}
         action = {"tool": INSTRUCTION, "arguments": words}
     member.ask(turn, "task", assignment.title, approvals.APPROVAL_S, action=action, observed=observed)

@@ -74,15 +74,23 @@ print("it does not hold: " + ", ".join(fallen) if fallen else "held")
 
 
 class ConfinementMissing(Exception):
-    """The walls that the installation asks for cannot be put up here."""
+    """The walls that the installation asks for cannot be put up here. `is_unsure`: their trial took too long to say so."""
+
+    def __init__(self, message: str, is_unsure: bool = False):
+        super().__init__(message)
+        self.is_unsure = is_unsure
 
 
 @dataclass(frozen=True)
 class Confinement:
-    """`mechanism` is one of MECHANISMS or NONE; `reasons` say of each that was tried and does not hold here why."""
+    """`mechanism` is one of MECHANISMS or NONE; `reasons` say of each that was tried and does not hold here why.
+
+    `is_unsure`: the trial of one of those took too long, as on a busy machine, so that it may hold all the same.
+    """
 
     mechanism: str
     reasons: tuple[str, ...] = ()
+    is_unsure: bool = False
 
     @property
     def told(self) -> str:
@@ -283,17 +291,22 @@ def find_confinement(wanted: str, state: Path) -> Confinement:
     if wanted == NONE:
         return Confinement(NONE, ("ORRERY_CONFINEMENT is none",))
     reasons: list[str] = []
+    is_unsure = False
     for mechanism in MECHANISMS if wanted == "auto" else (wanted,):
-        if not (reason := _fault(mechanism, state)):
-            return Confinement(mechanism, tuple(reasons))
+        try:
+            reason = _fault(mechanism, state)
+        except subprocess.TimeoutExpired:
+            reason, is_unsure = f"its trial took longer than {PROBE_S:g} s", True
+        if not reason:
+            return Confinement(mechanism, tuple(reasons), is_unsure)
         reasons.append(f"{mechanism}: {reason}")
     if wanted != "auto":
-        raise ConfinementMissing(f"ORRERY_CONFINEMENT is {wanted}, which does not hold here: {reasons[0]}")
-    return Confinement(NONE, tuple(reasons))
+        raise ConfinementMissing(f"ORRERY_CONFINEMENT is {wanted}, which does not hold here: {reasons[0]}", is_unsure)
+    return Confinement(NONE, tuple(reasons), is_unsure)
 
 
 def _fault(mechanism: str, state: Path) -> str:
-    """Why the mechanism does not hold here, empty when it does."""
+    """Why the mechanism does not hold here, empty when it does. Raises TimeoutExpired where its trial takes too long."""
     if mechanism == BUBBLEWRAP and not _bubblewrap_options():
         return "bwrap is not installed"
     if mechanism == LANDLOCK and not launcher.landlock_abi():
@@ -303,8 +316,8 @@ def _fault(mechanism: str, state: Path) -> str:
     try:
         with tempfile.TemporaryDirectory(prefix="walls-", dir=state) as place:
             return _tried(mechanism, Path(place))
-    except (OSError, subprocess.TimeoutExpired) as error:
-        if isinstance(error, OSError) and is_transient(error):
+    except OSError as error:
+        if is_transient(error):
             raise
         return str(error)
 

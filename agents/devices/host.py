@@ -81,9 +81,15 @@ def process_identity() -> str:
 
 def is_process_gone(identity: str) -> bool:
     """Whether a process of this host has ended; False for one of another host, of which nobody here knows."""
-    there, _, rest = identity.rpartition(" ")
-    there, _, pid = there.rpartition(" ")
-    return there == boot_identity() and pid.isdecimal() and (processes.process_start(int(pid)) or 0) != int(rest)
+    if not is_of_this_boot(identity):
+        return False
+    _, pid, start = identity.rsplit(" ", 2)
+    return pid.isdecimal() and (processes.process_start(int(pid)) or 0) != int(start)
+
+
+def is_of_this_boot(identity: str) -> bool:
+    """Whether a process is, or was, one of this machine since its last boot."""
+    return identity.rsplit(" ", 2)[0] == boot_identity()
 
 
 def boot_identity() -> str:

@@ -21,11 +21,12 @@ from agents.errors import AgentsError
 from agents.links.away import AwayCalls
 from agents.links.dialled import record_late
 from agents.links.holders import lose_silent_devices, release_link, renew_links, take_link
+from agents.links.kept_readings import keep_readings, span_now
 from agents.links.kinds import OPENERS, Connection, LinkRefused, Opened
 from agents.links.moves import REACHED, move_device_through, try_move_device
 from agents.links.serving import Serving
 from agents.machines import TransitionNotAllowed
-from agents.models import Device
+from agents.models import Device, Runner
 from agents.streams.door import door
 from agents.streams.row_types import DeviceRow
 from agents.streams.tables import fold_rows
@@ -45,6 +46,8 @@ RENEW_S = 3.0
 """Between two renewals of what is held."""
 SESSIONS_KNOWN = 1000
 """Sessions driven elsewhere of which is remembered that nothing is left at work here, the latest."""
+WALLED = ("local", "acp")
+"""Kinds of devices whose programs are behind the walls of their host."""
 SILENT_S = 3.0
 """Between two looks for devices of which nothing is heard."""
 
@@ -73,6 +76,7 @@ class HostedDevices:
         self._opening: dict[int, asyncio.Task[None]] = {}
         self._tries: dict[int, tuple[int, float]] = {}
         self._silent_at = self._renew_at = 0.0
+        self._kept = 0
         self._settled: dict[int, tuple[int, asyncio.Future[Any]]] = {}
         self._errands: set[asyncio.Future[Any]] = set()
         self.away = AwayCalls(in_thread)
@@ -109,6 +113,9 @@ class HostedDevices:
         if now >= self._silent_at:
             self._silent_at = now + SILENT_S
             await self._in_thread(lose_silent_devices)
+            if (span := span_now()) != self._kept:
+                await self._in_thread(keep_readings, span)
+                self._kept = span
 
     async def renew(self) -> None:
         """Say, now and then, that what is held here is alive."""
@@ -119,6 +126,10 @@ class HostedDevices:
             fences = {device: held.fence for device, held in before.items()}
             for device in await self._in_thread(renew_links, fences):
                 await self._let_go(device, before[device], "another process holds it")
+
+    async def note_walls(self, runner: int, before: str, now: str) -> None:
+        """Commands that this runner starts are behind other walls from now on."""
+        await self._in_thread(record_walls, self._host, runner, before, now)
 
     async def release_all(self) -> None:
         """The runner ends: what it holds is anybody's."""
@@ -336,6 +347,14 @@ def try_refuse(device: int, event: str, reason: str, offered: list[dict[str, Any
         fields = {"facts": {**facts, "offered": offered}}
     if not try_move_device(device, event, reason=reason, **fields):
         try_move_device(device, "lost", reason=reason)
+
+
+def record_walls(host: str, runner: int, before: str, now: str) -> None:
+    """Say in the runner's row, and in the history of each device whose commands run on this host, what they are behind now."""
+    Runner.objects.filter(pk=runner).update(confinement=now)
+    for device in Device.objects.filter(host=host, kind__in=WALLED).exclude(state="retired").values_list("pk", flat=True):
+        with door(device, "system") as opened:
+            opened.turn.record("walls_changed", runner=runner, before=before, now=now)
 
 
 def set_device(device: int, event: str, **fields: Any) -> None:

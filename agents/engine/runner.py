@@ -16,7 +16,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 from django.db import DatabaseError, transaction
@@ -112,7 +112,8 @@ class Runner:
         self._loop.add_signal_handler(signal.SIGTERM, self.stop)
         listener = nudges.NudgeListener(self._nudged, self._marked)
         await listener.start()
-        self._hosting = self._loop.create_task(self._host_devices())
+        see_to = (self._look_after_devices, self._renew_devices)
+        hosting = [self._loop.create_task(self._see_to_devices(each)) for each in see_to]
         # In a thread, whose connection waits for a lock.
         self.sessions.readings.spawn(self.sessions.readings.in_thread(forget_left_deltas))
         try:
@@ -125,29 +126,44 @@ class Runner:
             await self._give_back(list(self.sessions.drives.values()), at_once=True)
         finally:
             listener.stop()
-            self._hosting.cancel()
-            await asyncio.gather(self._hosting, return_exceptions=True)
+            for task in hosting:
+                task.cancel()
+            await asyncio.gather(*hosting, return_exceptions=True)
             with contextlib.suppress(DatabaseError):  # others notice that the holder is gone
                 await self.sessions.hosted.release_all()
             self.sessions.end()
 
-    async def _host_devices(self) -> None:
-        """Beside the loop's own work: what is to be done for the devices of this host."""
+    async def _see_to_devices(self, do: Callable[[], Awaitable[None]]) -> None:
+        """Beside the loop's own work: do something for the devices of this host over and over, whatever breaks in it."""
         while True:
             try:
-                await self.sessions.hosted.look()
-                await self.sessions.hosted.renew()
-                await self.sessions.read_told()
+                await do()
             except DatabaseError:  # the runner's own loop outlasts that, or ends
                 log.warning("runner %s cannot see to its devices", self.row.pk, exc_info=True)
+                await asyncio.sleep(DEVICES_S)
             except Exception:  # a fault of one device, or of ours, is none of all the others
                 log.exception("runner %s broke while it saw to its devices", self.row.pk)
+                await asyncio.sleep(DEVICES_S)
+
+    async def _look_after_devices(self) -> None:
+        """Take, lose and read them; then wait for a reason to look again."""
+        if confining.are_walls_due() and (changed := await asyncio.to_thread(confining.try_walls_again)):
+            await self.sessions.hosted.note_walls(self.row.pk, *changed)
+        try:
+            await self.sessions.hosted.look()
+            await self.sessions.read_told()
+        finally:
             self._next["devices"] = 0.0
             self._wake.set()
             self._look_at_devices.clear()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(DEVICES_S):
-                    await self._look_at_devices.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DEVICES_S):
+                await self._look_at_devices.wait()
+
+    async def _renew_devices(self) -> None:
+        """Apart from looks, which take as long as what they end: whoever renews too late loses what works on its devices."""
+        await self.sessions.hosted.renew()
+        await asyncio.sleep(DEVICES_S)
 
     async def _cycle(self) -> None:
         """Wait for something to do, then one turn of every session that has something to decide."""

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce, Now
 
-from agents.devices.host import is_process_gone, process_identity
+from agents.devices.host import is_of_this_boot, is_process_gone, process_identity
 from agents.links.moves import REACHED, try_move_device
 from agents.links.rows import lose_calls
 from agents.models import Device, DeviceCall, DeviceLink
@@ -24,7 +24,9 @@ MISSING = 3
 RENEWED = (("device", "int"), ("held", "int"), ("is_heard", "bool"), ("readings", "json"))
 """What is told of each device when it is renewed; without readings those before it stay."""
 HELD_S = 10.0
-"""A holder on another host that has not renewed for so long is taken for dead."""
+"""A holder on another host that has not renewed for so long is taken for dead..."""
+STALLED_S = float(MISSING * HEARTBEAT_S)
+"""...and one of this host, of which can be seen that it lives, after this: then its devices are lost all the same."""
 
 
 def take_link(device: int, *, peer: str = "", version: str = "", steal: bool = False) -> int | None:
@@ -45,10 +47,14 @@ def take_link(device: int, *, peer: str = "", version: str = "", steal: bool = F
 
 
 def is_holder_dead(link: DeviceLink) -> bool:
-    """Whether the process that holds a device has ended, or has not renewed for long."""
+    """Whether the process that holds a device has ended, or has not renewed for long.
+
+    One that lives here and only was kept from its renewals still has what it holds: what it does there would be lost.
+    """
     if is_process_gone(link.holder):
         return True
-    old = Q(renewed_at__isnull=True) | Q(renewed_at__lt=Now() - timedelta(seconds=HELD_S))
+    patience = STALLED_S if is_of_this_boot(link.holder) else HELD_S
+    old = Q(renewed_at__isnull=True) | Q(renewed_at__lt=Now() - timedelta(seconds=patience))
     return DeviceLink.objects.filter(old, device=link.device_id).exists()
 
 

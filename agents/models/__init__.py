@@ -9,7 +9,16 @@ Called by: every room of agents that reads or writes rows, and constellations.
 from agents.models.access import Token
 from agents.models.artifacts import Artifact, StoredContent
 from agents.models.budgets import Budget, Reservation, Spending
-from agents.models.devices import Device, DeviceCall, DeviceCallMessage, DeviceLink, DeviceToken, Output, SlotRequest
+from agents.models.devices import (
+    Device,
+    DeviceCall,
+    DeviceCallMessage,
+    DeviceLink,
+    DeviceReading,
+    DeviceToken,
+    Output,
+    SlotRequest,
+)
 from agents.models.loops import Approval, Evidence, Loop, PhaseRecord, Policy
 from agents.models.model_calls import ModelCall, ModelDelta, Prompt
 from agents.models.model_profiles import ModelProfile
@@ -19,7 +28,7 @@ from agents.models.streams import Event, Stream, Transition
 
 __all__ = [
     "Actor", "Agent", "Approval", "Artifact", "Budget", "Device", "DeviceCall", "DeviceCallMessage", "DeviceLink",
-    "DeviceToken", "Event", "Evidence", "InboxItem", "Lease", "Loop", "ModelCall", "ModelDelta", "ModelProfile", "Output",
-    "PhaseRecord", "Policy", "Prompt", "Reservation", "Runner", "Session", "SlotRequest", "Spending", "StoredContent", "Stream",
-    "Token", "Transition",
+    "DeviceReading", "DeviceToken", "Event", "Evidence", "InboxItem", "Lease", "Loop", "ModelCall", "ModelDelta",
+    "ModelProfile", "Output", "PhaseRecord", "Policy", "Prompt", "Reservation", "Runner", "Session", "SlotRequest",
+    "Spending", "StoredContent", "Stream", "Token", "Transition",
 ]  # fmt: skip

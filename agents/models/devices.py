@@ -77,6 +77,23 @@ class DeviceLink(models.Model):
         return f"link of device {self.device_id}"
 
 
+class DeviceReading(models.Model):
+    """How a device was in one span of time: what it said last, and its slots. Kept for a day, outside the fold."""
+
+    device = models.ForeignKey(Device, on_delete=models.CASCADE, related_name="kept_readings")
+    span = models.BigIntegerField(help_text="The how manieth span since 1970: one reading in each.")
+    at = models.DateTimeField(db_index=True)
+    readings = models.JSONField(default=dict, help_text="Of its last heartbeat then: memory, disk, cpu in percent.")
+    used = models.PositiveIntegerField(help_text="Slots that were taken...")
+    max_concurrent = models.PositiveIntegerField(help_text="...of so many.")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=("device", "span"), name="one_reading_a_span")]
+
+    def __str__(self) -> str:
+        return f"reading of device {self.device_id} at {self.at}"
+
+
 class DeviceCall(models.Model):
     """A call whose device another process holds: written by the session's runner, carried out by the holder. Outside the fold.
 

@@ -20,6 +20,7 @@ SESSIONS_SHOWN = 100
 """Sessions that nobody holds, those that have waited longest first."""
 HELD_SHOWN = 200
 """Sessions that runners hold, the latest first."""
+PERIODS = {Schedule.ONCE: "once", Schedule.HOURLY: "every hour", Schedule.DAILY: "every day", Schedule.WEEKLY: "every week"}
 JOBS_H = 24
 """Hours whose ended jobs are counted."""
 
@@ -33,8 +34,16 @@ def runners_overview(user: Any) -> dict[str, Any]:
         "held": _held(user),
         "unheld": _unheld(user, now),
         "queues": _queues(now),
-        "schedules": list(Schedule.objects.order_by("name").values("name", "func", "next_run", "cluster")[:RUNNERS_SHOWN]),
+        "schedules": [_schedule(row) for row in Schedule.objects.order_by("name")[:RUNNERS_SHOWN]],
     }
+
+
+def _schedule(row: Schedule) -> dict[str, Any]:
+    if row.schedule_type == Schedule.MINUTES:
+        how_often = "every minute" if row.minutes == 1 else f"every {row.minutes} minutes"
+    else:
+        how_often = PERIODS.get(row.schedule_type) or row.get_schedule_type_display().lower()
+    return {"name": row.name, "func": row.func, "next_run": row.next_run, "how_often": how_often}
 
 
 def _runners(now: datetime) -> list[dict[str, Any]]:

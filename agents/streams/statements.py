@@ -365,6 +365,12 @@ def select_any(table: str, names: str, column: str, numbers: Iterable[int], wher
     return store.execute(raw_cursor(), statement, (store.numbers(numbers),)).fetchall()
 
 
+def insert_missing(table: str, names: str, select: str, parameters: Row) -> None:
+    """Insert what `select` gives into the columns `names`, but rows that are there already. It ends with a condition."""
+    store = current_store()
+    store.execute(raw_cursor(), f"INSERT INTO {table} ({names}) SELECT {select} ON CONFLICT DO NOTHING", parameters)
+
+
 def update_each(
     table: str, values: str, columns: Columns, records: Sequence[dict[str, Any]], where: str, parameters: Row, key: str
 ) -> set[int]:  # fmt: skip

@@ -59,12 +59,20 @@ class EncodedEvent:
     type: str = ""
 
 
-def read_events(stream: int, seq: int, events: int = READ_EVENTS, size: int = READ_BYTES) -> list[EncodedEvent]:
-    """Events after `seq`, oldest first: at most `events`, and at most `size` bytes unless the first alone has more."""
+def read_events(
+    stream: int, seq: int, events: int = READ_EVENTS, size: int = READ_BYTES, most_rows: int | None = None
+) -> list[EncodedEvent]:
+    """Events after `seq`, oldest first: at most `events`, and at most `size` bytes unless the first alone has more.
+
+    With `most_rows` an event tells no more of the rows that it adds to a table; `left_out` says how many there are beyond.
+    """
     found: list[EncodedEvent] = []
     while len(found) < events:
         wanted = min(PIECE_EVENTS, events - len(found))
-        piece = events_since(stream, seq, wanted, to_be_sent=True)
+        piece = events_since(stream, seq, wanted, to_be_sent=most_rows is None)
+        if most_rows is not None:
+            for event in piece:
+                _leave_out_rows(event, most_rows)
         texts = _within(size, piece)
         for event, text in zip(piece, mask_jsons(texts), strict=False):
             size -= len(text)
@@ -75,6 +83,16 @@ def read_events(stream: int, seq: int, events: int = READ_EVENTS, size: int = RE
             break
         seq = found[-1].seq
     return found
+
+
+def _leave_out_rows(event: Fields, most: int) -> None:
+    left_out: dict[str, int] = {}
+    for table, rows in event["data"].get("add", {}).items():
+        if len(rows) > most:
+            left_out[table] = len(rows) - most
+            del rows[most:]
+    if left_out:
+        event["left_out"] = left_out
 
 
 def _within(size: int, events: Iterable[Fields]) -> list[bytes]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,10 @@ from agents.devices.limits import CommandLimits
 from agents.errors import AgentsError
 from agents.models import Session, Token
 
+AGAIN_S = 30.0
+"""Walls whose trial took too long are tried again after this, then after twice as long each time, ..."""
+LONGEST_AGAIN_S = 3600.0
+"""...at most."""
 HOW_TO_CONFINE = (
     "Install bubblewrap (apt install bubblewrap), or set ORRERY_UNCONFINED_COMMANDS=1 so that others than admins may run "
     "commands here (docs/confinement.md)."
@@ -29,14 +35,45 @@ class NotConfined(AgentsError):
     error_kind = "broken"  # nothing that the task could do about it
 
 
+@dataclass
+class _Finding:
+    """What trials have found with one setting. `again_at`: when they are made again, in seconds of the monotonic clock."""
+
+    found: Confinement
+    tries: int
+    again_at: float
+
+
+_findings: dict[tuple[str, Path], _Finding] = {}
+
+
 def current_confinement() -> Confinement:
-    """Tried once in each process. Raises ConfinementMissing where ORRERY_CONFINEMENT asks for walls that do not hold here."""
-    return _found(settings.CONFINEMENT, settings.STATE_DIR)
+    """Tried once in each process, and by `try_walls_again`. Raises ConfinementMissing where ORRERY_CONFINEMENT asks for walls
+    that do not hold here.
+    """
+    known = _findings.get((settings.CONFINEMENT, settings.STATE_DIR)) or _try_walls(0)
+    return known.found
 
 
-@cache
-def _found(wanted: str, state: Path) -> Confinement:
-    return find_confinement(wanted, state)
+def _try_walls(tries: int) -> _Finding:
+    found = find_confinement(settings.CONFINEMENT, settings.STATE_DIR)
+    pause = min(AGAIN_S * 2**tries, LONGEST_AGAIN_S) if found.is_unsure else math.inf
+    finding = _Finding(found, tries + 1, time.monotonic() + pause)
+    _findings[settings.CONFINEMENT, settings.STATE_DIR] = finding
+    return finding
+
+
+def are_walls_due() -> bool:
+    """Whether it is time for `try_walls_again`."""
+    known = _findings.get((settings.CONFINEMENT, settings.STATE_DIR))
+    return known is not None and time.monotonic() >= known.again_at
+
+
+def try_walls_again() -> tuple[str, str] | None:
+    """Try the walls anew: what commands were behind and are now, where that has changed. Takes as long as the trials do."""
+    known = _findings[settings.CONFINEMENT, settings.STATE_DIR]
+    found = _try_walls(known.tries).found
+    return None if found.mechanism == known.found.mechanism else (known.found.told, found.told)
 
 
 def confinement_text() -> str:

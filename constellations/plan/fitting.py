@@ -131,7 +131,7 @@ def _flaws_elsewhere(row: Row, devices: Devices) -> list[Finding]:
     for path, step in delegated_elsewhere(row):
         wanted, _ = delegated_wish(step)
         there = {name: each for name, each in devices.items() if step.get("platform") in ("", None, each.get("platform"))}
-        if wrong := unknown_device(wanted, there):
+        if wrong := _why_no_coding_agent(step, devices) or unknown_device(wanted, there):
             findings.append(((*path, "delegate", wrong[0]), wrong[1]))
         elif not there:
             findings.append(((*path, "delegate", "platform"), f"no device has the platform {step['platform']}"))
@@ -139,6 +139,20 @@ def _flaws_elsewhere(row: Row, devices: Devices) -> list[Finding]:
             flaws = server_call_flaws(wanted, there)
             findings += [((*path, "delegate", *where), message) for where, message in flaws]
     return findings
+
+
+def _why_no_coding_agent(step: Row, devices: Devices) -> tuple[str, str] | None:
+    """(key, message) where an instruction would go nowhere, or to a device that is none; an unknown name is another flaw."""
+    if not step.get("instruction"):
+        return None
+    if name := step.get("device", ""):
+        is_other = name in devices and devices[name].get("kind") != CODING_AGENTS
+        return ("instruction", f"{name} is no coding agent: it is given steps, and no instruction") if is_other else None
+    coding = {key: each for key, each in devices.items() if each.get("kind") == CODING_AGENTS}
+    wanted, _ = delegated_wish(step)
+    if any(device_fits(key, each, wanted) for key, each in coding.items()):
+        return None
+    return "instruction", f"no coding agent has what is asked for; there are {', '.join(sorted(coding)) or 'none'}"
 
 
 def server_call_flaws(row: Row, devices: Devices) -> list[Finding]:

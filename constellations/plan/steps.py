@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from agents.crews.script import DELEGATIONS
+from agents.crews.script import DELEGATIONS, says_where
 from constellations.plan.keys import calls
 from constellations.plan.keys.calls import STEPS
 from constellations.plan.keys.kinds import readers_of
@@ -157,12 +157,26 @@ class _Reading:
         for key in NEEDED.get(do, ()):
             if key not in fields:
                 self.find(path, f"`{key}` is missing")
+        if do == "delegate":
+            self._check_delegated(path, fields)
         if do != "wait":
             return
         if ("seconds" in fields) == bool(fields.get("for")):
             self.find(path, "a wait has either `seconds` or `for`")
         elif "seconds" in fields and fields.get("timeout", WAIT_S) != WAIT_S:
             self.find((*path, "timeout"), "only a wait for a call-back (`for`) has a timeout")
+
+    def _check_delegated(self, path: Path, fields: Row) -> None:
+        """What an agent is told to do: steps, or of a coding agent words."""
+        if bool(fields.get("steps")) == bool(fields.get("instruction")):
+            self.find(path, "a delegate has either `steps` or an `instruction`")
+        elif not fields.get("instruction"):
+            return
+        elif not says_where(fields):
+            where = "`device`, `device_type` or `capabilities`"
+            self.find((*path, "instruction"), f"is for a coding agent, and none is asked for: say which by {where}")
+        elif fields.get("app"):
+            self.find((*path, "app"), "is for steps: a coding agent, which an instruction is for, is held to no app")
 
     def _call(self, path: Path, fields: Row, depth: int, recovering: bool) -> None:
         if "expect" in fields:

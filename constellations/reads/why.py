@@ -173,7 +173,7 @@ def _awaits(task: Task) -> Fields | None:
 
 
 def _short(task: Task) -> Fields | None:
-    """An agent that works on a device which is low on something stands still where it is, until the device is no longer."""
+    """An agent whose device is low on something, or away, stands still where it is, until the device is no longer."""
     attempt = Attempt.objects.filter(task=task, outcome="").select_related("device").first()
     if attempt is None:
         return None
@@ -181,7 +181,7 @@ def _short(task: Task) -> Fields | None:
     loop = Loop.objects.filter(agent__in=agents, state="ResourcePaused").first()
     if loop is None:
         return None
-    text = f"its agent waits until {attempt.device.name} has enough again: {loop.reason}"
+    text = f"its agent waits until {attempt.device.name} is ready again: {loop.reason}"
     return explanation_of("resources", text, agent=loop.agent_id, device=attempt.device.name, since=loop.entered_at)
 
 

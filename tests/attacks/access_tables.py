@@ -118,6 +118,7 @@ REST = lines(
     POST   /api/devices/{pk}/online                     devices|admin  devices|admin  shared
     POST   /api/devices/{pk}/reset                      devices|admin  devices|admin  shared
     GET    /api/devices/{pk}/history                    viewer    read     shared
+    GET    /api/devices/{pk}/readings                   viewer    read     shared
     POST   /api/devices/{pk}/enrolment                  devices|admin  devices|admin  shared
     GET    /api/devices/{pk}/tokens                     devices|admin  devices|admin  shared
     DELETE /api/devices/{pk}/tokens                     devices|admin  devices|admin  shared
@@ -368,6 +369,7 @@ ADMIN = {
     agents.token               login   -         -         -         own
     agents.device              login   admin     admin     -         shared
     agents.devicelink          login   -         -         -         shared
+    agents.devicereading       login   -         -         -         shared
     agents.devicecall          login   -         -         -         own
     agents.devicecallmessage   login   -         -         -         own
     agents.devicetoken         login   -         -         -         admins

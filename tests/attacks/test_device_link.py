@@ -11,7 +11,7 @@ from websockets.exceptions import ConnectionClosed
 from agents.devices.protocol.frames import FRAME_BYTES
 from agents.devices.protocol.messages import Ack, CallBegun, Cancel, Output, Refused, Welcome
 from agents.links.rows import Wishes, lose_calls, write_wishes
-from agents.models import Device, DeviceCall, DeviceCallMessage, Event, Stream, Transition
+from agents.models import Device, DeviceCall, DeviceCallMessage, DeviceReading, Event, Stream, Transition
 from agents.services import sessions
 from agents.services.device_tokens import device_tokens_revoke, enrol, enrolment_create
 from agents.streams.verify import verify_database
@@ -137,6 +137,13 @@ def test_a_device_that_breaks_the_protocol_has_failed_and_the_others_notice_noth
         assert "protocol" in Device.objects.get(pk=bad.pk).reason
         serves(first, good, session, 1)
     assert list(verify_database()) == []
+
+
+def test_how_a_device_was_is_kept_by_the_process_that_holds_it(server):
+    far = make_remote("far")
+    with closing(Dialled(server.port, token_of(far))) as device:
+        assert isinstance(device.greet(), Welcome)
+        until(lambda: DeviceReading.objects.filter(device=far.pk).exists(), "a reading is kept")
 
 
 def test_results_of_calls_that_are_not_a_device_s_own_change_nothing(server, session):

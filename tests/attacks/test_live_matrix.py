@@ -19,7 +19,7 @@ from tests.attacks.worlds import Identity, World, pairs
 
 pytestmark = [pytest.mark.attack, pytest.mark.one_database, pytest.mark.django_db(transaction=True)]
 
-PATIENCE_S = 10
+PATIENCE_S = 60
 CLOSED = {4401: "401", 4403: "403", 4404: "404"}
 
 

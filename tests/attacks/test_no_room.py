@@ -37,6 +37,9 @@ for device in ("laptop", "gpu_server", "test_server", "prod_server"):
         task["after"] = [f"t{n - 1}"] if n else []
     sessions.request_submit(session.pk, "interaction", "", {"plan": json.dumps({"tasks": tasks})}, by="system")
 """
+"""Four chains of twenty tasks."""
+WAIT = 'tasks[5]["command"] = ["sh", "-c", "while [ ! -e {} ]; do sleep 0.05; done; echo said"]'
+"""The sixth task of a chain waits until a file is there."""
 OPEN = "SELECT count(*) FROM agents_inboxitem WHERE state IN ('queued', 'running')"
 STARTED = "SELECT count(*) FROM constellations_attempt"
 
@@ -133,15 +136,16 @@ def test_a_full_disk_ends_nothing_and_work_goes_on_when_there_is_room(small_disk
     try:
         installation.until(installation.is_up, START_S)
         processes, runners = installation.processes(), installation.runners()
-        assert installation.manage("shell", "-v", "0", "-c", SUBMIT).returncode == 0
-        installation.until(lambda: installation.rows(STARTED)[0][0] > 10, START_S)
+        submit = SUBMIT.replace("    for n, task", f"    {WAIT.format(tmp_path / 'mark')}\n    for n, task")
+        assert installation.manage("shell", "-v", "0", "-c", submit).returncode == 0
+        installation.until(lambda: installation.rows(STARTED) == [(24,)], START_S)
         fill_up(small_disk / "fill")
         installation.until(lambda: "cannot be used" in installation.said(), REPAIR_S)
         installation.until(lambda: health_of(installation)["status"] == "storage_full", REPAIR_S)
-        before = installation.rows(STARTED)
+        (tmp_path / "mark").touch()
         assert installation.up.poll() is None
         (small_disk / "fill").unlink()
-        installation.until(lambda: installation.rows(STARTED) > before, REPAIR_S)
+        installation.until(lambda: installation.rows(STARTED)[0][0] > 24, REPAIR_S)
         installation.until(lambda: installation.rows(OPEN) == [(0,)], START_S)
         outcomes = "SELECT outcome, count(*) FROM constellations_attempt GROUP BY outcome"
         assert installation.rows(outcomes) == [("completed", 80)]

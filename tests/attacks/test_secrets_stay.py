@@ -74,7 +74,7 @@ PLANTED = {
         "apps", "reason",
     ),
     "DeviceLink": ("holder", "readings", "version", "peer"), "DeviceCall": ("tool", "arguments", "given", "outcome"),
-    "DeviceCallMessage": ("kind", "body"), "DeviceToken": (), "Output": ("text",),
+    "DeviceCallMessage": ("kind", "body"), "DeviceReading": ("readings",), "DeviceToken": (), "Output": ("text",),
     "Loop": ("reason", "position", "label"), "NormalForm": ("form",),
     "Evidence": ("tool", "target", "arguments", "raw_error", "result", "verdict"),
     "PhaseRecord": ("description", "files_changed", "tests", "blockers"),

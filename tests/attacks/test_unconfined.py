@@ -84,7 +84,8 @@ def test_walls_that_are_asked_for_and_missing_run_nothing(engine, settings, monk
         raise confining.ConfinementMissing("ORRERY_CONFINEMENT is landlock, which does not hold here: landlock: x")
 
     settings.UNCONFINED_COMMANDS = True
-    monkeypatch.setattr(confining, "_found", missing)
+    monkeypatch.setattr(confining, "_findings", {})
+    monkeypatch.setattr(confining, "find_confinement", missing)
     engine.carry_out(COMMAND)
     assert "ORRERY_CONFINEMENT is landlock, which does not hold here" in Task.objects.get(task_id="a").error
 

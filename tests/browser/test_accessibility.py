@@ -32,8 +32,8 @@ tasks:
 dependencies:
   - {from: good, to: last, type: CONDITIONAL, condition: accuracy > 0.95}
 """
-ADDRESSES = [reverse(page.address) for page in PAGES if not page.is_for_staff and page.address != "api-docs"]
-"""Of the pages that have no argument, but for the description of the API: a library draws it, and has its own colours."""
+ADDRESSES = [reverse(page.address) for page in PAGES if not page.is_for_staff]
+"""Of the pages that have no argument."""
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +81,16 @@ def test_the_pages_before_one_is_logged_in(anonymous):
 def test_a_page_that_all_pages_lead_to(seeing, session, address):
     seeing.goto(address)
     seeing.wait_for_load_state("networkidle")
+    assert serious_problems(seeing) == []
+
+
+def test_a_part_of_the_description_of_the_api_that_is_open(seeing):
+    seeing.goto(reverse("api-docs"))
+    for name in ("sessions_list", "sessions_create"):
+        operation = seeing.locator(f"#operations-sessions-{name}")
+        operation.get_by_role("button").first.click()
+        operation.get_by_role("button", name="Try it out").click()
+    expect(seeing.get_by_role("textbox", name="Body of the request")).to_be_visible()
     assert serious_problems(seeing) == []
 
 
@@ -163,10 +173,22 @@ def test_the_admin_with_every_list_and_a_row_of_each(seeing, session):
         found += serious_problems(seeing, in_dark=address == lists[0])
         first = seeing.locator("#result_list tbody a").first
         row = (first.get_attribute("href") or "") if first.count() else ""
-        if "/change/" in row and "/auth/" not in row:  # the forms of users and groups are Django's own, with labels of its own
+        if "/change/" in row:
             seeing.goto(row)
             found += serious_problems(seeing, in_dark="/constellations/" in row)
     assert found == []
+
+
+def test_the_forms_of_users_and_groups(seeing, installation):
+    ask = "from django.contrib.auth.models import User; print(User.objects.get(username='root').pk)"
+    root = installation.manage("shell", "--verbosity", "0", "--command", ask).strip()
+    seeing.goto(f"/admin/auth/user/{root}/change/")
+    expect(seeing.locator("#id_user_permissions_input")).to_be_visible()
+    expect(seeing.get_by_label("Date:")).to_have_count(2)
+    found = serious_problems(seeing)
+    seeing.goto("/admin/auth/group/add/")
+    expect(seeing.locator("#id_permissions_input")).to_be_visible()
+    assert found + serious_problems(seeing) == []
 
 
 @pytest.mark.parametrize("address", ["/admin/agents/device/{}/history/", "/admin/agents/device/add/", "/admin/auth/user/add/"])

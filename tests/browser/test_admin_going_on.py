@@ -27,16 +27,18 @@ print(json.dumps(item.pk))
 """
 ENDED = """
 import json, threading, time
-from agents.models import InboxItem
-deadline, pause = time.monotonic() + 60, threading.Event()
-while InboxItem.objects.filter(state__in=("queued", "running")).exists() and time.monotonic() < deadline:
-    pause.wait(0.05)
+from agents.models import InboxItem, Session
 from constellations.models import Constellation
-made = Constellation.objects.order_by("id").last()
+deadline, pause = time.monotonic() + 60, threading.Event()
+session = Session.objects.order_by("id").last()
+while InboxItem.objects.filter(session=session, state__in=("queued", "running")).exists() and time.monotonic() < deadline:
+    pause.wait(0.05)
+made = Constellation.objects.get(session=session)
 told = dict(pk=made.pk, state=made.state, tasks=dict(made.tasks.values_list("task_id", "state")), title=made.session.title,
     failed=made.tasks.values_list("pk", flat=True).get(task_id="a"), forked_from=made.forked_from_id)
 print(json.dumps(told))
 """
+"""Of the newest session; other tests of the installation may have left some that run."""
 
 
 @pytest.fixture

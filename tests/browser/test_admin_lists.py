@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.test_dashboard import PLAN, submit, wait_for_the_end
+from tests.browser.test_dashboard import PATIENCE_MS, PLAN, node, submit, wait_for_the_end
 
 pytestmark = pytest.mark.browser
 
@@ -20,9 +20,20 @@ def admin(anonymous, installation) -> Page:
     return anonymous
 
 
+WIDE = """\
+name: a_constellation_without_any_spaces
+tasks:
+  - {task_id: train_the_model_again, name: train_the_model_once_more, device: laptop, labels: [nightly_build], tool: noop}
+  - {task_id: gate, device: laptop, command: [echo, go], confirm: true}
+  - {task_id: evaluate_the_model_again, device: laptop, command: [echo, good], after: [gate]}
+"""
+"""Words that nothing but their end breaks, in the longest states."""
+
+
 def test_all_columns_of_a_list_fit_1440_pixels_beside_menu_and_filters(admin):
-    submit(admin, PLAN.replace("task_id: first", "task_id: train_the_model").replace("[first]", "[train_the_model]"))
-    wait_for_the_end(admin)
+    submit(admin, WIDE)
+    expect(admin.locator("#waiting-panel article")).to_have_count(1, timeout=PATIENCE_MS)
+    expect(node(admin, "train_the_model_again")).to_have_attribute("data-state", "COMPLETED", timeout=PATIENCE_MS)
     for name in LISTS:
         admin.goto(f"/admin/{name}/")
         table = admin.locator("#result_list")

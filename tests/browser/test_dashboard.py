@@ -62,15 +62,18 @@ def node(page: Page, task_id: str):
 
 
 def test_a_task_changes_its_colour_without_a_reload(page, tmp_path):
-    gate = tmp_path / "seen"
+    gate, last = tmp_path / "seen", tmp_path / "coloured"
+    wait = "while ! test -e {gate}; do sleep 0.05; done"
     page.add_init_script(WATCH)
-    submit(page, PLAN.replace('[sleep, "0.5"]', f"""[sh, -c, "while ! test -e {gate}; do sleep 0.05; done"]"""))
+    plan = PLAN.replace('[sleep, "0.5"]', f"""[sh, -c, "{wait.format(gate=gate)}"]""")
+    submit(page, plan.replace("sleep 0.5;", f"{wait.format(gate=last)};"))
     page.wait_for_url(re.compile(r"/sessions/\d+/$"))
     page.evaluate("window.marker = 'the same page'")
     expect(node(page, "second")).to_have_attribute("data-state", "WAITING_DEPENDENCY", timeout=PATIENCE_MS)
     gate.touch()
     expect(node(page, "second")).to_have_attribute("data-state", "RUNNING", timeout=PATIENCE_MS)
     running = node(page, "second").locator(".state").evaluate("text => getComputedStyle(text).fill")
+    last.touch()
     expect(node(page, "second")).to_have_attribute("data-state", "COMPLETED", timeout=PATIENCE_MS)
     wait_for_the_end(page)
 

@@ -127,6 +127,25 @@ def test_a_card_says_what_runs_draws_the_load_and_leads_to_what_is_asked(keeper,
     expect(card.locator(".waits")).to_have_count(0, timeout=PATIENCE_MS)
 
 
+def test_the_load_of_a_card_begins_with_what_was_before_the_page(keeper, installation):
+    make = """
+from datetime import timedelta
+from django.utils import timezone
+from agents.links.kept_readings import span_now
+from agents.models import DeviceReading
+from agents.services.devices import device_create
+device = device_create("worked", kind="remote", by="system")
+for ago in (200, 199, 3):
+    at, said = timezone.now() - timedelta(seconds=300 * ago), {"cpu_percent": 60.0}
+    DeviceReading.objects.create(device=device, span=span_now() - ago, at=at, readings=said, used=1, max_concurrent=4)
+"""
+    installation.manage("shell", "--verbosity", "0", "--command", make)
+    keeper.reload()
+    load = row(keeper, "worked").locator(".load")
+    expect(load.locator("canvas")).to_be_visible(timeout=PATIENCE_MS)
+    expect(load.locator(".legend span:visible")).to_have_text(["slots", "cpu"])
+
+
 def test_a_card_of_a_remote_device_leads_to_its_enrolment(keeper):
     dialog = make(keeper, "far-2", "remote")
     dialog.get_by_role("button", name="Make the device").click()

@@ -115,6 +115,26 @@ def test_a_form_that_cannot_be_had_says_so_and_comes_when_it_is_asked_for_again(
         (tmp_path / name).touch()
 
 
+def test_a_button_that_is_pressed_stays_under_the_pointer_while_the_server_says_why_a_task_waits(page, tmp_path):
+    begin(page, tmp_path)
+    held = []
+    page.route("**/api/tasks/*/why/", lambda route: held.append(route))
+    with page.expect_request("**/api/tasks/*/why/"):
+        node(page, "a").click()
+    place = page.locator("[data-command=edit]").bounding_box()
+    page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    page.mouse.down()
+    with page.expect_response("**/api/tasks/*/why/"):
+        for route in held:
+            route.continue_()
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.mouse.up()
+    expect(page.locator("#task-form [name=timeout]")).to_be_visible()
+    expect(page.locator("#drawer .why")).to_contain_text("hold")
+    for name in ("hold", "gate"):
+        (tmp_path / name).touch()
+
+
 def test_two_people_and_the_planner_edit_at_once_and_see_the_same_graph(page, other, tmp_path):
     change(page, "a", "timeout", "40")
     expect(tray(page)).to_contain_text("Draft of 1 change, on version 1")
@@ -160,6 +180,20 @@ def test_a_form_that_is_open_shows_what_somebody_else_changed(page, other):
     expect(page.locator("#task-form .meanwhile")).to_contain_text("timeout")
     expect(page.locator("#task-form [name=timeout]")).to_have_value(re.compile("^50"))
     expect(page.locator("#task-form [name=name]")).to_have_value("Mine")
+
+
+def test_drawing_dependencies_is_offered_beside_the_graph_only(page, tmp_path):
+    begin(page, tmp_path)
+    expect(page.locator("#connect")).to_be_visible()
+    for tab in ("Timeline", "Table", "Log"):
+        page.get_by_role("tab", name=tab).click()
+        expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+        expect(page.locator("#connect")).to_be_hidden()
+        expect(page.locator("#add-task")).to_be_visible()
+    page.get_by_role("tab", name="Graph").click()
+    expect(page.locator("#connect")).to_be_visible()
+    for name in ("hold", "gate"):
+        (tmp_path / name).touch()
 
 
 def test_a_dependency_is_drawn_taken_back_and_made(page, tmp_path):
@@ -449,6 +483,39 @@ def test_a_task_that_was_removed_is_a_ghost_where_that_is_wanted(page, tmp_path)
     page.get_by_role("button", name="Take it back").click()
     expect(node(page, "b")).to_have_attribute("data-draft", "")
     expect(page.get_by_role("button", name="Removed", exact=True)).to_be_hidden()
+
+
+REMOVE_MANY = """async ([names, ends]) => {
+  const session = location.pathname.split('/')[2];
+  const [{ id }] = (await (await fetch(`/api/constellations/?session=${session}`)).json()).results;
+  const { makeEdit } = await import('/static/frontend/api.js');
+  const more = { device: 'laptop', command: ['true'], after: ends };
+  const edits = [
+    names.map((task_id) => ({ op: 'add_task', parameters: { task_id, ...more } })),
+    names.map((task_id) => ({ op: 'remove_task', parameters: { task_id } })),
+  ];
+  let based_on = 1;
+  for (const operations of edits) {
+    based_on = (await makeEdit(id, { operations, based_on, reason: '', edit_id: `many-${based_on}` })).version;
+  }
+}"""
+
+
+def test_what_was_removed_before_the_latest_200_is_told_and_shown_when_it_is_asked_for(page, tmp_path):
+    begin(page, tmp_path)
+    page.evaluate(REMOVE_MANY, [[f"gone-{number:03}" for number in range(205)], ["hold"]])
+    page.get_by_role("button", name="Removed", exact=True).click()
+    shown = page.get_by_label("removed by you")
+    earlier = page.get_by_role("button", name="and 5 more")
+    expect(earlier).to_be_visible()
+    expect(shown).to_have_count(200)
+    earlier.focus()
+    page.keyboard.press("Enter")
+    expect(shown).to_have_count(205)
+    expect(page.locator("#removed-earlier")).to_be_hidden()
+    expect(page.locator("#removed")).to_be_focused()
+    for name in ("hold", "gate"):
+        (tmp_path / name).touch()
 
 
 def test_the_table_edits_by_mouse_and_by_keyboard_alone(page, tmp_path):

@@ -89,6 +89,13 @@ def test_a_filter_stands_in_the_address_and_lets_the_others_stand_back(page):
     expect(node(page, "short")).not_to_have_class("node back")
 
 
+def cancel(page: Page) -> None:
+    page.get_by_label("More commands").click()
+    page.get_by_role("button", name="Cancel…").click()
+    page.get_by_role("button", name="Cancel the session").click()
+    wait_for_the_end(page, "cancelled")
+
+
 def test_a_large_graph_opens_where_it_runs_at_a_scale_that_can_be_read(page):
     submit(page, CHAIN)
     canvas = page.locator("canvas.graph")
@@ -109,10 +116,64 @@ def test_a_large_graph_opens_where_it_runs_at_a_scale_that_can_be_read(page):
     expect(small_map).to_have_attribute("data-nodes", re.compile(r"^[1-9]\d\d$"))
     small_map.click(position={"x": 3, "y": 3})
     expect(following).to_have_attribute("aria-pressed", "false")
-    page.get_by_label("More commands").click()
-    page.get_by_role("button", name="Cancel…").click()
-    page.get_by_role("button", name="Cancel the session").click()
-    wait_for_the_end(page, "cancelled")
+    cancel(page)
+
+
+GATED = "\n".join(
+    ["name: gated", "tasks:", '- {task_id: gate, device: laptop, command: [sleep, "600"]}']
+    + [f"- {{task_id: t{number}, device: laptop, tool: noop, after: [gate]}}" for number in range(700)]
+)
+COUNT_PARTS = """() => {
+  const clip = CanvasRenderingContext2D.prototype.clip;
+  window.parts = 0;
+  CanvasRenderingContext2D.prototype.clip = function (...given) {
+    window.parts += this.canvas.matches("canvas.graph");
+    return clip.apply(this, given);
+  };
+}"""
+MORE_PARTS = """(more) => new Promise((resolve) => {
+  const begun = window.parts;
+  const look = () => (window.parts > begun + more ? resolve() : requestAnimationFrame(look));
+  look();
+})"""
+KEEP = """() => {
+  const canvas = document.querySelector("canvas.graph");
+  return (window.kept = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height)).data.length;
+}"""
+DIFFERS = """() => {
+  const canvas = document.querySelector("canvas.graph");
+  const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const places = [];
+  for (let i = 0; i < data.length; i += 4) {
+    const isOther = [0, 1, 2].some((c) => data[i + c] !== window.kept.data[i + c]);
+    if (isOther) places.push([(i / 4) % width, Math.floor(i / 4 / width)]);
+  }
+  const along = (axis) => places.map((place) => place[axis]);
+  const span = (axis) => (places.length ? Math.max(...along(axis)) - Math.min(...along(axis)) : 0);
+  return { width: span(0), height: span(1) };
+}"""
+
+
+def test_of_a_large_graph_a_node_that_looks_otherwise_is_drawn_and_the_rest_stays_as_it_is(page):
+    submit(page, GATED)
+    canvas = page.locator("canvas.graph")
+    expect(canvas).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.locator("#counters")).to_contain_text("1 running", timeout=PATIENCE_MS)
+    page.evaluate(COUNT_PARTS)
+    page.evaluate(MORE_PARTS, 5)  # the clock of the task that runs
+    assert page.evaluate(KEEP) > 0
+    page.evaluate(MORE_PARTS, 5)
+    clock = page.evaluate(DIFFERS)
+    assert 0 < clock["width"] < 208
+    assert 0 < clock["height"] < 66
+    page.evaluate(KEEP)
+    canvas.focus()  # is drawn as a whole
+    canvas.blur()
+    page.evaluate(MORE_PARTS, 2)
+    whole = page.evaluate(DIFFERS)
+    assert whole["width"] < 208
+    assert whole["height"] < 66
+    cancel(page)
 
 
 def test_a_task_that_waits_for_the_reader_says_so_in_every_view_and_no_longer_once_it_is_answered(page):

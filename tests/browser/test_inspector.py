@@ -183,11 +183,15 @@ def test_a_stuck_task_says_so_in_words_and_its_feed_has_no_names_of_machines(pag
     expect(ended).to_have_attribute("title", "CONTINUE → FAIL")
 
 
-def test_events_that_come_while_the_earlier_ones_are_read_stay_in_the_feed(page: Page):
+def test_events_that_come_while_the_earlier_ones_are_read_stay_in_the_feed(page: Page, tmp_path):
     """The answer about the earlier ones comes when the work has ended."""
     held: list = []
     page.route(re.compile(r"/events/"), lambda route: held.append(route))
-    submit(page, json.dumps({"tasks": [{"task_id": "only", "device": "laptop", "command": "sleep 1"}]}))
+    gate = tmp_path / "seen"
+    wait = f"while ! test -e {gate}; do sleep 0.05; done"
+    submit(page, json.dumps({"tasks": [{"task_id": "only", "device": "laptop", "command": ["sh", "-c", wait]}]}))
+    expect(node(page, "only")).to_have_attribute("data-state", "RUNNING", timeout=PATIENCE_MS)
+    gate.touch()
     expect(node(page, "only")).to_have_attribute("data-state", "COMPLETED", timeout=PATIENCE_MS)
     rows = page.locator("#feed li")
     expect(rows.filter(has_text="only completed")).to_have_count(1)

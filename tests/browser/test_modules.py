@@ -1,10 +1,15 @@
 """The pure modules of the dashboard, run where they run: in the browser."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page
+
+from agents.machines import ACTOR
+from agents.reads.standing import OUTCOMES, SessionFacts, WaitingApproval, decide_standing
+from constellations.reads.holding import HELD
 
 pytestmark = pytest.mark.browser
 
@@ -501,7 +506,7 @@ def changed_row(table: str, row: int, **told: Any) -> dict[str, Any]:
         (
             "stuck",
             {"agent_id": 7, "rule": "same_error", "sentence": "make failed 3 times", "action": "halt"},
-            "train is stuck (same_error): make failed 3 times; it was halted",
+            "train is stuck (same error): make failed 3 times; it was halted",
         ),
         (
             "progress",
@@ -512,7 +517,7 @@ def changed_row(table: str, row: int, **told: Any) -> dict[str, Any]:
         (
             "suspected",
             {"agent_id": 7, "rule": "no_novelty", "score": 0.8, "sentence": "nothing new"},
-            "train may be stuck (no_novelty); an arbiter is asked: nothing new",
+            "train may be stuck (no novelty); an arbiter is asked: nothing new",
         ),
         ("ruled", {"agent_id": 7, "stuck": True, "why": "the same"}, "An arbiter says that train is stuck: the same"),
         ("ruled", {"agent_id": 7, "stuck": False, "why": ""}, "An arbiter says that train is not stuck"),
@@ -539,13 +544,20 @@ def test_what_agents_do_is_told_as_sentences(run, type_, data, text):
     assert sentence(run, {"seq": 1, "type": type_, "data": data}, WORKING) == text
 
 
+@pytest.mark.parametrize(("reason", "more"), [("waits for a person", ""), ("asks", ": asks")])
+def test_why_an_agent_waits_is_told_once(run, reason, more):
+    told = changed("device_agent", "CONTINUE", "CONFIRM", "ask", reason=reason)
+    told["data"]["id"] = 7
+    assert sentence(run, told, WORKING) == f"Agent of train waits for a person{more}"
+
+
 @pytest.mark.parametrize(
     ("source", "target", "text"),
     [
         ("Idle", "ProcessingPrompt", None),
         ("ExecutingTool", "ProgressCheck", None),
-        ("ExecutingTool", "ResourcePaused", "train stands still: its device is short of resources: why"),
-        ("ResourcePaused", "ExecutingTool", "train goes on: its device has resources again"),
+        ("ExecutingTool", "ResourcePaused", "train stands still until its device is ready again: why"),
+        ("ResourcePaused", "ExecutingTool", "train goes on: its device is ready again"),
         ("ErrorRecovery", "Halted", "train was halted: why"),
     ],
 )
@@ -574,8 +586,9 @@ def test_each_call_of_a_tool_loop_is_told_when_it_has_ended(run, data, text):
 
 def test_why_a_task_is_in_its_state_is_said_in_words(run):
     script = "return input.map(m.reasonWords)"
-    reasons = ["stuck:same_target_error", "skipped: a>b", "exit code 3", ""]
-    assert run("states.js", script, reasons) == ["stuck: same target error", *reasons[1:]]
+    reasons = ["stuck:same_target_error", "stuck:no_novelty: “a_b” says nothing new", "skipped: a>b", "exit code 3", ""]
+    said = ["stuck: same target error", "stuck: no novelty: “a_b” says nothing new", *reasons[2:]]
+    assert run("states.js", script, reasons) == said
 
 
 def test_that_an_agent_looked_is_told_once(run):
@@ -788,6 +801,54 @@ def test_a_task_and_its_agent_stand_as_the_session_does_for_who_looks(run, rows,
     assert found["agents"] == {"5": agent, "6": "Finished"}
 
 
+ASKED = {"id": 4, "kind": "interaction", "state": "done", "outcome": ""}
+WAITS = {"state": "waiting", "kind": "tool", "action": {}}
+SESSIONS = """
+const { Fold } = await import("/static/frontend/fold.js");
+return input.cases.map((rows) => {
+  const fold = new Fold();
+  fold.load({ seq: 1, rows });
+  const { name, word, tone, reason } = new m.Standings(fold, input.config).session();
+  return [name, word, tone, reason];
+});
+"""
+
+
+def test_a_session_stood_by_its_rows_as_the_server_says_that_one_stands(run):
+    """Every state of an actor, with every state of its graph, of what was asked, and of what waits."""
+    asked = [None, *({**ASKED, "state": state} for state in ("queued", "running"))]
+    asked += [{**ASKED, "outcome": outcome} for outcome in (*OUTCOMES, "odd")]
+    waits = [
+        {},
+        {"7": {**WAITS, "id": 7}},
+        {"7": {**WAITS, "id": 7, "action": {"author": "user:1"}}},
+        {"7": {**WAITS, "kind": "callback"}},
+    ]
+    waits.append({"7": {**WAITS, "id": 7}, "8": {**WAITS, "id": 8}, "9": {**WAITS, "id": 9, "action": {"author": "user:1"}}})
+    graphs = ["", "EXECUTING", "PAUSED", "READY"]
+    cases, expected = [], []
+    for actor, pausing, graph, item, waiting in product(["", *ACTOR.states], (False, True), graphs, asked, waits):
+        rows = {"approval": waiting}
+        if actor:
+            rows["actor"] = {"2": {"id": 2, "epoch": 1, "state": actor, "reason": f"why {actor}", "pausing": pausing}}
+        if graph:
+            rows["constellation"] = {"3": {"id": 3, "state": graph}}
+        if item:
+            rows["inbox"] = {"4": item, "5": {"id": 5, "kind": "pause", "state": "done", "outcome": ""}}
+        cases.append(rows)
+        for_people = [row for row in waiting.values() if row["kind"] != "callback"]
+        facts = SessionFacts(
+            actor_state=actor, actor_reason=f"why {actor}" if actor else "", pausing=pausing and bool(actor),
+            asked_state=item["state"] if item else "", asked_outcome=item["outcome"] if item else "",
+            lease={"runner": "runner 1", "age_s": 0.0}, held=HELD.get(graph, ""),
+            waiting=tuple(WaitingApproval(1, row["action"].get("author", "")) for row in for_people),
+        )  # fmt: skip
+        found = decide_standing(facts, sum(row["action"].get("author") != "user:1" for row in for_people))
+        expected.append([found["name"], found["word"], found["tone"], found["reason"]])
+    config = {"me": "user:1", "refusal": "", "ended_states": sorted(ACTOR.terminal)}
+    assert run("session/standings.js", SESSIONS, {"cases": cases, "config": config}) == expected
+
+
 def test_what_a_decision_changes_is_noted_of_the_task_that_waited(run):
     script = """
         const { Fold, Changes } = await import("/static/frontend/fold.js");
@@ -861,3 +922,84 @@ return [resting, host.dataset.tasks];
 def test_a_large_graph_that_is_still_built_is_drawn_now_and_then(run):
     """So that what it is built from comes in: the next shape waits longer than the last one took."""
     assert run("graph/graph.js", RESTING) == ["700", "701"]
+
+
+def test_a_list_that_changes_leaves_nothing_behind(run):
+    """Releases of the library from 3.3 on leave a comment for each row that goes."""
+    script = """
+      const list = document.createElement("ul");
+      const draw = (from) => {
+        const keys = [0, 1, 2].map((key) => key + from);
+        m.render(m.html`${m.repeat(keys, (key) => key, (key) => m.html`<li>${key}</li>`)}`, list);
+        return list.childNodes.length;
+      };
+      const first = draw(0);
+      for (let from = 1; from < 100; from++) draw(from);
+      return [first, draw(100), list.textContent];
+    """
+    first, last, text = run("vendor/lit.js", script)
+    assert last == first
+    assert text == "100101102"
+
+
+def test_a_text_is_cut_to_a_width_by_the_widths_of_its_characters(run):
+    script = """
+      const texts = [];
+      const measure = OffscreenCanvasRenderingContext2D.prototype.measureText;
+      OffscreenCanvasRenderingContext2D.prototype.measureText = function (text) {
+        texts.push(text);
+        return measure.call(this, text);
+      };
+      const cut = m.cutter("13px sans-serif");
+      const context = new OffscreenCanvas(1, 1).getContext("2d");
+      context.font = "13px sans-serif";
+      const long = "several words that are wider than what there is";
+      const found = [cut("short", 120), cut(long, 120), cut("👩 👩 👩 👩 👩 👩 👩 👩 👩 👩 👩", 60), cut("abc", 0)];
+      OffscreenCanvasRenderingContext2D.prototype.measureText = measure;
+      const longest = Math.max(...texts.map((text) => [...text].length));
+      const { width } = context.measureText(found[1]);
+      return { found, width, long, longest, lone: found.some((text) => !text.isWellFormed()) };
+    """
+    seen = run("format.js", script)
+    assert seen["found"][0] == "short"
+    assert seen["found"][1].endswith("…")
+    assert seen["long"].startswith(seen["found"][1][:-1])
+    assert 90 < seen["width"] <= 120
+    assert seen["found"][3] == "…"
+    assert (seen["longest"], seen["lone"]) == (1, False)
+
+
+def test_of_panels_that_are_due_one_is_drawn_in_a_frame_and_none_waits_for_long(run):
+    """Frames come every 50 ms, so that five panels of 200 ms want more than there is."""
+    script = """
+      const panels = [0, 1, 2, 3, 4].map(() => new m.Pace({ pause: 200 }));
+      const drawn = [];
+      for (let time = 0; time < 2000; time += 50) {
+        const now = [];
+        panels.forEach((panel, i) => {
+          panel.isDue = true;
+          if (panel.takes(time)) now.push(i);
+        });
+        drawn.push(now);
+      }
+      return drawn;
+    """
+    drawn = run("session/pace.js", script)
+    assert max(map(len, drawn)) == 1
+    counts = [sum(now == [panel] for now in drawn) for panel in range(5)]
+    assert sum(counts) == len(drawn)
+    assert max(counts) - min(counts) <= 1
+
+
+def test_a_panel_that_is_put_off_and_closed_keeps_nobody_waiting(run):
+    script = """
+      const [first, closed, other] = [0, 1, 2].map(() => new m.Pace({ isDue: true, pause: 100 }));
+      const long = new m.Pace({ isDue: true });
+      for (const time of [9000, 9016, 9032]) long.takes(time); // panels of other tests are closed
+      const frames = [[first, closed, other].map((panel) => panel.takes(10_000))];
+      frames.push([other.takes(10_016)], [other.takes(10_032)], [other.takes(10_048)]);
+      other.isDue = first.isDue = true;
+      frames.push([other.takes(10_064), first.takes(10_064)], [first.takes(10_160)]);
+      return frames;
+    """
+    assert run("session/pace.js", script) == [[True, False, False], [False], [True], [False], [False, False], [True]]

@@ -65,6 +65,11 @@ def test_what_needs_you_is_counted_filtered_and_gone_through_in_graph_and_table(
     page.wait_for_url(re.compile(r"/sessions/\d+/$"))
     counter = page.locator("#needs-you .counter")
     expect(counter).to_have_text("2 need you", timeout=PATIENCE_MS)
+    expect(page.locator("#counters .counter")).to_have_text(["1 completed"])  # the others are counted above, and do not run
+    shares = page.locator("#progress [data-part]").evaluate_all(
+        "all => all.map(({ dataset, width }) => [dataset.part, Math.round(width.baseVal.value)])"
+    )
+    assert {part for part, wide in shares if wide} == {"COMPLETED", "NEEDS_YOU"}
     counter.focus()
     page.keyboard.press("Enter")
     expect(counter).to_have_attribute("aria-pressed", "true")

@@ -94,6 +94,7 @@ def test_a_phone_shows_what_waits_then_the_table_and_the_graph_behind_a_tap(inst
     places = [part.bounding_box()["y"] for part in (page.locator("#head"), waiting, table, page.locator("#requests"))]
     assert places == sorted(places)
     row = page.locator(".table-rows .row").first
+    expect(row).to_be_visible()
     cells = [cell.bounding_box() for cell in row.locator(":scope > span").all() if cell.is_visible()]
     assert len(cells) == 5  # its box, how it stands, its name, how long it took, its menu
     assert len({round(cell["y"] + cell["height"] / 2) for cell in cells}) == 1
@@ -102,6 +103,30 @@ def test_a_phone_shows_what_waits_then_the_table_and_the_graph_behind_a_tap(inst
     assert page.locator("#graph .view").evaluate("view => getComputedStyle(view).touchAction") == "pan-y"
     assert "tab=graph" in page.url
     page.context.close()
+
+
+def test_the_time_bar_of_a_phone_stands_in_one_line(installation, chromium, cookies, session):
+    page = opened(chromium, installation, cookies, **PHONE)
+    page.goto(session)
+    expect(page.get_by_label("Moment")).to_be_visible(timeout=PATIENCE_MS)
+    places = [in_one_line(page.locator(".time-row > *"))]
+    page.get_by_label("Moment").evaluate("bar => { bar.value = 0; bar.dispatchEvent(new Event('input')); }")
+    expect(page.get_by_role("button", name="Back to live")).to_be_visible(timeout=PATIENCE_MS)
+    page.get_by_role("button", name="Mark").click()
+    expect(page.get_by_role("button", name=re.compile("^Compare with"))).to_be_visible()
+    places.append(in_one_line(page.locator(".time-row > *")))
+    assert places[0] == places[1]
+    assert overflow(page) == 0
+    page.context.close()
+
+
+def in_one_line(parts: Locator) -> list[tuple[float, float]]:
+    """Left edge and width of play, speed, the bar, a step back, a step on, the moment, mark."""
+    boxes = parts.evaluate_all("all => all.map((one) => one.getBoundingClientRect().toJSON())")  # at one moment
+    assert len(boxes) == 7
+    middles = [box["y"] + box["height"] / 2 for box in boxes]
+    assert max(middles) - min(middles) < min(box["height"] for box in boxes) / 2
+    return [(box["x"], box["width"]) for box in boxes]
 
 
 def test_menus_of_pages_open_on_a_phone(installation, chromium, cookies):
@@ -241,7 +266,7 @@ def test_the_table_edits_and_time_by_keyboard(page, session):
     page.keyboard.press("Home")
     expect(page.locator("#connection")).to_contain_text("As of", timeout=PATIENCE_MS)
     expect(moment).to_be_focused()
-    tab_to(page, page.get_by_role("button", name="Back to live"))
+    tab_to(page, page.get_by_role("button", name="Back to live"), "Shift+Tab")
     page.keyboard.press("Enter")
     expect(page.locator("#connection")).to_have_text("Live", timeout=PATIENCE_MS)
     expect_kept_focus(page)

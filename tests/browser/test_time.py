@@ -9,6 +9,20 @@ from tests.browser.test_dashboard import PATIENCE_MS, PLAN, node, submit, wait_f
 
 pytestmark = pytest.mark.browser
 
+SLOW = """\
+name: a slow one
+tasks:
+  - {task_id: slow, device: laptop, command: [sleep, "6"]}
+"""
+LONG = """\
+name: a long one
+tasks:
+  - {task_id: long, device: laptop, command: [sleep, "600"]}
+"""
+TEN_FRAMES = """
+async () => { for (let frame = 0; frame < 10; frame += 1) await new Promise(requestAnimationFrame); }
+"""
+
 
 @pytest.fixture
 def ended(page) -> Page:
@@ -30,6 +44,8 @@ def test_a_moment_of_the_past_is_shown_as_it_was_and_left_again(ended):
     page = ended
     slide(page, 0)
     expect(page.locator("#connection")).to_contain_text("As of", timeout=PATIENCE_MS)
+    not_kept = page.get_by_text("Not kept of this moment: readings, output, lease.")
+    expect(not_kept).to_be_visible()
     page.get_by_label("The next event").click()
     expect(page.locator("body")).to_have_attribute("data-moment", re.compile(r"^\d+$"))
     for _ in range(60):  # to the event with which the graph is there, and nothing has begun
@@ -40,12 +56,15 @@ def test_a_moment_of_the_past_is_shown_as_it_was_and_left_again(ended):
         expect(page.locator("body")).not_to_have_attribute("data-moment", before)
     expect(node(page, "second")).to_have_attribute("data-state", "WAITING_DEPENDENCY")
     expect(page.locator("#actor button")).to_have_count(0)
+    expect(page.locator("#actor .chip")).to_have_text("Running")
     assert "at=" in page.url
     page.reload()
     expect(node(page, "second")).to_have_attribute("data-state", "WAITING_DEPENDENCY", timeout=PATIENCE_MS)
     page.get_by_role("button", name="Back to live").click()
     expect(node(page, "second")).to_have_attribute("data-state", "COMPLETED")
     expect(page.locator("#connection")).to_have_text("Live")
+    expect(page.locator("#actor .chip")).to_have_text("Completed")
+    expect(not_kept).to_have_count(0)
     assert "at=" not in page.url
 
 
@@ -69,14 +88,18 @@ def test_the_past_is_played_to_the_present(ended):
     expect(node(page, "second")).to_have_attribute("data-state", "COMPLETED")
 
 
-def test_two_moments_are_compared(ended):
-    page = ended
+def test_two_moments_are_compared_and_the_bar_stays_under_the_hand(ended):
+    page, bar = ended, ended.get_by_label("Moment")
+    places = [bar.bounding_box()]
     page.get_by_role("button", name="Mark").click()
+    places.append(bar.bounding_box())
     slide(page, 0)
     expect(page.locator("#connection")).to_contain_text("As of", timeout=PATIENCE_MS)
+    places.append(bar.bounding_box())
     page.get_by_role("button", name=re.compile("^Compare with")).click()
     compared = page.get_by_label("Comparison")
     expect(compared).to_contain_text("Between event")
+    assert [*places, bar.bounding_box()] == [places[0]] * 4
     page.get_by_role("button", name="Back to live").click()
     expect(compared).to_have_count(0)
 
@@ -84,9 +107,52 @@ def test_two_moments_are_compared(ended):
 def test_a_fork_goes_on_from_the_moment_on_view(ended):
     page = ended
     before = page.url
-    slide(page, 0.5)
+    slide(page, 0.95)  # on a busy machine the graph may come late
     expect(page.locator("#connection")).to_contain_text("As of", timeout=PATIENCE_MS)
     page.get_by_role("button", name="Fork from here…").click()
     page.get_by_role("button", name="Fork", exact=True).click()
     page.wait_for_url(lambda url: "/sessions/" in url and url.split("?")[0] != before.split("?")[0], timeout=PATIENCE_MS)
     expect(node(page, "second")).to_have_count(1, timeout=PATIENCE_MS)
+
+
+def test_the_speed_is_changed_while_the_past_is_played_and_a_stop_keeps_the_moment(page):
+    submit(page, SLOW, "played at two speeds")
+    wait_for_the_end(page)
+    speed = page.get_by_label("Speed")
+    speed.select_option("1")
+    page.get_by_role("button", name="Play").click()
+    expect(node(page, "slow")).to_have_attribute("data-state", "RUNNING", timeout=PATIENCE_MS)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+    moment = page.locator("body").get_attribute("data-moment")
+    expect(page).to_have_url(re.compile(rf"[?&]at={moment}\b"))
+    page.evaluate(TEN_FRAMES)
+    expect(page.locator("body")).to_have_attribute("data-moment", moment)
+    page.get_by_role("button", name="Play").click()
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    speed.select_option("50")
+    expect(page.locator("#connection")).to_have_text("Live", timeout=PATIENCE_MS)
+    expect(speed).to_have_value("50")
+    expect(node(page, "slow")).to_have_attribute("data-state", "COMPLETED")
+    assert "at=" not in page.url
+
+
+def test_a_session_is_restarted_from_the_menu_and_the_new_run_is_shown(page):
+    submit(page, LONG, "started over")
+    page.wait_for_url(re.compile(r"/sessions/\d+/$"))
+    expect(node(page, "long")).to_have_attribute("data-state", "RUNNING", timeout=PATIENCE_MS)
+    session = page.url.rstrip("/").rsplit("/", 1)[1]
+    page.get_by_label("More commands").click()
+    page.get_by_role("button", name="Restart…").click()
+    asked = page.locator("dialog[open]")
+    expect(asked).to_contain_text("Start over?")
+    asked.get_by_role("textbox").fill("from the beginning")
+    asked.get_by_role("button", name="Restart", exact=True).click()
+    expect(page.locator("#feed")).to_contain_text("The command “restart” was carried out", timeout=PATIENCE_MS)
+    expect(node(page, "long")).to_have_attribute("data-state", "RUNNING", timeout=PATIENCE_MS)
+    old, new = sorted(page.request.get(f"/api/constellations/?session={session}").json()["results"], key=lambda one: one["id"])
+    assert (old["state"], new["replaces"]) == ("CANCELLED", old["id"])
+    assert "from the beginning" in page.request.get(f"/api/sessions/{session}/events/?limit=500").text()
+    page.get_by_label("More commands").click()
+    page.get_by_role("button", name="Cancel…").click()
+    page.get_by_role("button", name="Cancel the session").click()

@@ -1,6 +1,9 @@
 """What a session's page says while web server, runners, net or the reader's machine are gone, and that it misses nothing."""
 
+import os
 import re
+import signal
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +12,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from tests.browser.conftest import PEOPLE
 from tests.browser.halves import Halves, until
 from tests.browser.test_dashboard import node, submit
+from tests.browser.test_modules import anywhere, run  # noqa: F401
 
 pytestmark = pytest.mark.browser
 
@@ -195,9 +199,76 @@ def test_the_machine_sleeps_for_two_minutes(context, halves, tmp_path):
     page.clock.resume()
     expect_to_know_all(page, halves)
     signs = page.evaluate("window.signs")
-    assert re.search(r"As of \d\d:\d\d:\d\d, [23] min", " ".join(signs)), signs
+    # the page counts by the server's clock, which it had of a page that was some seconds under way on a busy machine
+    assert re.search(r"As of \d\d:\d\d:\d\d, (1 min 5\d s|[23] min)", " ".join(signs)), signs
     assert [sign for sign in signs if sign == "Live"] == ["Live"]
     assert len(servers) > 1
+
+
+LATE = """
+const store = { now: () => Date.now(), standStill() {}, tell() {}, skew: 0, present: { seq: 5 }, isLive: true };
+const sign = document.createElement("p");
+sign.append(document.createElement("span"));
+const renewed = [];
+const truth = new m.Truth(store, sign, () => renewed.push(true));
+truth.connected("live");
+return input.map((late_s) => {
+  truth.heartbeat({ at: new Date(Date.now() - 1000 * late_s).toISOString(), seq: 5, lease: null, standing: null });
+  const before = renewed.length;
+  truth.tick();
+  return [truth.state, renewed.length > before];
+});
+"""
+
+
+def test_a_heartbeat_that_has_waited_is_as_old_as_it_is_late(run):  # noqa: F811
+    assert run("session/truth.js", LATE, [1, 2, 30, 8, 1]) == [
+        ["live", False], ["live", False], ["silent", True], ["behind", False], ["live", False],
+    ]  # fmt: skip
+    assert run("session/truth.js", LATE, [1, 8]) == [["live", False]] * 2  # a page that knows all is not at once behind
+    # of a clock that is wrong by an hour all come an hour late, and none later than the others
+    assert run("session/truth.js", LATE, [3600, 3600, 3601]) == [["live", False]] * 3
+
+
+FROZEN_S = 25
+"""Beyond the silence after which a page knows nothing (12 s), by as much again: intervals are those of every server."""
+
+
+def stop_and_go(chromium, signals: signal.Signals) -> None:
+    """All that draws and runs scripts in this browser stands still, or goes on."""
+    cdp = chromium.new_browser_cdp_session()
+    for process in cdp.send("SystemInfo.getProcessInfo")["processInfo"]:
+        if process["type"] == "renderer":
+            os.kill(process["id"], signals)
+    cdp.detach()
+
+
+def test_the_browser_stands_still_for_a_while_and_the_server_goes_on(opened, chromium, halves, tmp_path):
+    page = opened
+    session = session_of(page)
+    page.evaluate(
+        """() => {
+          window.signs = [];
+          const sign = document.querySelector("#connection");
+          const seen = { subtree: true, characterData: true, childList: true };
+          const note = () => window.signs.push([sign.innerText, Number(document.body.dataset.seq)]);
+          new MutationObserver(note).observe(sign, seen);
+        }"""
+    )
+    stop_and_go(chromium, signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        until(lambda: time.monotonic() - began > FROZEN_S, "the stretch in which nothing of the browser runs")
+        for name in ("gate", "last"):
+            (tmp_path / name).touch()
+        until(lambda: ends_on_the_server(halves, session), "the end of the session")
+    finally:
+        stop_and_go(chromium, signal.SIGCONT)
+    expect_to_know_all(page, halves)
+    signs = page.evaluate("window.signs")
+    seq = int(page.locator("body").get_attribute("data-seq"))
+    assert "As of" in signs[0][0], signs
+    assert {known for sign, known in signs if sign == "Live"} == {seq}
 
 
 def test_a_session_whose_request_failed_stays_failed_when_its_actor_ends(context, halves):

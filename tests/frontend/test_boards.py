@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 from django.utils import timezone
-from django_q.models import OrmQ
+from django_q.models import OrmQ, Schedule
 from django_q.models import Task as Job
 
 from agents.models import Agent, Lease, Loop, Runner, Spending
@@ -66,6 +66,20 @@ def test_queues_tell_what_waits_what_is_under_way_and_what_failed(operator):
     page = signed_in(operator).get("/runners/")
     jobs = next(row for row in page.context["queues"] if row["name"] == "jobs")
     assert (jobs["waiting"], jobs["under_way"], jobs["done"], jobs["failed"]) == (1, 1, 2, 1)
+
+
+def test_schedules_tell_what_they_run_and_how_often_in_words(operator):
+    next_run = timezone.now()
+    periods = {"watering": ("I", 15), "tidying": ("D", None), "counting": ("BW", None)}
+    for name, (kind, minutes) in periods.items():
+        Schedule.objects.create(name=name, func="agents.jobs.canary", schedule_type=kind, minutes=minutes, next_run=next_run)
+    page = signed_in(operator).get("/runners/")
+    told = {row["name"]: (row["func"], row["how_often"], row["next_run"]) for row in page.context["schedules"]}
+    assert told["watering"] == ("agents.jobs.canary", "every 15 minutes", next_run)
+    assert (told["tidying"][1], told["counting"][1]) == ("every day", "biweekly")
+    assert told["orrery: keep outputs"][1] == "every minute"
+    assert told["orrery: retention"][1] == "every hour"
+    assert "<td>every 15 minutes</td>" in page.content.decode()
 
 
 def test_the_pages_of_tables_cost_a_bounded_number_of_queries(operator, django_assert_max_num_queries):

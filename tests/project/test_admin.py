@@ -73,6 +73,7 @@ def test_every_model_is_there_and_searchable():
         assert (shown.actions is None) is (model.__name__ not in (EDITED - {"Edit"}) | DRAINED)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_no_row_is_deleted_or_added_beside_the_services(staff, rows, model):
     row = model.objects.first()
@@ -136,6 +137,7 @@ def test_a_search_finds_rows_by_id_and_by_the_beginning_of_a_name(staff, rows):
     assert 'class="field-task_id"' not in staff.get(address(Task), {"q": "zzz"}).content.decode()
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("model", KEPT, ids=lambda model: model.__name__)
 def test_nothing_can_be_added_changed_or_deleted(staff, rows, model):
     assert staff.get(address(model, "add")).status_code == 403

@@ -20,18 +20,22 @@ from agents.devices.processes import is_same_process, list_pids, read_mark
 from agents.models import Runner
 from constellations.models import Attempt
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 """Far above what anything here takes: what is bounded is that it happens at all."""
 LOOK_S = 0.005
+LOOKING_SHARE = 4
+"""A pause is so many times what the look before it cost: looking takes a fifth of a processor at most."""
 SCRIPT = 'echo "$ORRERY_ATTEMPT start $(date +%s.%N)" >>"$0"; sleep "$1"; echo "$ORRERY_ATTEMPT end $(date +%s.%N)" >>"$0"'
 
 
 def until(condition: Callable[[], object], what: str, within_s: float = PATIENCE_S) -> None:
-    """Wait for a condition, bounded."""
+    """Wait for a condition, bounded. After a look that costs much comes a longer pause: others need the processor."""
     deadline, pause = time.monotonic() + within_s, Event()
+    began = time.thread_time()
     while not condition():
         assert time.monotonic() < deadline, f"{what}: not within {within_s:g} s"
-        pause.wait(LOOK_S)
+        pause.wait(max(LOOK_S, LOOKING_SHARE * (time.thread_time() - began)))
+        began = time.thread_time()
 
 
 def database_url() -> str:

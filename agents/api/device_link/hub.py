@@ -14,6 +14,7 @@ from agents.api.device_link.connection import DeviceConnection
 from agents.devices.protocol.messages import Ack, Bye
 from agents.links.dialled import LetIn, take_late, wants_no_more
 from agents.links.holders import heartbeat_s, lose_silent_devices, release_link, renew_links
+from agents.links.kept_readings import keep_readings, span_now
 from agents.links.rows import OUTPUT, Ends
 from agents.links.serving import Serving
 from agents.per_loop import one_per_loop
@@ -117,6 +118,7 @@ class DeviceHub:
         listener = NudgeListener(self._on_nudge, self._on_mark)
         await listener.start()
         renewed_at = written_at = 0.0
+        kept = 0
         loop = asyncio.get_running_loop()
         try:
             while self._held:
@@ -131,6 +133,9 @@ class DeviceHub:
                     if is_due:
                         renewed_at = loop.time()
                         await self.in_thread(lose_silent_devices)
+                        if (span := span_now()) != kept:
+                            await self.in_thread(keep_readings, span)
+                            kept = span
                 except Exception:  # an outage: the devices stay connected, and are renewed when it is over
                     log.warning("connected devices could not be renewed", exc_info=True)
         finally:

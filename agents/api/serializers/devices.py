@@ -14,7 +14,7 @@ from agents.devices.profiles.ceilings import POWERS, SWITCHES
 from agents.devices.profiles.profile import ENTRIES, HOST_LENGTH, MOST_SLOTS, TEXT_LENGTH, USERS
 from agents.devices.profiles.recipes import recipe_problems
 from agents.masks.values import shown_limits
-from agents.models import Device, DeviceLink, DeviceToken, Token
+from agents.models import Device, DeviceLink, DeviceReading, DeviceToken, Token
 from agents.reads.confinement import confinement_shown
 from agents.reads.devices import shown_connection, status_of
 from agents.services.device_tokens import ENROLMENT, LONGEST_ENROLMENT
@@ -218,6 +218,18 @@ class DeviceEvent(serializers.Serializer):
 class DeviceHistory(serializers.Serializer):
     results = DeviceEvent(many=True)
     next = serializers.IntegerField(allow_null=True, help_text="`since` of the next page.")
+
+
+class DeviceReadingRow(serializers.ModelSerializer):
+    readings = serializers.DictField(help_text="Memory, disk, cpu in percent, as far as it says them.")
+
+    class Meta:
+        model = DeviceReading
+        fields = ("at", "readings", "used", "max_concurrent")
+
+
+class DeviceReadings(serializers.Serializer):
+    results = DeviceReadingRow(many=True)
 
 
 class EnrolmentBody(RequestBody):

@@ -176,6 +176,11 @@ class EventRow(serializers.Serializer):
     by = serializers.CharField()
     request_id = serializers.CharField()
     data = serializers.DictField()
+    left_out = serializers.DictField(
+        child=serializers.IntegerField(),
+        required=False,
+        help_text="With `most_rows`: {table: rows beyond those that are told}.",
+    )
 
 
 class Events(serializers.Serializer):

@@ -107,7 +107,22 @@ def _qwen_env(settings: AgentSettings) -> Mapping[str, str]:
 
 def _gemini_files(settings: AgentSettings) -> Mapping[str, str]:
     told = _json(_gemini_settings("gemini-api-key"))
-    return {".gemini/settings.json": told, ".gemini/system.json": told}
+    return {".gemini/settings.json": told, ".gemini/system.json": told, ".gemini/policies/orrery.toml": GEMINI_POLICY}
+
+
+GEMINI_POLICY = """
+[[rule]]
+toolName = "run_shell_command"
+argsPattern = "."
+decision = "ask_user"
+priority = 999
+
+[[rule]]
+toolName = "invoke_agent"
+decision = "deny"
+priority = 999
+"""
+"""It runs commands unasked that it knows as harmless, but for those that a rule with a pattern is about."""
 
 
 def _gemini_env(settings: AgentSettings) -> Mapping[str, str]:
@@ -120,11 +135,17 @@ def _gemini_env(settings: AgentSettings) -> Mapping[str, str]:
 # Codex
 
 
+CODEX_WITHOUT = ("apps", "goals", "hooks", "multi_agent", "plugins", "remote_plugin")
+"""Features that are left out: what asks elsewhere, runs what a workspace says, or works beside the one that is followed."""
+
+
 def _codex_files(settings: AgentSettings) -> Mapping[str, str]:
-    lines = ['approval_policy = "untrusted"', 'sandbox_mode = "read-only"', "check_for_update_on_startup = false"]
+    # Its own walls cannot stand within ours: with "untrusted" it asks for all but what only reads.
+    lines = ['approval_policy = "untrusted"', 'sandbox_mode = "danger-full-access"', "check_for_update_on_startup = false"]
+    lines += ['web_search = "disabled"']
     if settings.model:
         lines += [f"model = {json.dumps(settings.model)}", f'model_provider = "{PROVIDER}"']
-    lines += ["[analytics]", "enabled = false"]
+    lines += ["[analytics]", "enabled = false", "[features]", *(f"{name} = false" for name in CODEX_WITHOUT)]
     if settings.base_url:
         lines += [
             f"[model_providers.{PROVIDER}]", 'name = "Orrery"', f"base_url = {json.dumps(settings.base_url)}",
@@ -147,11 +168,10 @@ PROFILES: Mapping[str, CodingAgent] = {
             "qwen", "Qwen Code", ("qwen", "--acp", "--approval-mode", "default"), 430, _qwen_files, _qwen_env, exit_in_text,
         ),
         CodingAgent(
-            "gemini", "Gemini CLI", ("gemini", "--experimental-acp"), 430, _gemini_files, _gemini_env, exit_in_text,
-            tried=False,
+            "gemini", "Gemini CLI", ("gemini", "--acp"), 430, _gemini_files, _gemini_env, exit_in_text,
         ),
         CodingAgent(
-            "codex", "Codex", ("codex-acp",), 84, _codex_files, lambda settings: {}, exit_in_output, tried=False,
+            "codex", "Codex", ("codex-acp",), 84, _codex_files, lambda settings: {}, exit_in_output,
         ),
     )
 }  # fmt: skip

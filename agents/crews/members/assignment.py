@@ -46,9 +46,10 @@ class Assignment:
     the task itself. `rules` gives the installation's policies, `own` are the task's, as is what `unasked` says of calls that a
     model chooses; `is_chosen` says that one chose the steps. `is_gated` says that a person is asked before the task begins,
     `has_arbiter` that somebody is asked about suspicions of being stuck. `mission` is the task in words, for agents with a
-    model; None where the script is all. `inputs` are what its first call finds in its workspace, `outputs` what is kept of it
-    after each; `kept` are digests of what has been, by name. `resumes` is the host of the attempt before this one, where
-    that matters to the device, else 0. `fleet`: where else its agents may have others work for them.
+    model and coding agents; None where the script is all. `is_in_words`: its host works by it, and not by the script.
+    `inputs` are what its first call finds in its workspace, `outputs` what is kept of it after each; `kept` are digests of
+    what has been, by name. `resumes` is the host of the attempt before this one, where that matters to the device, else 0.
+    `fleet`: where else its agents may have others work for them.
     """
 
     stream: int
@@ -74,6 +75,7 @@ class Assignment:
     holds: Holds
     fleet: Fleet
     mission: Mission | None = None
+    is_in_words: bool = False
     inputs: Sequence[Mapping[str, Any]] = ()
     outputs: Sequence[str] = ()
     resumes: int = 0

@@ -31,6 +31,8 @@ NAME = 200
 """Characters of an agent's name."""
 REASON = 500
 """Characters of a transition's reason."""
+AWAY = ("disconnected", "connecting")
+"""States of a device that no call reaches, and that may end by themselves."""
 
 
 class Member:
@@ -227,6 +229,14 @@ class Member:
     def stands_on_device(self) -> bool:
         """Whether it cannot go on when its device is lost: what a script has made there, as pages, ended with that."""
         return not self.script.chooses and is_volatile(self.assignment.device["kind"])
+
+    @property
+    def why_away(self) -> str:
+        """Why no call reaches its device for now; "" where one does, or where it will not come back."""
+        device = self.assignment.device
+        if device["state"] not in AWAY:
+            return ""
+        return f"{device['name']} is {device['state']}" + (f": {device['reason']}" if device["reason"] else "")
 
     @property
     def is_lost(self) -> bool:

@@ -1,4 +1,4 @@
-"""A server of prepared answers that speaks two providers' protocols: for tests, examples and demos, never a default.
+"""A server of prepared answers that speaks the protocols of providers: for tests, examples and demos, never a default.
 
 May import: streams, models, masks, per_loop, errors.
 Begin at: agents.llm.scripted.script (the file), agents.llm.scripted.server (serving it),

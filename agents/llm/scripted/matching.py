@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Asked:
-    """A request of either protocol.
+    """A request, in whichever protocol.
 
     `last` is all that came after the model's last turn: words and results of tools. `said` is that of the whole conversation,
     without the system prompt; `turn` counts the turns that the model has had. `pictures` are the SHA-256 digests of all that it

@@ -1,4 +1,6 @@
-"""Serves a script over HTTP on this machine only: OpenAI's chat completions and Anthropic's messages, streamed."""
+"""Serves a script over HTTP on this machine only, streamed: OpenAI's chat completions and responses, Anthropic's messages, and
+Google's contents.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from agents.llm.scripted import anthropic_messages, chat_completions
+from agents.llm.scripted import anthropic_messages, chat_completions, google_contents, responses
 from agents.llm.scripted.matching import Asked
 from agents.llm.scripted.script import LONGEST_S, Failure, PreparedAnswer, Script
 from agents.masks.values import mask_text
@@ -42,6 +44,10 @@ class Protocol(NamedTuple):
 
 CHAT_COMPLETIONS = Protocol(chat_completions.read_request, chat_completions.write_answer, chat_completions.write_failure)
 MESSAGES = Protocol(anthropic_messages.read_request, anthropic_messages.write_answer, anthropic_messages.write_failure)
+RESPONSES = Protocol(responses.read_request, responses.write_answer, responses.write_failure)
+CONTENTS = Protocol(google_contents.read_request, google_contents.write_answer, google_contents.write_failure)
+STREAMED = ":streamGenerateContent"
+"""How the path of a request of Google's ends that wants its answer streamed; the model stands before it."""
 
 
 class StreamStopped(Exception):
@@ -60,6 +66,8 @@ class ScriptedModel:
         self.app = Starlette(routes=[
             Route("/v1/chat/completions", self.answer_completions, methods=["POST"]),
             Route("/v1/messages", self.answer_messages, methods=["POST"]),
+            Route("/v1/responses", self.answer_responses, methods=["POST"]),
+            Route("/v1beta/models/{asked:path}", self.answer_contents, methods=["POST"]),
             Route("/go_on/{name}", self.go_on, methods=["POST"]),
         ])  # fmt: skip
 
@@ -74,11 +82,18 @@ class ScriptedModel:
     async def answer_messages(self, request: Request) -> Response:
         return await self._answer(request, MESSAGES)
 
-    async def _answer(self, request: Request, protocol: Protocol) -> Response:
-        key = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
+    async def answer_responses(self, request: Request) -> Response:
+        return await self._answer(request, RESPONSES)
+
+    async def answer_contents(self, request: Request) -> Response:
+        """Google's: the model, and whether the answer is streamed, stand in the path."""
+        asked = request.path_params["asked"]
+        return await self._answer(request, CONTENTS, {"model": asked.partition(":")[0], "stream": asked.endswith(STREAMED)})
+
+    async def _answer(self, request: Request, protocol: Protocol, of_path: Mapping[str, Any] | None = None) -> Response:
         try:
-            body = json.loads(await request.body())
-            asked = protocol.read_request(body, key)
+            body = {**json.loads(await request.body()), **(of_path or {})}
+            asked = protocol.read_request(body, _key_of(request))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             return _refuse(protocol, f"the request cannot be read: {type(error).__name__}: {error}")
         if body.get("stream") is not True:
@@ -124,6 +139,12 @@ class ScriptedModel:
         line = mask_text(json.dumps(told, ensure_ascii=False, default=str)) + "\n"
         with open(self._log_file, "ab", opener=partial(os.open, mode=0o600)) as file:
             file.write(line.encode(errors="replace"))
+
+
+def _key_of(request: Request) -> str:
+    """The key of a request, wherever its provider wants it."""
+    named = request.headers.get("x-api-key") or request.headers.get("x-goog-api-key")
+    return named or request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
 def _say_unexpected(script: Script, asked: Asked) -> str:

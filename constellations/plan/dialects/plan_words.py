@@ -71,7 +71,8 @@ def write_call(row: Row) -> Row:
 def write_step(row: Row) -> Row:
     """A step by its telling key, and what differs from the defaults."""
     do = row["do"]
-    told = {key: row[key] for key, usual in DEFAULTS[do].items() if row[key] != usual}
+    # A row of an earlier version lacks the keys that came later.
+    told = {key: row[key] for key, usual in DEFAULTS[do].items() if row.get(key, usual) != usual}
     for key in ("steps", "recover"):
         if key in told:
             told[key] = [write_step(each) for each in told[key]]

@@ -122,7 +122,9 @@ def delegated_wish(step: Mapping[str, Any]) -> tuple[Row, tuple[str, ...]]:
         "wanted_device": step.get("device", ""), "device_type": step.get("device_type", ""),
         "capabilities": step.get("capabilities") or [], "not_device": [],
     }  # fmt: skip
-    work = {"tool": STEPS, "phases": [{"description": "", "steps": list(step.get("steps") or ())}]}
+    work: Row = {"tool": STEPS, "phases": [{"description": "", "steps": list(step.get("steps") or ())}]}
+    if step.get("instruction"):
+        work = {"tool": INSTRUCTION, "arguments": {}, "phases": []}
     return {**wanted, **work}, tuple(sorted({tool for _, tool, _ in server_calls(work)}))
 
 

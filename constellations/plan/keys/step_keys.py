@@ -162,16 +162,17 @@ _WAIT = Kind(
 )
 _DELEGATED = (
     Field("device", kinds.word(MAX_WORD), about="If it works elsewhere; or by:"),
-    Field("platform", kinds.choice(("", *PLATFORMS)), about="Its."),
-    Field("device_type", kinds.word(MAX_WORD), about="Its."),
-    Field("capabilities", kinds.names(text_reader(MAX_WORD)), [], about="It has these."),
+    Field("platform", kinds.choice(("", *PLATFORMS))),
+    Field("device_type", kinds.word(MAX_WORD)),
+    Field("capabilities", kinds.names(text_reader(MAX_WORD)), []),
     Field("on_lost", kinds.choice(("", "retry", "fail", "ask")), about="When its call is lost."),
     Field("name", Kind(short_text_reader(MAX_WORD), json_schema.TEXT, Shape.WORD)),
     Field("steps", kinds.parts(steps_there, json_schema.ref("step")), []),
+    Field("instruction", kinds.prose(), about="To a coding agent."),
     Field("app", kinds.word(MAX_WORD), about="Page of a browser."),
     Field("visual", kinds.FLAG, True),
 )
-_DELEGATE = Kind(read_mapping, json_schema.a_part(schemas_of(_DELEGATED), "name", "steps"), Shape.OBJECT)
+_DELEGATE = Kind(read_mapping, json_schema.a_part(schemas_of(_DELEGATED), "name"), Shape.OBJECT)
 
 STEP_KINDS: dict[str, StepKind] = {
     "call": StepKind(
@@ -223,7 +224,7 @@ PHASE = (
 
 DEFAULTS: dict[str, Row] = {do: defaults_of((*kind.inner, *kind.keys)) for do, kind in STEP_KINDS.items()}
 """The normal form of each kind of step, less its `do`."""
-NEEDED = {"call": ("tool",), "say": ("text",), "ask": ("question",), "delegate": ("name", "steps")}
+NEEDED = {"call": ("tool",), "say": ("text",), "ask": ("question",), "delegate": ("name",)}
 """Keys of the normal form without which such a step says nothing."""
 TELLING = {COMMAND: "call", "tool": "call"} | {do: do for do in STEP_KINDS if do != "call"}
 """The keys that say in a plan what a step does."""

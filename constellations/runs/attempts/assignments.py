@@ -26,7 +26,7 @@ from agents.tools.catalogue import PATHS
 from agents.tools.namespaces import has_own_tools_only
 from constellations import conditions
 from constellations.live.row_types import AttemptRow, TaskRow
-from constellations.plan.keys.calls import INSTRUCTION, STEPS
+from constellations.plan.keys.calls import INSTRUCTION, STEPS, delegated_elsewhere
 from constellations.plan.script import calls_of, rule_of, script_of
 from constellations.runs.attempts.fleet import TaskFleet
 from constellations.runs.attempts.inputs import inputs_of
@@ -66,10 +66,15 @@ def make_assignment(context: Context, start: Start) -> Assignment:
         accepted=task["accepted"], has_arbiter=bool(settings.STUCK_ARBITER), own=[rule_of(row) for row in task["policies"]],
         unasked=task["unasked"], is_chosen=task["chosen"],
         rules=lambda: context.policies, holds=lambda condition, value: conditions.evaluate_condition(condition, value, {}),
-        mission=_mission_of(context, start) if task["tool"] == INSTRUCTION else None,
+        mission=_mission_of(context, start) if _says_words(task) else None, is_in_words=task["tool"] == INSTRUCTION,
         inputs=inputs_of(context, task, device) if task["inputs"] else (), outputs=task["outputs"],
         fleet=TaskFleet(context, task), resumes=_resumed_by(start, device),
     )  # fmt: skip
+
+
+def _says_words(task: TaskRow) -> bool:
+    """Whether somebody is told in words what to do: who has the task, or a coding agent to which a step delegates a part."""
+    return task["tool"] == INSTRUCTION or any(step.get("instruction") for _, step in delegated_elsewhere(task))
 
 
 def _resumed_by(start: Start, device: LiveDevice) -> int:

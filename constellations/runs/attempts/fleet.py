@@ -14,6 +14,7 @@ from constellations.assignment.candidates import SessionFacts
 from constellations.assignment.strategies import choose_device, find_strategy
 from constellations.assignment.wishes import NOT_ALLOWED, NOT_OFFERED, Wish, why_not
 from constellations.live.row_types import TaskRow
+from constellations.plan.fitting import CODING_AGENTS
 from constellations.plan.keys.calls import INSTRUCTION, delegated_wish
 from constellations.runs.attempts.slots import SessionSlots
 from constellations.runs.context import Context
@@ -75,12 +76,14 @@ class TaskFleet:
         avoided = tuple(task["not_device"])
         return Wish(
             wanted["wanted_device"], wanted["device_type"], tuple(wanted["capabilities"]), avoided, tools,
-            task["tool"] == INSTRUCTION,
+            task["tool"] == INSTRUCTION or bool(step.get("instruction")),
         )  # fmt: skip
 
     def _why_not(self, row: LiveDevice, wish: Wish, step: Mapping[str, Any]) -> str:
         if step.get("platform") and row["platform"] != step["platform"]:
             return "another platform"
+        if step.get("instruction") and self._task["tool"] != INSTRUCTION and row["kind"] != CODING_AGENTS:
+            return "it is no coding agent"  # elsewhere words need a model, which a task in steps has not
         if row["name"] in wish.not_device:
             return "the task avoids it"
         if step.get("platform") and wish.in_words and wish.names_nothing:  # whoever has the platform will do

@@ -2,6 +2,7 @@
 
 const TIMEOUT_MS = 15_000;
 const DEVICES_LIMIT = 500;
+const ROWS_TOLD = 20; // of what one event adds
 
 export class Refused extends Error {
   // `problem` is the body of application/problem+json: {title, detail, status, code, problems: [{line, key, message}]}.
@@ -122,6 +123,11 @@ export function events(session, since, limit) {
   return call("GET", `/api/sessions/${session}/events/?since=${since}&limit=${limit}`);
 }
 
+// The same to be read: of what an event adds a few rows, and in `left_out` how many more there are: {table: number}.
+export function eventsToTell(session, since, limit) {
+  return call("GET", `/api/sessions/${session}/events/?since=${since}&limit=${limit}&most_rows=${ROWS_TOLD}`);
+}
+
 // The names of all who did something in a session, by author as records name them.
 export function people(session) {
   return call("GET", `/api/sessions/${session}/people/`);
@@ -187,6 +193,11 @@ export async function deviceHistory(id) {
     since = page.next;
   }
   return events;
+}
+
+// How a device was in the last day, every five minutes, oldest first: {results}.
+export function deviceReadings(id) {
+  return call("GET", `/api/devices/${id}/readings/`);
 }
 
 // {token, ...}: a token for one enrolment, shown this once.

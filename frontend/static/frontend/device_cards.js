@@ -1,5 +1,6 @@
 // The devices as cards: slots, queue, what runs there, load, and what can be asked of each.
 
+import { deviceReadings } from "./api.js";
 import { deviceLook, readingsOf } from "./device_strip.js";
 import { ago, plural } from "./format.js";
 import { LoadChart } from "./load_chart.js";
@@ -14,15 +15,31 @@ export class DeviceCards {
   constructor(list, { mayMake, now }) {
     Object.assign(this, { list, mayMake, now });
     this.charts = new Map();
+    this.seen = new IntersectionObserver((cards) => cards.filter((card) => card.isIntersecting).forEach((card) => this.#begin(card.target)));
   }
 
   draw(devices) {
     render(repeat(devices, (device) => device.id, (device) => this.#card(device)), this.list);
     for (const device of devices) {
-      if (!this.charts.has(device.id)) this.charts.set(device.id, new LoadChart(this.list.querySelector(`[data-load="${device.id}"]`)));
+      if (!this.charts.has(device.id)) {
+        const host = this.list.querySelector(`[data-load="${device.id}"]`);
+        this.charts.set(device.id, new LoadChart(host));
+        this.seen.observe(host.parentElement);
+      }
       this.charts.get(device.id).add(device, this.now());
     }
     for (const id of this.charts.keys()) if (!devices.some((device) => device.id === id)) this.charts.delete(id);
+  }
+
+  // Asked for when the card comes into view: of many devices few are looked at.
+  async #begin(card) {
+    this.seen.unobserve(card);
+    const id = Number(card.querySelector("[data-load]").dataset.load);
+    try {
+      this.charts.get(id)?.begin((await deviceReadings(id)).results);
+    } catch {
+      this.seen.observe(card); // the chart begins with the page until the card comes into view again
+    }
   }
 
   #card(device) {

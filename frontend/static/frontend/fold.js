@@ -130,6 +130,13 @@ export class Fold {
   }
 }
 
+// The newest of a table's rows for which `wanted(row)` holds; null where there is none.
+export function newest(rows, wanted = () => true) {
+  let found = null;
+  for (const row of rows.values()) if ((!found || row.id > found.id) && wanted(row)) found = row;
+  return found;
+}
+
 // What a batch of events touched: ids by table, and the tables that gained or lost rows.
 export class Changes {
   // `isJump`: another moment came on view, so that even what no row says may be otherwise.
@@ -159,12 +166,19 @@ export class Changes {
   }
 }
 
+const ASKED_FOR = new Set(["task", "dependency", "agent"]); // tables of which views ask which rows have changed
+
 // What is otherwise where `after` is on view and no longer `before`; rows are the same where they are one object.
+// Of other tables than those of ASKED_FOR it tells that they differ, and not in which rows.
 export function jumpBetween(before, after) {
   const changes = new Changes(true);
   for (const name of new Set([before, after].flatMap((fold) => Object.keys(fold.rows)))) {
     const [old, now] = [before.table(name), after.table(name)];
     if (old === now) continue;
+    if (!ASKED_FOR.has(name)) {
+      changes.ids[name] = new Set();
+      continue;
+    }
     for (const [id, row] of now) if (old.get(id) !== row) changes.note(name, id, !old.has(id));
     for (const id of old.keys()) if (!now.has(id)) changes.note(name, id, true);
   }

@@ -1,6 +1,6 @@
 // Values into words. Pure: `now` is an argument, in milliseconds.
 
-const MAX_CUTS = 20_000; // texts whose measured length is remembered
+const MAX_CUTS = 3_000; // texts whose measured length is remembered
 const MAX_CUT = 60; // characters that are measured at all
 
 export function duration(ms) {
@@ -41,15 +41,25 @@ export function shorten(text, length) {
   return text.length > length ? `${text.slice(0, length - 1).trimEnd()}…` : text;
 }
 
-// A cutter for one font: (text, width in pixels) > the text, shortened where it is wider. Measures each text once.
+// A cutter for one font: (text, width in pixels) > the text, shortened where it is wider. It measures characters, each once, as
+// browsers keep the shape of every text that was measured; what they save between two characters is not counted.
 export function cutter(font) {
   const context = new OffscreenCanvas(1, 1).getContext("2d");
   context.font = font;
   const known = new Map();
+  const widths = new Map();
+  const widthOf = (character) => {
+    if (!widths.has(character)) widths.set(character, context.measureText(character).width);
+    return widths.get(character);
+  };
   const cut = (text, width) => {
-    let length = text.length;
-    while (length > 1 && context.measureText(length < text.length ? `${text.slice(0, length)}…` : text).width > width) length -= 1;
-    return length < text.length ? `${text.slice(0, length).trimEnd()}…` : text;
+    let [room, fitting] = [width, 0];
+    for (const character of text) {
+      room -= widthOf(character);
+      if (room < 0) return `${text.slice(0, fitting).trimEnd()}…`;
+      if (room >= widthOf("…")) fitting += character.length;
+    }
+    return text;
   };
   return (text, width) => {
     const key = `${width} ${text}`;

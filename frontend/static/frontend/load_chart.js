@@ -1,5 +1,5 @@
-// The load of one device since the page was opened: its slots, and the percents that it says of itself with its heartbeats.
-// The server keeps the last of them only, so what was before is not known here.
+// The load of one device in the last day: its slots, and the percents that it says of itself with its heartbeats.
+// What was before the page was opened the server has kept, a reading in each span of time.
 
 import { coloursAt } from "./colours.js";
 import { element } from "./dom.js";
@@ -7,6 +7,8 @@ import { uPlot } from "./vendor/uplot.js";
 
 const HEIGHT = 56; // pixels
 const POINTS = 400; // the latest; looks come every 3 s
+const SPAN_S = 300; // between two readings that the server keeps
+const DAY_S = 86_400;
 const SLOTS = "slots";
 const LINES = [
   { name: SLOTS, colour: "--accent", word: "slots" },
@@ -17,29 +19,50 @@ const LINES = [
 
 export class LoadChart {
   constructor(host) {
-    Object.assign(this, { host, times: [], values: LINES.map(() => []), chart: null });
+    Object.assign(this, { host, past: columns(), looks: columns(), chart: null });
+  }
+
+  // How it was before, as the server has kept it, oldest first.
+  begin(kept) {
+    const opened = this.looks[0][0] ?? Infinity;
+    for (const row of kept) {
+      const at = Date.parse(row.at) / 1000;
+      if (at < opened) this.#remember(at, percents(row.readings, row));
+    }
+    this.#look();
   }
 
   // `now` in milliseconds of the server's clock.
   add(device, now) {
-    const readings = device.link?.readings ?? {};
-    const said = { ...readings, [SLOTS]: (100 * device.used) / device.max_concurrent };
-    this.times.push(now / 1000);
-    LINES.forEach(({ name }, i) => this.values[i].push(typeof said[name] === "number" ? said[name] : null));
-    for (const column of [this.times, ...this.values]) if (column.length > POINTS) column.shift();
-    if (this.times.length > 1 && this.values.flat().some(Boolean)) this.#draw(); // a line at nought says nothing
+    put(this.looks, now / 1000, percents(device.link?.readings, device));
+    if (this.looks[0].length > POINTS) {
+      const [at, ...values] = this.looks.map((column) => column.shift());
+      if (at - (this.past[0].at(-1) ?? 0) >= SPAN_S) this.#remember(at, values);
+    }
+    this.#look();
   }
 
-  #draw() {
+  // Where nothing is known for long the lines end, and begin again.
+  #remember(at, values) {
+    const last = this.past[0].at(-1);
+    if (at - last > 2 * SPAN_S) put(this.past, last + SPAN_S, LINES.map(() => null));
+    put(this.past, at, values);
+    while (at - this.past[0][0] > DAY_S) for (const column of this.past) column.shift();
+  }
+
+  #look() {
+    const data = this.past.map((column, i) => column.concat(this.looks[i]));
+    if (data[0].length > 1 && data.slice(1).flat().some(Boolean)) this.#draw(data); // a line at nought says nothing
+  }
+
+  #draw(data) {
     this.host.hidden = false;
     const width = this.host.clientWidth;
-    const data = [this.times, ...this.values];
     if (!this.chart) this.#begin(width, data);
     if (this.chart.width !== width) this.chart.setSize({ width, height: HEIGHT });
     this.chart.setData(data);
-    LINES.forEach((_, i) => (this.legend.children[i].hidden = this.values[i].every((value) => value === null)));
-    const since = new Date(this.times[0] * 1000).toLocaleTimeString();
-    this.host.title = `Percent since ${since}, as this page has seen it`;
+    LINES.forEach((_, i) => (this.legend.children[i].hidden = data[i + 1].every((value) => value === null)));
+    this.host.title = `Percent since ${new Date(data[0][0] * 1000).toLocaleString()}`;
   }
 
   #begin(width, data) {
@@ -60,4 +83,18 @@ export class LoadChart {
     this.chart.root.setAttribute("aria-hidden", "true"); // the card says all of it in words
     this.host.append(this.legend);
   }
+}
+
+// Times, and the values of each line.
+function columns() {
+  return [[], ...LINES.map(() => [])];
+}
+
+function put(into, at, values) {
+  [at, ...values].forEach((value, i) => into[i].push(value));
+}
+
+function percents(readings, { used, max_concurrent: all }) {
+  const said = { ...readings, [SLOTS]: (100 * used) / all };
+  return LINES.map(({ name }) => (typeof said[name] === "number" ? said[name] : null));
 }

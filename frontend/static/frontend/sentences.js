@@ -2,7 +2,7 @@
 
 import { edited } from "./edit_sentences.js";
 import { brief, duration, plural, shorten } from "./format.js";
-import { lookOf, machineLook, taskLook } from "./states.js";
+import { lookOf, machineLook, reasonWords, taskLook } from "./states.js";
 import { WORK, loopChanged } from "./work_sentences.js";
 
 const LONGEST_LIST = 4; // names in one sentence
@@ -32,7 +32,7 @@ const PLAIN = {
   actor_pinged: () => ["The actor was pinged"],
   command_started: () => ["A command is being carried out"],
   constellation_created: (data) => created(data.add?.constellation?.[0]),
-  constellation_built: (data) => [`The graph was built: ${counted(data)}`],
+  constellation_built: (data, fold, leftOut) => [`The graph was built: ${counted(data, leftOut)}`],
   edit_refused: (data) => [`The edit of the rule ${data.rule ?? ""} was refused${because(data.message)}`],
   model_asked: (data) => [ASKED[first(data.add?.model_call)?.purpose] ?? "A model is asked"],
   task_drafted: (data) => [`The model writes down ${named(data.tasks ?? [])}`],
@@ -66,7 +66,7 @@ export function sentence(event, fold, deviceName, personOf = null) {
   if (WORK[event.type]) return told(WORK[event.type](event.data, fold));
   if (event.type === "edited") return told(edited(event.data, personOf !== null), personOf);
   const words = PLAIN[event.type];
-  if (words) return { ...toneOf(event), parts: words(event.data, fold) };
+  if (words) return { ...toneOf(event), parts: words(event.data, fold, event.left_out) };
   if (event.type === "ends_taken") return null; // what the planner makes of them is told
   if (event.type.startsWith("output") || event.type.startsWith("attempt")) return null;
   return { ...toneOf(event), parts: [event.type.replaceAll("_", " ")] };
@@ -136,7 +136,8 @@ const AGENT_WORDS = {
 function agentChanged(data, look, fold) {
   const name = fold.get("agent", data.id)?.name || "agent";
   const who = data.machine === "device_agent" ? `Agent of ${name}` : `The ${name}`;
-  return `${who} ${AGENT_WORDS[data.to_state] ?? `is ${look.word.toLowerCase()}`}${because(data.reason)}`;
+  const does = AGENT_WORDS[data.to_state] ?? `is ${look.word.toLowerCase()}`;
+  return `${who} ${does}${data.reason === does ? "" : because(data.reason)}`;
 }
 
 // Many tasks that one event moved.
@@ -174,9 +175,8 @@ function ended(data) {
   return [`The request ended: ${look.word.toLowerCase()}${because(summary)}`];
 }
 
-function counted(data) {
-  const tasks = data.add?.task?.length ?? 0;
-  const edges = data.add?.dependency?.length ?? 0;
+function counted(data, leftOut = {}) {
+  const [tasks, edges] = ["task", "dependency"].map((table) => (data.add?.[table]?.length ?? 0) + (leftOut[table] ?? 0));
   return [tasks ? plural(tasks, "task") : "", edges ? `${edges} ${edges === 1 ? "dependency" : "dependencies"}` : ""].filter(Boolean).join(", ") || "empty";
 }
 
@@ -196,7 +196,7 @@ function linked(task, id, fold) {
 }
 
 function because(reason) {
-  return reason ? `: ${shorten(String(reason), LONGEST_REASON)}` : "";
+  return reason ? `: ${shorten(reasonWords(String(reason)), LONGEST_REASON)}` : "";
 }
 
 function spent(told) {

@@ -195,9 +195,14 @@ export function taskLook(task) {
   return lookOf("task", isSkipped(task) ? "SKIPPED" : task.state);
 }
 
-// Why a task is in its state, in words: a verdict is {"stuck:" and its rule}.
+// Why a task or an agent is in its state, in words: a verdict is {"stuck:" and its rule}, and what it found may follow.
 export function reasonWords(reason) {
-  return reason.startsWith("stuck:") ? reason.replace("stuck:", "stuck: ").replaceAll("_", " ") : reason;
+  return reason.replace(/^stuck:(\w+)/, (_, rule) => `stuck: ${ruleWords(rule)}`);
+}
+
+// A rule of stuck detection without its code's spelling.
+export function ruleWords(rule) {
+  return rule.replaceAll("_", " ");
 }
 
 // A skipped task could never start; one that was cancelled could have.

@@ -4,7 +4,7 @@
 // those in which it stands still.
 
 import { duration, plural, shorten } from "./format.js";
-import { lookOf } from "./states.js";
+import { lookOf, reasonWords, ruleWords } from "./states.js";
 
 const LONGEST_TARGET = 120; // characters
 const LONGEST_TEXT = 160;
@@ -37,8 +37,8 @@ export const WORK = {
   phase_started: (data, fold) => phase(data, fold, lookOf("outcome", "running"), (row) => ` began${named(row.description)}`),
   phase_ended: (data, fold) => phase(data, fold, lookOf("phase", rowOf("phase", data, fold)?.outcome || "success"), ended),
   phase_overdue: (data, fold) => phase(data, fold, lookOf("outcome", "timeout"), () => ` takes ${data.factor >= 2 ? "more than twice as long as" : "longer than"} expected`),
-  stuck: (data, fold) => [lookOf("tool_loop", data.action === "halt" ? "Halted" : "ErrorRecovery"), `${agentName(data.agent_id, fold)} is stuck (${data.rule})${named(data.sentence)}${data.action === "halt" ? "; it was halted" : "; it was told so"}`],
-  suspected: (data, fold) => [lookOf("agent", "CONTINUE"), `${agentName(data.agent_id, fold)} may be stuck (${data.rule}); an arbiter is asked${named(data.sentence)}`],
+  stuck: (data, fold) => [lookOf("tool_loop", data.action === "halt" ? "Halted" : "ErrorRecovery"), `${agentName(data.agent_id, fold)} is stuck (${ruleWords(data.rule)})${named(data.sentence)}${data.action === "halt" ? "; it was halted" : "; it was told so"}`],
+  suspected: (data, fold) => [lookOf("agent", "CONTINUE"), `${agentName(data.agent_id, fold)} may be stuck (${ruleWords(data.rule)}); an arbiter is asked${named(data.sentence)}`],
   ruled: (data, fold) => [lookOf("agent", "CONTINUE"), `An arbiter says that ${agentName(data.agent_id, fold)} is ${data.stuck ? "stuck" : "not stuck"}${named(data.why)}`],
   progress: (data, fold) => [lookOf("agent", "CONTINUE"), `${agentName(data.agent_id, fold)}: ${plural(data.files_modified ?? 0, "file")} changed, of its last actions ${data.recent_successes} went well and ${data.recent_failures} failed`],
   identity_accepted: () => [lookOf("agent", "CONTINUE"), "Somebody said to go on anyway: this loop is none from now on"],
@@ -63,11 +63,11 @@ export const WORK = {
 export function loopChanged(data, fold) {
   const name = agentName(fold.recall("loop", data.id)?.agent_id, fold);
   const words = {
-    ResourcePaused: `${name} stands still: its device is short of resources${named(data.reason)}`,
-    Halted: `${name} was halted${named(data.reason)}`,
+    ResourcePaused: `${name} stands still until its device is ready again${named(data.reason)}`,
+    Halted: `${name} was halted${named(reasonWords(data.reason))}`,
   }[data.to_state];
   if (words) return [lookOf("tool_loop", data.to_state), words];
-  if (data.from_state === "ResourcePaused") return [lookOf("agent", "CONTINUE"), `${name} goes on: its device has resources again`];
+  if (data.from_state === "ResourcePaused") return [lookOf("agent", "CONTINUE"), `${name} goes on: its device is ready again`];
   return data.set?.evidence || data.add?.evidence?.[0]?.ended_at ? (noted(data, fold) ?? action(data, fold)) : null;
 }
 

@@ -15,6 +15,7 @@ from tests.agents.conftest import Rest, make_token
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.one_database
 def test_a_request_without_login_is_401_and_says_how_to_log_in():
     answer = Rest().get("/api/sessions/")
     assert answer.status_code == 401
@@ -23,6 +24,7 @@ def test_a_request_without_login_is_401_and_says_how_to_log_in():
     assert answer.json()["code"] == "not_authenticated"
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "path",
     ["schema/", "docs/", "sessions/1/", "machines/", "tokens/", "tasks/", "constellations/", "approvals/", "policies/"],
@@ -81,6 +83,7 @@ def test_a_token_is_stored_as_a_hash_only(operator):
     assert text not in {str(value) for value in vars(token).values()}
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("scopes", "status"), [(("read", "operate"), 201), (("operate",), 201), (("read",), 403), (("admin",), 403)]
 )
@@ -92,6 +95,7 @@ def test_a_change_needs_the_scope_operate(operator, scopes, status):
         assert "operate" in answer.json()["detail"]
 
 
+@pytest.mark.one_database
 def test_a_read_needs_the_scope_read(operator):
     _, text = make_token(operator, "operate")
     answer = Rest(token=text).get("/api/sessions/")
@@ -99,6 +103,7 @@ def test_a_read_needs_the_scope_read(operator):
     assert "read" in answer.json()["detail"]
 
 
+@pytest.mark.one_database
 def test_only_operators_and_admins_may_submit(operator, viewer, admin_user):
     assert [why_refused(each, None, "operate") == "" for each in (operator, viewer, admin_user)] == [True, False, True]
     answer = Rest(viewer).post("/api/sessions/", {})
@@ -106,6 +111,7 @@ def test_only_operators_and_admins_may_submit(operator, viewer, admin_user):
     assert "operator" in answer.json()["detail"]
 
 
+@pytest.mark.one_database
 def test_devices_are_shown_to_those_with_a_role(django_user_model, viewer):
     nobody = django_user_model.objects.create_user("nobody")
     assert Rest(nobody).get("/api/devices/").status_code == 403
@@ -113,12 +119,14 @@ def test_devices_are_shown_to_those_with_a_role(django_user_model, viewer):
     assert Rest(viewer).get("/api/devices/").status_code == 200
 
 
+@pytest.mark.one_database
 def test_a_change_by_cookie_needs_the_csrf_token(operator):
     answer = Rest(operator, csrf=True).post("/api/sessions/", {})
     assert answer.status_code == 403
     assert "CSRF" in answer.json()["detail"]
 
 
+@pytest.mark.one_database
 def test_a_change_by_token_needs_no_csrf_token(operator):
     _, text = make_token(operator, "operate")
     assert Rest(token=text, csrf=True).post("/api/sessions/", {}).status_code == 201

@@ -225,6 +225,15 @@ def test_events_since_a_seq_are_gapless_and_bounded(rest, session):
     assert set(page["events"][0]) == {"seq", "type", "v", "at", "by", "request_id", "data"}
 
 
+def test_events_are_told_with_fewer_rows_where_that_is_asked_for(rest, session):
+    post_interaction(rest, session, plan=PLAN)
+    events = f"/api/sessions/{session.pk}/events"
+    item = next(event for event in rest.get(events).json()["events"] if "inbox" in event["data"].get("add", {}))
+    told = next(event for event in rest.get(events, most_rows=0).json()["events"] if event["seq"] == item["seq"])
+    assert (told["data"]["add"]["inbox"], told["left_out"]) == ([], {"inbox": 1})
+    assert rest.get(events, most_rows=-1).status_code == 400
+
+
 @pytest.mark.parametrize(
     "query", [{"since": -1}, {"since": "x"}, {"since": 10**30}, {"limit": 0}, {"limit": 1001}, {"since": "٣"}]
 )
@@ -415,6 +424,7 @@ def test_answers_are_not_cached(rest):
     assert rest.get("/api/sessions/")["Cache-Control"] == "no-store"
 
 
+@pytest.mark.one_database
 def test_the_schema_is_valid_and_complete(rest):
     from drf_spectacular.validation import validate_schema
 
@@ -424,11 +434,13 @@ def test_the_schema_is_valid_and_complete(rest):
     assert "413" in schema["paths"]["/api/sessions/{id}/interactions/"]["post"]["responses"]
 
 
+@pytest.mark.one_database
 def test_nothing_in_the_schema_is_guessed_or_called_as_something_else_is(tmp_path):
     call_command("spectacular", "--fail-on-warn", "--file", tmp_path / "schema.yaml")
     assert (tmp_path / "schema.yaml").read_text().startswith("openapi: 3")
 
 
+@pytest.mark.one_database
 def test_the_schema_describes_decisions_and_policies_as_they_are(rest):
     schema = rest.client.get("/api/schema/", {"format": "json"}).json()
     paths, parts = schema["paths"], schema["components"]["schemas"]

@@ -8,6 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from agents.links.holders import renew_links, take_link
+from agents.links.kept_readings import keep_readings, span_now
 from agents.links.moves import move_device_through
 from agents.models import Device, Event
 from agents.services import sessions
@@ -163,6 +164,18 @@ def test_fewer_slots_than_are_taken_are_refused(rest, far):
     answer = rest.patch(f"{ADDRESS}{far}/", {"max_concurrent": 2})
     assert (answer.status_code, answer.json()["code"]) == (409, "device_in_use")
     assert rest.patch(f"{ADDRESS}{far}/", {"max_concurrent": 3}).status_code == 200
+
+
+def test_its_readings_are_those_of_the_last_day(rest, viewer, far):
+    fence = take_link(far)
+    move_device_through(far, CONNECTED)
+    renew_links({far: fence}, {far: {"cpu_percent": 7.0}})
+    now = span_now()
+    for ago in (-9, 0, 5, 280, 290):  # one of a clock that goes before ours, and one that is too old
+        keep_readings(now - ago)
+    found = Rest(viewer).get(f"{ADDRESS}{far}/readings/").json()["results"]
+    assert [(row["readings"], row["used"], row["max_concurrent"]) for row in found] == [({"cpu_percent": 7.0}, 0, 4)] * 3
+    assert Rest(viewer).get(f"{ADDRESS}{far + 1}/readings/").status_code == 404
 
 
 def test_its_history_says_who_did_what_and_hides_what_its_page_hides(rest, viewer, admin_user, keeper):

@@ -126,6 +126,76 @@ def test_it_is_held_to_no_app_and_so_nobody_delegates_one_to_it(engine, model): 
     assert not instructions()
 
 
+# A plan that says the instruction itself
+
+
+def told(*wanted: dict, on_failure: str = "fail", **more) -> dict:
+    """A step that has the scripted agent make these steps."""
+    said = {"name": "smith", "device": "coder", "instruction": "DO: " + json.dumps(wanted), **more}
+    return {"delegate": said, "save": "report", "on_failure": on_failure}
+
+
+GREEN = {"command": ["echo", "green"], "save": "colour"}
+
+
+@pytest.mark.parametrize("where", [{"device": "coder"}, {"device": "", "capabilities": ["forging"]}])
+def test_a_plan_tells_a_coding_agent_what_to_do_and_goes_on_with_what_it_says(engine, coder, where):
+    device_change(coder.pk, capabilities=["forging"], by="system")
+    task = engine.carry_out(
+        {"tasks": [steps(GREEN, told({"say": "It is forged."}, **where), tips=["Only for the host."])]}
+    ).tasks.get()
+    assert (task.state, task.result["report"]["said"]) == ("COMPLETED", "It is forged.")
+    smith = Agent.objects.get(platform="acp")
+    assert (smith.name, smith.state, smith.parent.platform) == ("smith on coder for work on laptop", "FINISH", "shell")
+    prompt = instructions()[0].arguments["prompt"]
+    assert "green" in prompt
+    assert "Only for the host." not in prompt
+    assert not ModelCall.objects.exists()
+
+
+def test_what_it_wants_to_run_is_asked_of_a_person_whoever_wrote_its_instruction(engine, state_dir):
+    engine.submit({"tasks": [steps(told({"run": ["touch", "made"]}, {"say": "Made."}))]})
+    conduct(engine, decision(look=lambda asked: asked.action["about"]["device"] == "coder"))
+    assert Task.objects.get().state == "COMPLETED"
+    assert (state_dir / "workspaces" / "coder" / "made").exists()
+    assert Approval.objects.count() == 1
+
+
+def test_where_it_fails_the_plan_says_what_follows(engine):
+    task = engine.carry_out({"tasks": [steps(told({"stop": "refusal"}, on_failure="continue"), GREEN)]}).tasks.get()
+    assert (task.state, list(task.result)) == ("COMPLETED", ["colour"])
+    assert [row.success for row in instructions()] == [False]
+
+
+def test_a_violation_of_its_fails_the_task_whatever_the_plan_says(engine):
+    unasked = told({"run": ["true"], "unasked": True}, on_failure="continue")
+    task = engine.carry_out({"tasks": [steps(unasked, GREEN, max_attempts=3)]}).tasks.get()
+    assert (task.state, task.reason, Attempt.objects.count()) == ("FAILED", "violation", 1)
+
+
+def test_the_next_runner_goes_on_with_an_instruction_of_the_plan(engine, state_dir):
+    engine.submit({"tasks": [steps(told({"run": ["touch", "made"]}, {"say": "Made."}, on_lost="retry"))]})
+    engine.run(WAITING)
+    ended = found("agents_evidence", "tool = 'instruction' AND ended_at IS NOT NULL")
+    conduct(engine, Act(ended, lambda: None), decision())
+    assert (Task.objects.get().state, Task.objects.get().result["report"]["said"]) == ("COMPLETED", "Made.")
+    assert [row.success for row in instructions()][-1] is True
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ({"device": "laptop"}, "laptop is no coding agent: it is given steps, and no instruction"),
+        ({"device": "nobody"}, "there is no device nobody; there are coder, laptop"),
+        ({"device": "", "device_type": "forge"}, "no coding agent has what is asked for; there are coder"),
+    ],
+)
+def test_an_instruction_for_what_is_no_coding_agent_is_refused_with_the_plan(engine, where, said):
+    with pytest.raises(PlanRejected, match=re.escape(said)) as refused:
+        engine.submit({"tasks": [steps(told({"say": "x"}, **where))]})
+    assert "tasks[0].steps[0].delegate" in str(refused.value)
+
+
 def test_steps_are_refused_with_the_plan(engine):
     delegated = {"delegate": {"name": "smith", "device": "coder", "steps": [{"command": ["true"]}]}}
     said = "coder is a coding agent: it carries out tasks in words, and no steps"

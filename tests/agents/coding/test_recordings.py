@@ -82,6 +82,14 @@ async def test_one_that_says_no_exit_code_is_believed():
     ]
 
 
+async def test_a_turn_that_an_agent_cancels_because_it_was_refused_is_one_that_was_refused():
+    talk = Conversation(PROFILES["codex"], Call(1, 1, "instruction", {}, {}, None), Path("/nowhere"))
+    alone = talk._end("cancelled")
+    talk.denied = 1
+    refused = talk._end("cancelled")
+    assert [(each.outcome, each.error_kind) for each in (alone, refused)] == [("failed", ""), ("failed", "denied")]
+
+
 @pytest.mark.parametrize("profile", ["opencode", "claude", "qwen", "gemini", "codex"])
 async def test_its_words_come_whole_and_in_order_and_it_is_answered_once_each_time(profile):
     told, sent, _ = await told_again(f"{profile}-turn", profile)

@@ -104,7 +104,9 @@ async def test_pages_that_processes_share_count_once(python):
 
 
 def test_what_has_ended_since_it_was_seen_has_no_memory_any_more():
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+    program = "print('up', flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"up\n"  # one that has only begun has no memory yet
         seen = read_process(process.pid)
         assert find_excess(CommandLimits(memory_bytes=1), [seen]) == f"memory {1 / MB:g} MB exceeded"
         process.communicate(b"\n")

@@ -8,8 +8,10 @@ import pytest
 
 from agents.devices.host import host_name
 from agents.engine.hosted import HostedDevices, devices_of_host
+from agents.links.holders import take_link
 from agents.links.kinds import OPENERS, Opened
-from agents.models import Device, Transition
+from agents.links.moves import move_device_through
+from agents.models import Device, DeviceReading, Transition
 from agents.services.devices import device_create
 from agents.tools.calls import Call, Outcome
 
@@ -80,3 +82,42 @@ def test_a_connection_that_ends_during_a_look_is_let_go_of_once_and_opened_again
     moves = Transition.objects.filter(machine="device").order_by("id").values_list("event", flat=True)
     assert list(moves) == ["dial", "accepted", "lost", "dial", "accepted"]
     assert (Device.objects.get(pk=device.pk).host, lines[1].closed_times) == (host_name(), 1)
+
+
+def test_what_is_held_is_renewed_while_a_look_takes_its_time(engine, monkeypatch):
+    renewed: list[HostedDevices] = []
+
+    async def take_for_ever(self) -> None:
+        await asyncio.Event().wait()
+
+    async def renew(self) -> None:
+        renewed.append(self)
+
+    monkeypatch.setattr(HostedDevices, "look", take_for_ever)
+    monkeypatch.setattr(HostedDevices, "renew", renew)
+    engine.run(lambda: renewed)
+    assert len(set(map(id, renewed))) == 1
+
+
+def test_a_runner_keeps_a_reading_of_what_is_connected_once_in_a_span_of_time(transactional_db):
+    far = device_create("far", kind="remote", by="system")
+    take_link(far.pk)
+    move_device_through(far.pk, ("dial", "accepted"))
+
+    async def run() -> list[str]:
+        asked: list[str] = []
+
+        async def in_thread(function, *arguments):
+            asked.append(function.__name__)
+            return await asyncio.to_thread(function, *arguments)
+
+        hosted = HostedDevices(in_thread, lambda device, why: None)
+        for _ in range(2):
+            hosted._silent_at = 0.0
+            await hosted.look()
+        await hosted.release_all()
+        return asked
+
+    asked = asyncio.run(run())
+    assert asked.count("lose_silent_devices") == 2
+    assert DeviceReading.objects.filter(device=far.pk).count() == asked.count("keep_readings") >= 1

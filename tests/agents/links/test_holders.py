@@ -50,6 +50,14 @@ def test_a_process_of_another_host_loses_what_it_has_not_renewed(far):
     assert holders.take_link(far.pk) == 1
 
 
+def test_a_process_of_this_host_that_lives_keeps_what_it_was_too_busy_to_renew(far, other_process):
+    """Beside much other work a renewal comes late: the device's calls must not be lost by that."""
+    held_by(far, other_process[1], seconds_ago=holders.HELD_S * 2)
+    assert holders.take_link(far.pk) is None
+    held_by(far, other_process[1], seconds_ago=holders.STALLED_S + 1)
+    assert holders.take_link(far.pk) == 1
+
+
 def test_a_device_that_has_come_here_itself_is_taken_from_whoever_held_it(far, other_process):
     held_by(far, other_process[1])
     assert holders.take_link(far.pk, steal=True, peer="10.0.0.7", version="1") == 1

@@ -38,7 +38,7 @@ def judge(provider, settings):
 def test_a_model_that_confirms_steers_the_agent_and_what_it_cost_is_on_record(engine, device, judge):
     ruling = {"stuck": True, "why": "It never reads the file."}
     asked = judge({"when": {"last": "old text not found"}, "say": ruling, "tokens": {"input": 1_000, "output": 10}})
-    engine.carry_out(plan())
+    engine.carry_out(plan(thinking_s=3.0))  # within which the answer comes, over HTTP, on a machine at work too
     ended("arbiter")
     row = Evidence.objects.get(kind="ruling")
     assert (row.verdict["why"], row.verdict["arbiter"]) == ("It never reads the file.", ARBITERS["model"])

@@ -46,10 +46,10 @@ def arbiter(settings):
     return choose
 
 
-def plan() -> dict:
+def plan(thinking_s: float = 0.4) -> dict:
     """Three failures alike of the four that make a loop, time to think, and then something else."""
     fails = {"command": ["sh", "-c", "echo 'old text not found' >&2; exit 1"], "on_failure": "continue"}
-    steps = [fails, fails, fails, {"wait": 0.4}, {"command": ["true"]}]
+    steps = [fails, fails, fails, {"wait": thinking_s}, {"command": ["true"]}]
     return {"tasks": [{"task_id": "work", "device": "laptop", "steps": steps, "progress": {"stuck_threshold": 4}}]}
 
 

@@ -8,6 +8,8 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import OperationalError, connection
 
+from agents import ids
+from agents.models import Event
 from agents.services import sessions
 from agents.streams import nudges
 from agents.streams import tail as tails
@@ -16,7 +18,7 @@ from agents.streams.tail import EncodedEvent, StreamMemory, StreamTail, read_eve
 from tests.agents.conftest import record
 
 pytestmark = pytest.mark.usefixtures("closed_connections")
-DEADLINE_S = 5
+DEADLINE_S = 30
 
 
 def encoded(*seqs, size=10):
@@ -113,6 +115,23 @@ def test_a_read_is_bounded_by_bytes_and_by_events_but_never_empty(stream):
     assert seqs(read_events(stream, 1, size=2500)) == [2, 3]
     assert seqs(read_events(stream, 1, size=10)) == [2]
     assert orjson.loads(read_events(stream, 1)[0].json)["data"]["text"] == "x" * 1000
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_what_an_event_adds_a_few_rows_are_told_and_how_many_more_there_are(stream):
+    record(stream)
+    Event.objects.filter(pk=ids.row_id(stream, 2)).update(
+        data={"add": {"task": [{"id": key} for key in range(5)], "dependency": [{"id": 1}]}, "text": "built"}
+    )
+    record(stream, text="after it")
+    found = [read_events(stream, 1)[0], *read_events(stream, 1, most_rows=2)]
+    whole, cut, after = (orjson.loads(event.json) for event in found)
+    assert "left_out" not in whole
+    assert len(whole["data"]["add"]["task"]) == 5
+    assert cut["data"] == {"add": {"task": [{"id": 0}, {"id": 1}], "dependency": [{"id": 1}]}, "text": "built"}
+    assert cut["left_out"] == {"task": 3}
+    assert "left_out" not in after
+    assert {key: cut[key] for key in ("seq", "type", "at", "by")} == {key: whole[key] for key in ("seq", "type", "at", "by")}
 
 
 def test_what_is_sent_is_what_is_read(stream):

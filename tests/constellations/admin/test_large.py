@@ -126,6 +126,7 @@ def test_removing_what_waits_for_nothing_more_is_bounded(staff, large):
     assert Task.objects.filter(constellation=large).count() == TASKS - 50
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_every_list_is_bounded(staff, large, model):
     lists = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")

@@ -32,7 +32,7 @@ from tests.reliability.cluster import database_url, until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.live]
 
-STOP_S = 10.0
+STOP_S = 60.0
 """Within which a server has to be gone after SIGTERM; what is wrong when a thread or a task holds it up lasts for ever."""
 SERVERS = {
     "daphne": ("-m", "project.web_server", "--bind", "127.0.0.1", "--port"),

@@ -127,6 +127,12 @@ def rejected(plan: Any, devices=None) -> str:
     return str(error.value)
 
 
+def delegating(devices, **whom: Any) -> str:
+    """What a plan is rejected with that tells `whom` to do something in words."""
+    step = {"delegate": {"name": "other", "instruction": "Make the test pass.", **whom}}
+    return rejected({"tasks": [{"task_id": "x", "steps": [step]}]}, devices)
+
+
 TIED = "; ".join(f"the dependency x>n{number} was tied to x since" for number in range(20))
 
 
@@ -260,6 +266,10 @@ CASES: list[tuple[Callable[[], Any], Any]] = [
      "operation 1 (add_task), capabilities: no device has the capability fly, or any capability"),
     (lambda: rejected({"tasks": [{"task_id": "x", "steps": [{"delegate": ELSEWHERE}]}]}, {"pi": DEVICE}),
      "plan: line 1, tasks[0].steps[0].delegate.platform: no device has the platform browser"),
+    (lambda: delegating(SERVERS, device="pi"),
+     "plan: line 1, tasks[0].steps[0].delegate.instruction: pi is no coding agent: it is given steps, and no instruction"),
+    (lambda: delegating({"pi": DEVICE}, device_type="forge"),
+     "plan: line 1, tasks[0].steps[0].delegate.instruction: no coding agent has what is asked for; there are none"),
     (lambda: refused(add("x", device_type="android"), devices={f"d{n}": DEVICE | {"type": f"t{n:02}"} for n in range(22)}),
      f"operation 1 (add_task), device_type: no device has the type android; the types there are: "
      f"{', '.join(f't{n:02}' for n in range(20))} and 2 more"),

@@ -25,7 +25,7 @@ from project.up.retired import INTERRUPTED_S, SUCCESSORS_S, TOLD_S, RetiredRunne
 from project.up.supervisor import ChildBroken, PortTaken, Supervisor, address_of, children_of, refuse_taken_port
 from project.up.watchdog import LivingProbe
 
-WITHIN_S = 10.0
+WITHIN_S = 60.0
 SLEEP = ["sleep", "600"]
 DEAF = "trap '' TERM; touch \"$0\"; while :; do sleep 0.1; done"
 """It ignores SIGTERM from the moment on in which the file is there."""

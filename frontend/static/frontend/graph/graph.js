@@ -259,7 +259,7 @@ export class Graph {
     const nodes = new Set();
     const isEdgeDue = new Uint8Array(this.scene.edges.length); // flags: a set of ten thousand numbers takes longer than their drawing
     for (const id of changes.ids.task ?? []) if (index.has(id)) nodes.add(index.get(id));
-    if (nodes.size) this.minimap.changed();
+    if (nodes.size) this.minimap.changed(nodes);
     for (const i of nodes) {
       this.scene.touch(i);
       this.renderer.paintNode(i);
@@ -312,7 +312,7 @@ export class Graph {
     const { x, y } = this.scene.layout;
     const { left, right, top, bottom } = this.viewport.seen;
     const isSeen = (i) => x[i] > left && x[i] < right && y[i] > top && y[i] < bottom;
-    if (!this.scene.ids.some((_, i) => this.scene.task(i).state === "RUNNING" && isSeen(i))) this.#arrange();
+    if (!this.scene.ids.some((_, i) => isSeen(i) && this.scene.task(i).state === "RUNNING")) this.#arrange();
   }
 
   #hover(i) {

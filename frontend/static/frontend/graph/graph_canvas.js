@@ -1,4 +1,5 @@
 // The graph on a canvas, for graphs too large for SVG: only what is in view is drawn, and text only where it is legible.
+// What stays where it is keeps its pixels: of nodes that only look otherwise their own surroundings are drawn again.
 
 import { coloursAt } from "../colours.js";
 import { DETAIL } from "./graph_svg.js";
@@ -10,6 +11,12 @@ import { shapePath } from "../states.js";
 
 const CURVES_FROM = 0.3; // scale below which edges are straight lines
 const EDGES_MS = 120; // from afar all edges are in view: they are drawn aside this often, and moved as a picture in between
+const WHOLE_MS = 250; // near by, edges that look otherwise are drawn with all the rest at most this often
+const MOVING_MS = 120; // after a move: until then the view is taken to move on
+const MANY = 150; // nodes in view; as long as it moves so many are shown by their colour, and edges as a picture
+const AROUND = 8; // what is drawn around a node: rings, and half of a line
+const LARGEST_PART = 0.6; // of the surface; where more looks otherwise, all is drawn at once
+const MOST_LOOKED_AT = 300_000; // nodes and edges, for what stands in the parts: more takes longer than to draw all
 const EDGE_LOOKS = { open: ["--edge", []], held: ["--edge-held", []], never: ["--edge-never", [6, 4]] };
 const DRAFT_COLOURS = { added: "--accent", removed: "--failed", changed: "--held", theirs: "--focus", gone: "--quiet" };
 const TONES = ["waiting", "pending", "running", "done", "failed", "cancelled", "held"];
@@ -17,6 +24,12 @@ const TONES = ["waiting", "pending", "running", "done", "failed", "cancelled", "
 const COLOURS = ["--canvas", "--surface", "--text", "--quiet", "--edge", "--edge-held", "--edge-never", "--accent", "--focus", ...TONES.map((tone) => `--${tone}`)];
 
 export class CanvasGraph {
+  #isWhole = true; // all has to be drawn
+  #nodesDue = new Set(); // numbers of nodes that look otherwise
+  #wholeAt = -Infinity;
+  #movedAt = -Infinity;
+  #isRough = false; // what is there was drawn while the view moved
+
   constructor(host, { describe, onOpen, onFocus, onHover, now }) {
     Object.assign(this, { describe, onOpen, onFocus, now, focused: -1, selected: -1, view: { x: 0, y: 0, k: 1 }, emphasis: { nodes: null, edges: new Set(), critical: null } });
     this.surface = element("canvas", { class: "graph", tabindex: "0", role: "application", "aria-label": "Task graph" });
@@ -47,18 +60,22 @@ export class CanvasGraph {
 
   move(view) {
     this.view = { x: view.x, y: view.y, k: view.k };
+    this.#movedAt = performance.now();
     this.#dirty();
   }
 
   paintNode(i) {
     this.looks[i] = this.scene.look(i);
-    this.#dirty();
+    this.#partDue(i);
   }
 
+  // At once where nothing has moved for a moment; under a flood what the edges tell of comes first.
   paintEdge(i) {
-    this.states[i] = this.scene.edgeState(i);
+    const state = this.scene.edgeState(i);
+    if (state === this.states[i]) return;
+    this.states[i] = state;
     if (this.aside) this.aside.stale = true;
-    this.#dirty();
+    if (!this.sight || this.sight.isShown[i]) this.#wholeSoon();
   }
 
   emphasize(emphasis) {
@@ -70,7 +87,7 @@ export class CanvasGraph {
   tick(now) {
     const goesOn = now !== this.ticked;
     this.ticked = now;
-    if (goesOn && this.view.k >= DETAIL.mid && this.sight?.nodes.some((i) => this.looks[i].tone === "running")) this.#dirty();
+    if (goesOn && this.view.k >= DETAIL.mid) for (const i of this.sight?.nodes ?? []) if (this.looks[i].tone === "running") this.#partDue(i);
   }
 
   focus(i, grab) {
@@ -114,13 +131,36 @@ export class CanvasGraph {
   }
 
   #dirty() {
+    this.#isWhole = true;
+    this.#nextFrame();
+  }
+
+  #partDue(i) {
+    this.#nodesDue.add(i);
+    this.#nextFrame();
+  }
+
+  #wholeSoon() {
+    const rest = this.#wholeAt + WHOLE_MS - performance.now();
+    if (rest <= 0) this.#dirty();
+    else this.timer ||= setTimeout(() => this.#again(), rest);
+  }
+
+  #nextFrame() {
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       if (this.scene) this.#paint();
+      this.#nodesDue.clear();
     });
   }
 
   #paint() {
+    const parts = this.#isWhole || !this.sight || !this.colours ? null : this.#partsDue();
+    if (parts) this.#paintParts(parts);
+    else this.#paintWhole();
+  }
+
+  #paintWhole() {
     const ratio = devicePixelRatio || 1;
     const { width, height } = (this.size ??= { width: this.surface.clientWidth, height: this.surface.clientHeight });
     if (!width || !height) return; // behind another tab
@@ -128,45 +168,106 @@ export class CanvasGraph {
       this.surface.width = width * ratio;
       this.surface.height = height * ratio;
     }
+    this.#isWhole = false;
+    this.#wholeAt = performance.now();
     this.colours ??= coloursAt(this.surface, COLOURS);
     const { x, y, k } = this.view;
     const c = this.context;
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    c.fillStyle = this.colours["--canvas"];
-    c.fillRect(0, 0, width, height);
     const seen = { left: -x / k, top: -y / k, right: (width - x) / k, bottom: (height - y) / k };
     if (!this.sight || Object.entries(seen).some(([side, at]) => this.sight.seen[side] !== at)) this.sight = this.#inSight(seen);
-    const place = () => c.setTransform(ratio * k, 0, 0, ratio * k, ratio * x, ratio * y);
-    if (k < CURVES_FROM) this.#edgesAside(c, ratio);
-    place();
-    if (k >= CURVES_FROM) this.#edges(c, k);
+    this.#isRough = k < DETAIL.mid && this.sight.nodes.length > MANY && performance.now() - this.#movedAt < MOVING_MS;
+    if (this.#isRough) this.timer ||= setTimeout(() => this.#again(), MOVING_MS);
+    if (this.#areEdgesAside) this.#keepAside(ratio);
+    this.#layers(c, ratio, this.sight);
+  }
+
+  // The surroundings of nodes that look otherwise, in whole pixels of the surface; null where all of it is better drawn at once.
+  #partsDue() {
+    const ratio = devicePixelRatio || 1;
+    const { x, y, k } = this.view;
+    const { layout } = this.scene;
+    const [w, h] = [NODE.width / 2 + AROUND, NODE.height / 2 + AROUND];
+    const due = [...this.#nodesDue].filter((i) => this.sight.isNodeShown[i]);
+    if (due.length * (this.sight.nodes.length + this.sight.edges.length) > MOST_LOOKED_AT) return null;
+    let room = LARGEST_PART * this.surface.width * this.surface.height;
+    const parts = [];
+    for (const i of due) {
+      const [left, top] = [Math.floor(ratio * ((layout.x[i] - w) * k + x)), Math.floor(ratio * ((layout.y[i] - h) * k + y))];
+      const [right, bottom] = [Math.ceil(ratio * ((layout.x[i] + w) * k + x)), Math.ceil(ratio * ((layout.y[i] + h) * k + y))];
+      room -= (right - left) * (bottom - top);
+      if (room < 0) return null;
+      parts.push([left, top, right - left, bottom - top]);
+    }
+    return parts;
+  }
+
+  #paintParts(parts) {
+    const ratio = devicePixelRatio || 1;
+    const { x, y, k } = this.view;
+    const c = this.context;
+    for (const [left, top, width, height] of parts) {
+      const seen = { left: (left / ratio - x) / k, top: (top / ratio - y) / k, right: ((left + width) / ratio - x) / k, bottom: ((top + height) / ratio - y) / k };
+      c.save();
+      c.setTransform(1, 0, 0, 1, 0, 0);
+      c.beginPath();
+      c.rect(left, top, width, height);
+      c.clip();
+      this.#layers(c, ratio, this.#within(seen));
+      c.restore();
+    }
+  }
+
+  // One over the other, of `sight` what it names; a clip keeps the rest as it is.
+  #layers(c, ratio, sight) {
+    const { x, y, k } = this.view;
+    c.setTransform(1, 0, 0, 1, 0, 0);
+    c.fillStyle = this.colours["--canvas"];
+    c.fillRect(0, 0, this.surface.width, this.surface.height);
+    if (this.#areEdgesAside) this.#placeAside(c, ratio);
+    c.setTransform(ratio * k, 0, 0, ratio * k, ratio * x, ratio * y);
+    if (!this.#areEdgesAside) this.#edges(c, k, sight.edges);
     this.#strongEdges(c, k);
-    this.#nodes(c, k);
+    this.#nodes(c, k, sight.nodes);
+  }
+
+  get #areEdgesAside() {
+    return this.view.k < CURVES_FROM || this.#isRough;
   }
 
   // The numbers of nodes and edges in view. Work that goes on changes how they look, and neither which they are nor their order.
   #inSight(seen) {
+    const { count, boxes } = this.scene;
+    const [isNodeShown, isShown] = [new Uint8Array(count), new Uint8Array(boxes.length)];
+    const nodes = [...Array(count).keys()].filter((i) => this.#isNodeIn(i, seen));
+    const edges = [...boxes.keys()].filter((i) => isBoxIn(boxes[i], seen));
+    for (const i of nodes) isNodeShown[i] = 1;
+    for (const i of edges) isShown[i] = 1;
+    return { seen, nodes, edges, isNodeShown, isShown };
+  }
+
+  // Those of them that stand in a part of the view.
+  #within(part) {
+    const { boxes } = this.scene;
+    return { nodes: this.sight.nodes.filter((i) => this.#isNodeIn(i, part)), edges: this.sight.edges.filter((i) => isBoxIn(boxes[i], part)) };
+  }
+
+  #isNodeIn(i, { left, right, top, bottom }) {
     const { x, y } = this.scene.layout;
     const [w, h] = [NODE.width / 2, NODE.height / 2];
-    const [nodes, edges, isShown] = [[], [], new Uint8Array(this.scene.edges.length)];
-    for (let i = 0; i < this.scene.count; i++) {
-      if (x[i] + w >= seen.left && x[i] - w <= seen.right && y[i] + h >= seen.top && y[i] - h <= seen.bottom) nodes.push(i);
-    }
-    this.scene.boxes.forEach((box, i) => {
-      if (box.right >= seen.left && box.left <= seen.right && box.bottom >= seen.top && box.top <= seen.bottom) edges.push(i);
-    });
-    for (const i of edges) isShown[i] = 1;
-    return { seen, nodes, edges, isShown };
+    return x[i] + w >= left && x[i] - w <= right && y[i] + h >= top && y[i] - h <= bottom;
   }
 
   // All edges as a picture, which follows the view at once and is drawn anew at most every EDGES_MS.
-  #edgesAside(c, ratio) {
+  #keepAside(ratio) {
     const { x, y, k } = this.view;
     const now = performance.now();
     const fits = this.aside && !this.aside.stale && this.aside.x === x && this.aside.y === y && this.aside.k === k;
     if (!this.aside || (!fits && now - this.aside.at >= EDGES_MS)) this.#drawAside(ratio, now);
     else if (!fits) this.timer ||= setTimeout(() => this.#again(), EDGES_MS);
-    const { aside } = this;
+  }
+
+  #placeAside(c, ratio) {
+    const { aside, view: { x, y, k } } = this;
     const scale = k / aside.k;
     c.setTransform(scale, 0, 0, scale, ratio * (x - aside.x * scale), ratio * (y - aside.y * scale));
     c.drawImage(aside.picture, 0, 0);
@@ -177,7 +278,7 @@ export class CanvasGraph {
     const picture = new OffscreenCanvas(this.surface.width, this.surface.height);
     const c = picture.getContext("2d");
     c.setTransform(ratio * k, 0, 0, ratio * k, ratio * x, ratio * y);
-    this.#edges(c, k);
+    this.#edges(c, k, this.sight.edges);
     this.aside = { picture, x, y, k, at: now, stale: false };
   }
 
@@ -186,10 +287,10 @@ export class CanvasGraph {
     this.#dirty();
   }
 
-  #edges(c, k) {
+  #edges(c, k, edges) {
     for (const [state, [colour, dash]] of Object.entries(EDGE_LOOKS)) {
       c.beginPath();
-      for (const i of this.sight.edges) if (this.states[i] === state) this.#trace(c, i, k);
+      for (const i of edges) if (this.states[i] === state) this.#trace(c, i, k);
       c.strokeStyle = this.colours[colour];
       c.globalAlpha = k < DETAIL.dots ? 0.35 : 0.8;
       c.lineWidth = Math.max(1.4, 0.7 / k);
@@ -244,11 +345,11 @@ export class CanvasGraph {
     }
   }
 
-  #nodes(c, k) {
+  #nodes(c, k, nodes) {
     const groups = Object.fromEntries(TONES.map((tone) => [tone, []]));
-    for (const i of this.sight.nodes) groups[this.looks[i].tone].push(i);
+    for (const i of nodes) groups[this.looks[i].tone].push(i);
     for (const tone of TONES) this.#group(c, groups[tone], this.colours[`--${tone}`], k);
-    this.#standBack(c, this.sight.nodes);
+    this.#standBack(c, nodes);
     for (const i of this.emphasis.critical?.nodes ?? []) this.#ring(c, i, this.colours["--held"], k);
     for (const [i, draft] of this.scene.drafted.nodes) this.#ring(c, i, this.colours[DRAFT_COLOURS[draft]], k);
     this.#ring(c, this.selected, this.colours["--accent"], k);
@@ -270,7 +371,7 @@ export class CanvasGraph {
     c.fillStyle = colour;
     c.fill();
     c.globalAlpha = 1;
-    if (k >= DETAIL.dots) {
+    if (k >= DETAIL.dots && !this.#isRough) {
       c.strokeStyle = colour;
       c.lineWidth = 1.4;
       c.stroke();
@@ -330,4 +431,8 @@ export class CanvasGraph {
     c.lineWidth = Math.max(2.5, 2.5 / k);
     c.stroke();
   }
+}
+
+function isBoxIn(box, { left, right, top, bottom }) {
+  return box.right >= left && box.left <= right && box.bottom >= top && box.top <= bottom;
 }

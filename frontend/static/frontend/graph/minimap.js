@@ -12,6 +12,7 @@ const COLOURS = ["--surface", "--accent", ...TONES.map((tone) => `--${tone}`)];
 
 export class Minimap {
   #timer = 0;
+  #due = null; // numbers of nodes to be drawn over what is there; null: all anew
 
   // `viewport` is the one it moves.
   constructor(host, viewport) {
@@ -30,13 +31,16 @@ export class Minimap {
   draw(scene) {
     const { width, height } = scene.layout;
     this.scene = scene;
+    this.#due = null;
     this.box.dataset.nodes = 0; // drawn so far
     this.scale = Math.min(SIZE.width / width, SIZE.height / height);
     this.move();
   }
 
-  // How nodes look has changed.
-  changed() {
+  // How nodes look has changed: of those, or of all.
+  changed(nodes = null) {
+    if (nodes === null) this.#due = null;
+    else for (const i of nodes) this.#due?.add(i);
     if (!this.box.hidden) this.#timer ||= setTimeout(() => this.#paint(), DRAW_MS);
   }
 
@@ -48,6 +52,7 @@ export class Minimap {
     const isWhole = left <= 0 && top <= 0 && right >= width && bottom >= height;
     if (this.box.hidden !== isWhole) this.box.hidden = isWhole;
     if (!isWhole && Number(this.box.dataset.nodes) !== this.scene.count) this.changed();
+    else if (!isWhole && this.#due?.size) this.changed([]); // what changed behind a whole view
     const [x, y] = [Math.max(0, left) * this.scale, Math.max(0, top) * this.scale];
     const [w, h] = [Math.min(width, right) * this.scale - x, Math.min(height, bottom) * this.scale - y];
     this.frame.style.cssText = `transform: translate(${x}px, ${y}px); width: ${Math.max(4, w)}px; height: ${Math.max(4, h)}px`;
@@ -58,16 +63,20 @@ export class Minimap {
     const { scene, scale, picture } = this;
     const ratio = devicePixelRatio || 1;
     const { x, y, width, height } = scene.layout;
-    picture.width = Math.ceil(width * scale * ratio);
-    picture.height = Math.ceil(height * scale * ratio);
-    picture.style.width = `${width * scale}px`;
+    const due = this.#due ?? Array(scene.count).keys();
+    if (this.#due === null) {
+      picture.width = Math.ceil(width * scale * ratio);
+      picture.height = Math.ceil(height * scale * ratio);
+      picture.style.width = `${width * scale}px`;
+    }
     const c = picture.getContext("2d");
     const [w, h] = [Math.max(1.5, NODE.width * scale * ratio), Math.max(1.5, NODE.height * scale * ratio)];
     this.colours ??= coloursAt(this.box, COLOURS);
-    for (let i = 0; i < scene.count; i++) {
+    for (const i of due) {
       c.fillStyle = this.colours[`--${scene.look(i).tone}`];
       c.fillRect(x[i] * scale * ratio - w / 2, y[i] * scale * ratio - h / 2, w, h);
     }
+    this.#due = new Set();
     this.box.dataset.nodes = scene.count;
   }
 

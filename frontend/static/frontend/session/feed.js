@@ -7,15 +7,20 @@ import { atBeginning, sentence } from "../sentences.js";
 export const FEED_ROWS = 200;
 const WRITE_MS = 100; // under a flood the list is written this often, not every frame
 const FLOOD_MS = 400; // and so often where each time would fill it anew: nobody reads that
+const FLOOD_ROWS = 50; // of which then no more are listed...
+const CALM_MS = 1000; // ...until there has been no flood for so long
 
 export class Feed {
   #waiting = [];
+  #entries = []; // what is told of, oldest first: listed are the newest of them
   #written = 0;
+  #floodedAt = -Infinity;
   #wanted = { kind: "", by: "", text: "" };
   #known = new Set(); // kinds and authors that were told of
 
   constructor(list, { fold, deviceName, personOf = null, onOpen }) {
-    Object.assign(this, { list, fold, deviceName, personOf });
+    Object.assign(this, { list, fold, deviceName, personOf, isScrolled: false });
+    list.addEventListener("scroll", () => (this.isScrolled = list.scrollTop > 0), { passive: true });
     list.addEventListener("click", (event) => {
       const link = event.target.closest("button[data-row]");
       if (link) onOpen(Number(link.dataset.row));
@@ -32,17 +37,34 @@ export class Feed {
   }
 
   tick(time) {
-    const pause = this.#waiting.length < FEED_ROWS / 2 ? WRITE_MS : FLOOD_MS;
-    if (!this.#waiting.length || time - this.#written < pause) return;
+    const isFlood = this.#waiting.length >= FEED_ROWS / 2;
+    const isShort = time - this.#floodedAt < CALM_MS && !this.#isNarrowed && !this.isScrolled;
+    const isDue = this.#waiting.length || (!isShort && this.list.childElementCount < this.#entries.length);
+    if (!isDue || time - this.#written < (isFlood ? FLOOD_MS : WRITE_MS)) return;
     this.#written = time;
+    if (isFlood) this.#floodedAt = time;
     this.#tellKinds(this.#waiting);
-    const newest = Number(this.list.firstElementChild?.dataset.seq ?? 0);
-    const newer = this.#waiting.filter(({ event }) => event.seq > newest);
-    const older = this.#waiting.filter(({ event }) => event.seq <= newest); // what was before the page came, asked for and late
-    this.list.prepend(...this.#rows(newer));
-    this.list.append(...this.#rows(older));
+    this.#takeUp(this.#waiting);
     this.#waiting = [];
-    while (this.list.childElementCount > FEED_ROWS) this.list.lastElementChild.remove();
+    this.#list(isShort ? FLOOD_ROWS : FEED_ROWS);
+  }
+
+  // What was before the page came is asked for, and late.
+  #takeUp(entries) {
+    const newest = this.#entries.at(-1)?.event.seq ?? 0;
+    const [newer, older] = [[], []];
+    for (const entry of entries) (entry.event.seq > newest ? newer : older).push(entry);
+    this.#entries = [...older, ...this.#entries, ...newer].slice(-FEED_ROWS);
+  }
+
+  // Makes the rows of those of the newest entries that are not listed yet, above and below those that are.
+  #list(most) {
+    const shown = this.#entries.slice(-most);
+    const { firstElementChild: first, lastElementChild: last } = this.list;
+    const [above, below] = [Number(first?.dataset.seq ?? 0), Number(last?.dataset.seq ?? 0)];
+    this.list.prepend(...this.#rows(shown.filter(({ event }) => event.seq > above)));
+    this.list.append(...this.#rows(shown.filter(({ event }) => event.seq < below)));
+    while (this.list.childElementCount > shown.length) this.list.lastElementChild.remove();
   }
 
   #rows(entries) {
@@ -51,9 +73,14 @@ export class Feed {
     return rows;
   }
 
+  get #isNarrowed() {
+    return Object.values(this.#wanted).some(Boolean);
+  }
+
   // Shows those of one kind, of one author, with a text; empty: any.
   filter(wanted) {
     this.#wanted = wanted;
+    this.#list(FEED_ROWS);
     for (const one of this.list.children) one.hidden = !this.#isWanted(one);
   }
 
@@ -78,7 +105,9 @@ export class Feed {
 
   // Forgets what it has told of; what came after event `seq` it keeps.
   clear(seq = Infinity) {
-    this.#waiting = this.#waiting.filter(({ event }) => event.seq > seq);
+    const isLater = ({ event }) => event.seq > seq;
+    this.#waiting = this.#waiting.filter(isLater);
+    this.#entries = this.#entries.filter(isLater);
     for (const one of [...this.list.children]) if (Number(one.dataset.seq) <= seq) one.remove();
   }
 }

@@ -1,6 +1,6 @@
 // Which tasks a view shows: by state, device and words, as it stands in the address and is the same for all views. Pure.
 //
-// Beside its own state a filter may name what a task waits for of people: NEEDS_YOU, NEEDS_OTHERS (standings.js).
+// A task that waits for a person is in none of its own states, but in NEEDS_YOU or NEEDS_OTHERS (standings.js).
 
 import { isSkipped } from "../states.js";
 
@@ -28,10 +28,12 @@ export function writeFilter({ state, device, text }) {
 // Whether a task fits the state and the device of a filter; its words are for each view to look for.
 export function fitsPlace(store, { state, device }, task) {
   if (device && store.placeOf(task) !== device) return false;
-  if (!state) return true;
-  return state in NEEDS ? store.standings.needOf(task) === NEEDS[state] : shownState(task) === state;
+  return !state || shownState(store, task) === state;
 }
 
-function shownState(task) {
+// The state that a task is shown, counted and found in.
+export function shownState({ standings }, task) {
+  const need = standings.needOf(task);
+  if (need) return Object.keys(NEEDS).find((state) => NEEDS[state] === need);
   return isSkipped(task) ? "SKIPPED" : task.state;
 }

@@ -2,18 +2,16 @@
 
 import { FOLD_FROM } from "../graph/folding.js";
 import { Graph } from "../graph/graph.js";
-import { hasRemoved } from "./edit/removed.js";
+import { countRemoved } from "./edit/removed.js";
 import { EVERYTHING, fitsPlace, writeFilter } from "./filters.js";
+import { Pace } from "./pace.js";
 import { drawCounters, drawProgress, tally } from "./panels.js";
-
-const TOOLBAR_MS = 200; // is read, not watched
 
 export class GraphView {
   id = "graph";
   title = "Graph";
   #found = null; // the task that the last look for one led to
-  #isDue = true;
-  #drawnAt = 0;
+  #pace = new Pace({ isDue: true });
 
   constructor(panel, { store }) {
     Object.assign(this, { panel, store });
@@ -32,18 +30,18 @@ export class GraphView {
     this.graph.refresh(this.store.constellation);
     this.#take(this.store.filter);
     this.select(this.store.selection);
-    this.#isDue = true;
+    this.#pace.isDue = true;
   }
 
   show(constellation) {
     this.graph.show(constellation);
-    this.#isDue = true;
+    this.#pace.isDue = true;
   }
 
   // The picture shows a change in the same frame; the toolbar gathers changes for a moment.
   update(changes) {
     this.graph.update(changes);
-    if (changes.has("task", "constellation", "edit")) this.#isDue = true;
+    if (changes.has("task", "constellation", "edit", "approval")) this.#pace.isDue = true;
   }
 
   select(selection) {
@@ -56,19 +54,16 @@ export class GraphView {
     this.graph.tick(time);
     const isFollowing = String(this.graph.isFollowing);
     if (this.at("#follow").ariaPressed !== isFollowing) this.at("#follow").ariaPressed = isFollowing;
-    if (!this.#isDue || time - this.#drawnAt < TOOLBAR_MS) return;
-    this.#drawnAt = time;
-    this.#isDue = false;
-    this.#drawToolbar();
+    if (this.#pace.takes(time)) this.#drawToolbar();
   }
 
   #drawToolbar() {
-    const counts = tally(this.store.fold, this.store.constellation);
+    const counts = tally(this.store);
     drawProgress(this.at("#progress"), counts);
     if (!this.at("#counters").contains(document.activeElement)) drawCounters(this.at("#counters"), counts);
     this.at("#empty").hidden = counts.total > 0;
     this.at("#fold").hidden = counts.total < FOLD_FROM;
-    this.at("#removed").hidden = !hasRemoved(this.store.fold, this.store.constellation);
+    this.at("#removed").hidden = countRemoved(this.store.fold, this.store.constellation) === 0;
   }
 
   // The next task after the last one found, in the order of the graph, for which `wanted(task)` holds.

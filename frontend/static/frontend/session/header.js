@@ -1,18 +1,18 @@
 // The head of the page, one row that stays: the plan's name, how the session stands, how far it is, and what can be asked of it.
 
 import * as api from "../api.js";
+import { newest } from "../fold.js";
 import { html, nothing, render } from "../vendor/lit.js";
 import { between, plural } from "../format.js";
-import { newest, tally } from "./panels.js";
+import { Pace } from "./pace.js";
+import { tally } from "./panels.js";
 import { lookOf, lookOfStanding, shapePath } from "../states.js";
 import { askBefore } from "./asking.js";
 
-const HEAD_MS = 200; // is read, not watched: this often is enough under a flood
 const OPEN = new Set(["CREATED", "READY", "EXECUTING", "PAUSED"]);
 
 export class Header {
-  #isDue = false;
-  #drawnAt = 0;
+  #pace = new Pace();
 
   constructor(host, { store, truth, outbox }) {
     Object.assign(this, { host, store, truth, outbox });
@@ -27,7 +27,7 @@ export class Header {
   }
 
   update() {
-    this.#isDue = true;
+    this.#pace.isDue = true;
   }
 
   show() {
@@ -39,19 +39,17 @@ export class Header {
   }
 
   tick() {
-    this.draw();
+    this.#pace.isDue = true;
   }
 
   frame(time) {
-    if (!this.#isDue || time - this.#drawnAt < HEAD_MS) return;
-    this.#drawnAt = time;
-    this.draw();
+    if (this.#pace.takes(time)) this.draw();
   }
 
   draw() {
-    this.#isDue = false;
+    this.#pace.isDue = false;
     const { constellation, store } = this;
-    const counts = tally(store.fold, store.constellation);
+    const counts = tally(store);
     render(
       html`<h1>${store.config.title || constellation?.name || store.config.label}</h1>
         ${store.config.title && constellation?.name && constellation.name !== store.config.title ? html`<span class="note plan">${constellation.name}</span>` : nothing}
@@ -68,7 +66,7 @@ export class Header {
   }
 
   #standing() {
-    const { word, tone, shape, reason, name } = this.store.isLive ? this.#standingNow() : this.#standingThen();
+    const { word, tone, shape, reason, name } = this.store.isLive ? this.#standingNow() : this.store.standings.session();
     const why = name === "stale" ? html`<span class="note">${reason}</span>` : nothing;
     return html`<span class="chip" data-tone=${tone} title=${reason || nothing}>${icon(shape)}${word}</span>${why}`;
   }
@@ -80,18 +78,10 @@ export class Header {
     return { ...lookOf("standing", "unknown"), reason: standing ? `It was: ${standing.word}` : "" };
   }
 
-  // At a moment of the past, out of its rows: an actor at work says how it went on, what was asked last how it ended.
-  #standingThen() {
-    const { actor } = this;
-    const asked = newest(new Map([...this.store.fold.table("inbox")].filter(([, row]) => row.kind === "interaction")));
-    if (actor && !this.store.config.ended_states.includes(actor.state)) return { ...lookOf("actor", actor.state), reason: actor.reason };
-    return asked ? lookOf("outcome", asked.outcome || asked.state) : lookOf("standing", "idle");
-  }
-
   #version() {
     const { constellation, store } = this;
     if (!constellation) return nothing;
-    const edit = newest(new Map(store.rowsOf("edit").map((row) => [row.id, row])));
+    const edit = newest(store.fold.table("edit"), (row) => row.constellation_id === constellation.id);
     const by = edit ? html`, last edited by <button type="button" class="link" @click=${() => store.select({ kind: "edit", id: edit.id })}>${store.personOf(edit.author)}</button>` : nothing;
     return html`version ${constellation.version}${by}`;
   }
@@ -123,7 +113,7 @@ export class Header {
 
   #retry() {
     const { id } = this.constellation;
-    const failed = () => `${this.constellation?.version} ${tally(this.store.fold, id).counts.FAILED}`;
+    const failed = () => `${this.constellation?.version} ${tally(this.store).counts.FAILED}`;
     return this.outbox.send("Retry", (client) => api.retryFailed(id, client), failed);
   }
 

@@ -4,24 +4,23 @@ import { plural } from "../format.js";
 import { lookOf, shapePath } from "../states.js";
 import { html, nothing, render } from "../vendor/lit.js";
 import { EVERYTHING, NEEDS } from "./filters.js";
+import { Pace } from "./pace.js";
 
-const DRAW_MS = 200; // is read, not watched
 const SAID = { you: ["needs you", "need you"], others: ["needs somebody else", "need somebody else"] };
 
 export class NeedsYou {
-  #isDue = true;
-  #drawnAt = 0;
+  #pace = new Pace({ isDue: true });
 
   constructor(host, { store }) {
     Object.assign(this, { host, store, found: [] });
   }
 
   update(changes) {
-    if (changes.has("approval", "task", "constellation", "actor")) this.#isDue = true;
+    if (changes.has("approval", "task", "constellation", "actor")) this.#pace.isDue = true;
   }
 
   show() {
-    this.#isDue = true;
+    this.#pace.isDue = true;
   }
 
   select() {
@@ -33,14 +32,12 @@ export class NeedsYou {
   }
 
   frame(time) {
-    if (!this.#isDue || time - this.#drawnAt < DRAW_MS) return;
-    this.#drawnAt = time;
-    this.draw();
+    if (this.#pace.takes(time)) this.draw();
   }
 
   // What only others may decide is counted where nothing waits for the reader.
   draw() {
-    this.#isDue = false;
+    this.#pace.isDue = false;
     const { store } = this;
     const needing = store.standings.needing(store.constellation);
     const { state } = store.filter;

@@ -4,19 +4,21 @@ import * as api from "../api.js";
 import { element, pageData } from "../dom.js";
 import { payloadOf, PlanBox } from "../plan_box.js";
 import { Feed } from "./feed.js";
+import { Pace } from "./pace.js";
 import { drawAgents, drawRequests } from "./panels.js";
 import { Sayings } from "./sayings.js";
 import { WaitingPanel } from "./waiting_panel.js";
 
-const PANELS_MS = 200; // the panels are read, not watched: this often is enough under a flood
-const RETOLD_MS = 300; // while a moment is dragged or played, what had happened until then is told this often
+const RETOLD_MS = 300; // what had happened until a moment is told when that has been on view for so long...
+const RETOLD_LATEST_MS = 1500; // ...and while moments follow each other, dragged or played, this often
 const FEED_PAST = 100; // events that the feed shows from before the page was opened
 
 export class Overview {
   #stale = new Set(); // names of tables
-  #drawnAt = 0;
+  #pace = new Pace();
   #toldAt = null; // the event of the past at which the feed ends, null in the present
   #retelling = 0;
+  #retellBy = 0;
 
   constructor(node, { store }) {
     Object.assign(this, { node, store });
@@ -38,7 +40,7 @@ export class Overview {
   async tellPast(seq) {
     const wanted = (this.#toldAt = this.store.moment?.seq ?? null);
     if (!seq) return this.feed.clear();
-    const { events } = await api.events(this.store.config.session, Math.max(0, seq - FEED_PAST), FEED_PAST);
+    const { events } = await api.eventsToTell(this.store.config.session, Math.max(0, seq - FEED_PAST), FEED_PAST);
     if (wanted !== this.#toldAt) return;
     this.feed.clear(wanted === null ? seq : Infinity); // in the present events have come meanwhile
     this.store.present.remember(events);
@@ -51,11 +53,16 @@ export class Overview {
 
   // The feed ends where the moment on view does.
   truthChanged() {
-    if ((this.store.moment?.seq ?? null) === this.#toldAt || this.#retelling) return;
-    this.#retelling = setTimeout(() => {
-      this.#retelling = 0;
-      this.tellPast(this.store.shownFold.seq).catch((error) => console.warn("earlier events cannot be read:", error.message));
-    }, RETOLD_MS);
+    if ((this.store.moment?.seq ?? null) === this.#toldAt) return;
+    const now = performance.now();
+    if (!this.#retelling) this.#retellBy = now + RETOLD_LATEST_MS;
+    clearTimeout(this.#retelling);
+    this.#retelling = setTimeout(() => this.#retell(), Math.max(0, Math.min(RETOLD_MS, this.#retellBy - now)));
+  }
+
+  #retell() {
+    this.#retelling = 0;
+    this.tellPast(this.store.shownFold.seq).catch((error) => console.warn("earlier events cannot be read:", error.message));
   }
 
   named() {
@@ -67,18 +74,18 @@ export class Overview {
     this.waiting.update(changes);
     this.sayings.update(changes);
     for (const name of Object.keys(changes.ids)) this.#stale.add(name);
+    if (this.#stale.size) this.#pace.isDue = true;
   }
 
   tick() {
     this.waiting.tick();
-    this.#draw();
+    this.#pace.isDue = true; // clocks of agents that work
   }
 
   frame(time) {
     this.feed.tick(time);
     this.sayings.frame(time);
-    if (!this.#stale.size || time - this.#drawnAt < PANELS_MS) return;
-    this.#drawnAt = time;
+    if (!this.#pace.takes(time)) return;
     this.#draw();
     this.#stale.clear();
   }

@@ -1,51 +1,55 @@
 // The panels beside the graph: agents, requests and their results, progress. Each draws what the fold holds.
 
 import { chip, element, icon, setText } from "../dom.js";
+import { newest } from "../fold.js";
 import { ago, between, brief, json, plural, shorten } from "../format.js";
-import { TASK_STATES, isSkipped, lookOf } from "../states.js";
+import { html, nothing, render, repeat } from "../vendor/lit.js";
+import { chipOf } from "./inspect/parts.js";
+import { TASK_STATES, lookOf } from "../states.js";
+import { NEEDS, shownState } from "./filters.js";
 import { AGENT_ENDED } from "./standings.js";
 
 const AGENTS_SHOWN = 12;
 const REQUESTS_SHOWN = 20;
 const RESULT_SHOWN = 20_000; // characters of a result
 
-export function newest(rows) {
-  let found = null;
-  for (const row of rows.values()) if (!found || row.id > found.id) found = row;
-  return found;
+// `nameOf(device id)` names a device, `standOf(agent)` is its look. Those that are held up come first, the newest of the ended last.
+export function drawAgents(list, fold, { nameOf, standOf, now }) {
+  if (list.matches(":active")) return; // a link that is being pressed must stay where it is
+  const { shown, others } = chooseAgents([...fold.table("agent").values()], standOf);
+  const rows = repeat(shown, ({ agent }) => agent.id, ({ agent, look }) => agentRow(agent, look, nameOf, now));
+  const more = others.length ? html`<li class="more">${rest(others)}</li>` : nothing;
+  render(html`${rows}${shown.length ? more : html`<li class="more">No agent has begun yet.</li>`}`, list);
 }
 
-// `nameOf(device id)` names a device, `standOf(agent)` is its look. Those that are held up come first.
-export function drawAgents(list, fold, { nameOf, standOf, now }) {
-  const looks = new Map([...fold.table("agent").values()].map((agent) => [agent, standOf(agent)]));
-  const place = (agent) => (looks.get(agent).tone === "held" ? -1 : rank(agent));
-  const agents = [...looks.keys()].sort((a, b) => place(a) - place(b) || b.id - a.id);
-  const rows = agents.slice(0, AGENTS_SHOWN).map((agent) => agentRow(agent, looks.get(agent), nameOf, now));
-  if (agents.length > AGENTS_SHOWN) rows.push(element("li", { class: "more" }, rest(agents.slice(AGENTS_SHOWN))));
-  if (!agents.length) rows.push(element("li", { class: "more" }, "No agent has begun yet."));
-  if (list.matches(":active")) return; // a link that is being pressed must stay where it is
-  const focused = document.activeElement?.closest("[data-agent]")?.dataset.agent;
-  list.replaceChildren(...rows);
-  if (focused) list.querySelector(`[data-agent="${focused}"] a`)?.focus({ preventScroll: true });
+// Thousands may have ended: none but those that are shown are asked how they stand. `agents` are in the order of their ids.
+function chooseAgents(agents, standOf) {
+  const withLook = (agent) => ({ agent, look: standOf(agent) });
+  const isCounted = (agent) => agent.machine !== "constellation_agent" && AGENT_ENDED.has(agent.state);
+  const place = ({ agent, look }) => (look.tone === "held" ? -1 : rank(agent));
+  const open = agents.filter((agent) => !isCounted(agent)).map(withLook);
+  open.sort((a, b) => place(a) - place(b) || b.agent.id - a.agent.id);
+  const ended = agents.filter(isCounted);
+  const room = Math.max(0, AGENTS_SHOWN - open.length);
+  const shown = [...open.slice(0, AGENTS_SHOWN), ...ended.slice(Math.max(0, ended.length - room)).reverse().map(withLook)];
+  return { shown, others: [...open.slice(AGENTS_SHOWN).map(({ agent }) => agent), ...ended.slice(0, Math.max(0, ended.length - room))] };
 }
 
 // The constellation agent first, then who works, then who has ended.
 function rank(agent) {
   if (agent.machine === "constellation_agent") return AGENT_ENDED.has(agent.state) ? 1 : 0;
-  return AGENT_ENDED.has(agent.state) ? 3 : 2;
+  return 2;
 }
 
 function agentRow(agent, look, nameOf, now) {
   const place = nameOf(agent.device_id) || agent.platform;
   const told = agent.name.endsWith(` on ${place}`) ? "" : place;
-  return element(
-    "li",
-    { "data-agent": agent.id, "data-state": agent.state },
-    chip(look, [agent.state, agent.reason].filter(Boolean).join(": ")),
-    element("a", { class: "name", href: `#agent-${agent.id}` }, agent.name),
-    element("span", { class: "note" }, told),
-    element("span", { class: "note time" }, AGENT_ENDED.has(agent.state) ? "" : between(agent.entered_at, null, now)),
-  );
+  return html`<li data-agent=${agent.id} data-state=${agent.state}>
+    ${chipOf(look, [agent.state, agent.reason].filter(Boolean).join(": "))}
+    <a class="name" href=${`#agent-${agent.id}`}>${agent.name}</a>
+    <span class="note">${told}</span>
+    <span class="note time">${AGENT_ENDED.has(agent.state) ? "" : between(agent.entered_at, null, now)}</span>
+  </li>`;
 }
 
 function rest(agents) {
@@ -63,7 +67,7 @@ export function drawRequests(list, fold, now) {
 
 function request(item, fold, now, open) {
   const ended = item.state === "done" || item.state === "refused";
-  const graph = newest(new Map([...fold.table("constellation")].filter(([, one]) => one.interaction_id === item.id)));
+  const graph = newest(fold.table("constellation"), (one) => one.interaction_id === item.id);
   const stands = !ended && graph?.state === "PAUSED";
   const look = stands ? lookOf("constellation", "PAUSED") : lookOf("outcome", ended ? item.outcome || item.state : item.state);
   const head = element(
@@ -113,11 +117,12 @@ function figure(key, value) {
   return element("div", {}, element("dt", {}, key.replace(/_s$/, "").replaceAll("_", " ")), element("dd", {}, text));
 }
 
-// How many tasks of one constellation are in each state; skipped ones apart from cancelled.
-export function tally(fold, constellationId) {
-  const counts = Object.fromEntries([...TASK_STATES, "SKIPPED"].map((state) => [state, 0]));
-  for (const task of fold.table("task").values()) {
-    if (task.constellation_id === constellationId) counts[isSkipped(task) ? "SKIPPED" : task.state] += 1;
+// How many tasks of the constellation on view are shown in each state: skipped ones apart from cancelled, and those that wait for a
+// person apart from those that run or wait for something else.
+export function tally(store) {
+  const counts = Object.fromEntries([...TASK_STATES, "SKIPPED", ...Object.keys(NEEDS)].map((state) => [state, 0]));
+  for (const task of store.fold.table("task").values()) {
+    if (task.constellation_id === store.constellation) counts[shownState(store, task)] += 1;
   }
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0);
   const ended = counts.COMPLETED + counts.FAILED + counts.CANCELLED + counts.SKIPPED;
@@ -134,7 +139,7 @@ export function drawProgress(host, { counts, total, ended }) {
   setText(host.querySelector(".count"), total ? `${ended.toLocaleString("en")} of ${plural(total, "task")} ended` : "no tasks yet");
 }
 
-const PARTS = ["COMPLETED", "SKIPPED", "CANCELLED", "FAILED", "RUNNING"];
+const PARTS = ["COMPLETED", "SKIPPED", "CANCELLED", "FAILED", ...Object.keys(NEEDS), "RUNNING"];
 
 function sharesBefore(part, counts, total) {
   if (!total) return 0;
@@ -142,9 +147,10 @@ function sharesBefore(part, counts, total) {
   return (before / total) * 100;
 }
 
-// A button for each state that occurs: it leads to the tasks in that state, one after the other.
+// A button for each state that occurs: it leads to the tasks in that state, one after the other. Those that wait for a person have
+// theirs above all views (needs_you.js).
 export function drawCounters(host, { counts }) {
-  const shown = Object.entries(counts).filter(([, count]) => count > 0);
+  const shown = Object.entries(counts).filter(([state, count]) => count > 0 && !(state in NEEDS));
   host.replaceChildren(
     ...shown.map(([state, count]) => {
       const look = lookOf("task", state);

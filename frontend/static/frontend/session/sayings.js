@@ -1,6 +1,7 @@
 // What models and coding agents say while they say it. Some of it may be missing: the whole message comes with the event.
 
 import { html, render, repeat } from "../vendor/lit.js";
+import { Pace } from "./pace.js";
 
 const SHOWN = 4_000; // the last characters of one call
 const CALLS_KEPT = 50;
@@ -8,8 +9,7 @@ const DRAW_MS = 100;
 
 export class Sayings {
   #said = new Map(); // by call and kind: {text: the last of it, end: characters so far}
-  #isDue = false;
-  #drawnAt = 0;
+  #pace = new Pace({ pause: DRAW_MS });
 
   constructor(panel, { store }) {
     Object.assign(this, { panel, store });
@@ -24,18 +24,15 @@ export class Sayings {
       this.#said.set(key, { end: offset + text.length, text: ((follows ? before.text : "") + text).slice(-SHOWN) });
       if (this.#said.size > CALLS_KEPT) this.#said.delete(this.#said.keys().next().value);
     }
-    this.#isDue = true;
+    this.#pace.isDue = true;
   }
 
   update(changes) {
-    if (changes.has("model_call", "agent")) this.#isDue = true;
+    if (changes.has("model_call", "agent")) this.#pace.isDue = true;
   }
 
   frame(time) {
-    if (!this.#isDue || time - this.#drawnAt < DRAW_MS) return;
-    this.#drawnAt = time;
-    this.#isDue = false;
-    this.draw();
+    if (this.#pace.takes(time)) this.draw();
   }
 
   draw() {

@@ -2,12 +2,14 @@
 //
 // In the order of a session's standing (agents/reads/standing.py): waiting for you, for others, paused, then the state itself.
 
+import { newest } from "../fold.js";
 import { isForPeople } from "../task_progress.js";
 import { TASK_ENDED, lookOf, machineLook, taskLook } from "../states.js";
 
 export const AGENT_ENDED = new Set(["FINISH", "FAIL", "ERROR"]);
 const MOVES = ["approval", "actor", "constellation"]; // tables whose rows change how others stand
 const IS_OVER = new Set(["cancelled", "error"]); // states of an actor after which nothing of its session goes on
+const OUTCOMES = ["completed", "partially_failed", "failed", "cancelled"]; // of what was asked
 
 // The name of what stands before a task's own state, or "". `needs`: "you", "others" or undefined; `actor`, `graph`: their states.
 export function standsBefore({ state }, { needs, actor, graph }) {
@@ -24,9 +26,9 @@ export class Standings {
   #outcomes = new Map(); // of attempts, by agent
   #outcomesAt = null;
 
-  // `fold` is the one on view; `config` says who looks, and why that person may not decide.
-  constructor(fold, { me, refusal }) {
-    Object.assign(this, { fold, me, refusal, actor: "" });
+  // `fold` is the one on view; `config` says who looks, why that person may not decide, and in which states an actor has ended.
+  constructor(fold, { me, refusal, ended_states: ended = [] }) {
+    Object.assign(this, { fold, me, refusal, ended, actor: "" });
   }
 
   // Takes up what changed, and notes in `changes` the tasks that now stand differently although their rows are the same.
@@ -70,6 +72,31 @@ export class Standings {
       if (found.get(`${kind} ${id}`)?.whose !== "you") found.set(`${kind} ${id}`, { kind, id, whose: this.#whose(row) });
     }
     return [...found.values()].sort((a, b) => (b.kind === "task") - (a.kind === "task") || a.id - b.id);
+  }
+
+  // How the session stands by its rows alone, as the server says it of the present: {name, word, tone, shape, reason}.
+  // Who held it is in no row, so that only the server knows of a session without a runner.
+  session() {
+    const actor = this.#newestActor();
+    const waiting = [...this.fold.table("approval").values()].filter(isForPeople);
+    const mine = waiting.filter((row) => this.#whose(row) === "you").length;
+    const graph = newest(this.fold.table("constellation"))?.state;
+    const asked = newest(this.fold.table("inbox"), (row) => row.kind === "interaction");
+    const stands = (name, reason = "", word = lookOf("standing", name).word) => ({ ...lookOf("standing", name), name, reason, word });
+    const counted = (name, count, reason) => stands(name, reason, `${lookOf("standing", name).word} (${count})`);
+
+    if (mine) return counted("waiting", mine, "It goes on when you have decided what waits.");
+    if (waiting.length) return counted("waiting_others", waiting.length, "What waits is for somebody else to decide.");
+    if (graph === "READY") return stands("review", "What was planned runs once somebody starts it.");
+    if (actor?.state === "paused") return stands("paused", actor.reason);
+    if (graph === "PAUSED") return stands("paused", "Its graph is paused.");
+    if (actor?.pausing) return stands("paused", "It pauses when what runs has ended.", "Pausing");
+    if (actor?.state === "running") return stands("running");
+    if (["queued", "running"].includes(asked?.state)) return stands("queued", "A runner takes it up.");
+    if (actor?.state === "error") return stands("failed", actor.reason);
+    if (asked) return stands(OUTCOMES.includes(asked.outcome) ? asked.outcome : "failed");
+    if (actor?.state === "cancelled") return stands("cancelled", actor.reason);
+    return stands("idle", "Nothing was asked yet.", this.ended.includes(actor?.state) ? "Ended" : "Idle");
   }
 
   // Its own state in words that need no machine's name (pages say that on hover); what stands before it says so.

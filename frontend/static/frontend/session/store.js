@@ -6,9 +6,8 @@
 // `narrowed()` the filter is another one; `named()` authors have names that had none; `truthChanged()` the connection or the server's word on the session changed.
 
 import * as api from "../api.js";
-import { Changes, Fold, jumpBetween } from "../fold.js";
+import { Changes, Fold, jumpBetween, newest } from "../fold.js";
 import { readFilter, writeFilter } from "./filters.js";
-import { newest } from "./panels.js";
 import { Standings } from "./standings.js";
 
 const NAMES_MS = 200; // authors of one moment are asked for together

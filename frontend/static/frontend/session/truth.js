@@ -7,6 +7,7 @@ import { clock, duration } from "../format.js";
 import { setText } from "../dom.js";
 
 export const SILENT_MS = 12_000; // without a heartbeat (one comes every 5 s) nobody knows what is
+const LATE_MS = 2000; // a heartbeat that is later than this makes no page fresh that was not
 const WORDS = {
   connecting: "Connecting…",
   live: "Live",
@@ -21,6 +22,7 @@ export class Truth {
   #headOfLast = null; // the seq that the last heartbeat of this connection named
   #due = null; // and the one that the page must have reached to be fresh
   #wasFresh = false;
+  #leastLag = Infinity; // of a heartbeat of this connection: our clock when it came, less the server's when it was said
 
   // `renew()` gives up a connection that has gone silent, and opens another one.
   constructor(store, sign, renew) {
@@ -35,15 +37,17 @@ export class Truth {
   connected(state) {
     this.socket = state;
     this.#due = this.#headOfLast = null;
+    this.#leastLag = Infinity;
     this.heardAt = Date.now();
     this.look();
   }
 
   // {at, seq, lease: {runner, age_s} or null, standing}
   heartbeat({ at, seq, lease, standing }) {
-    this.#due = this.#headOfLast ?? seq;
+    const isFresh = this.isFresh; // as far as the one before says
+    const late = this.#hears(at);
+    this.#due = isFresh || late <= LATE_MS ? (this.#headOfLast ?? seq) : Infinity; // what has waited tells of then, and not of now
     this.#headOfLast = seq;
-    this.heardAt = Date.now();
     this.#knows(at);
     this.lease = lease;
     this.stands(standing);
@@ -58,6 +62,16 @@ export class Truth {
   told(events) {
     if (events.length) this.#knows(events.at(-1).at);
     this.look();
+  }
+
+  // What has waited while the page stood still is as old as it is late: it came later than the quickest one by so much. A clock
+  // that was set looks the same, and ends with the connection. Returns the ms.
+  #hears(at) {
+    const lag = Date.now() - Date.parse(at);
+    this.#leastLag = Math.min(this.#leastLag, lag);
+    const late = lag - this.#leastLag;
+    this.heardAt = Date.now() - late;
+    return late;
   }
 
   #knows(at) {

@@ -33,11 +33,11 @@ from tests.agents.conftest import NOW, NUMBERS, add_rows, make_token, record
 
 ROOT = Path(__file__).parents[4]
 pytestmark = pytest.mark.usefixtures("closed_connections")
-DEADLINE_S = 5
+DEADLINE_S = 30
 BEATS = ("heartbeat", "standing")
 PLAN = "tasks: [{task_id: a, command: [echo, a]}]"
-START_S = 30
-STOP_S = 10
+START_S = 120
+STOP_S = 60
 """Seconds a server's process may take to start and to stop."""
 HOST = (b"host", b"localhost:8000")
 ORIGIN = (b"origin", b"http://localhost:8000")

@@ -256,6 +256,9 @@ def test_a_model_whose_browser_was_killed_is_told_that_its_pages_are_gone_and_go
     engine.run(kill_while_waiting(window, web, []))
     assert (Task.objects.get().state, Task.objects.get().result, outcomes()) == ("COMPLETED", "read", ["completed"])
     assert set(lost_calls()) == {"browser.wait"}
+    stood = Transition.objects.filter(machine="tool_loop", event="resources_low").values_list("from_state", "reason")
+    # A call to a browser that is not back yet would be lost as well.
+    assert list(stood) == [("ErrorRecovery", "window is disconnected: chromium has ended")]
     told = [str(row.added) for row in ModelCall.objects.order_by("number") if "pages end with the browser" in str(row.added)]
     assert len(told) == 1
 

@@ -485,7 +485,7 @@ def test_an_agent_pauses_while_its_device_is_short_of_memory(engine, device, mon
     engine.run(until)
     assert Task.objects.get().state == "COMPLETED"
     assert (seen[0]["kind"], seen[0]["fields"]["device"]) == ("resources", "laptop")
-    assert seen[0]["text"].startswith("its agent waits until laptop has enough again: memory 99.0%")
+    assert seen[0]["text"].startswith("its agent waits until laptop is ready again: memory 99.0%")
     moves = Transition.objects.filter(machine="tool_loop")
     low = moves.get(event="resources_low")
     assert "memory 99.0%" in low.reason

@@ -1,11 +1,14 @@
 // The draft as it would look, and what others have just changed: laid over the rows that the graph draws.
 // A new task opens its form, as the inspector knows nothing of it yet; one that was removed opens the edit that did it.
 
+import { setText } from "../../dom.js";
 import { DraftedFold } from "./drafted.js";
+import { SHOWN_AT_ONCE, countRemoved } from "./removed.js";
 
 export class DraftOnGraph {
   #drawn = []; // operations that the graph shows
   #words = {};
+  #mostGone = SHOWN_AT_ONCE; // tasks that were removed, the latest
 
   // `graph` is the Graph on view; `openForm(operation)` lets one of the draft be changed.
   constructor(graph, { editing, store, openForm }) {
@@ -15,6 +18,8 @@ export class DraftOnGraph {
     editing.listen(() => this.#lay());
     this.removed = document.querySelector("#removed");
     this.removed.addEventListener("click", () => this.#showGone());
+    this.earlier = document.querySelector("#removed-earlier");
+    this.earlier.addEventListener("click", () => this.#showEarlier());
     const open = { capture: true };
     graph.view.addEventListener("click", (event) => this.#opened(event, graph.nodeAt(event)), open);
     graph.view.addEventListener("keydown", (event) => ["Enter", " "].includes(event.key) && this.#opened(event, graph.focused), open);
@@ -28,7 +33,21 @@ export class DraftOnGraph {
 
   #showGone() {
     this.removed.ariaPressed = String(!this.#isShowingGone);
+    this.#mostGone = SHOWN_AT_ONCE;
     this.#drawGone();
+  }
+
+  #showEarlier() {
+    this.#mostGone += SHOWN_AT_ONCE;
+    this.#drawGone();
+    if (this.earlier.hidden) this.removed.focus(); // where the keyboard stood is no more
+  }
+
+  // Says how many were removed before those that are shown.
+  drawEarlier() {
+    const left = this.#isShowingGone ? countRemoved(this.store.fold, this.store.constellation) - this.#mostGone : 0;
+    this.earlier.hidden = left <= 0;
+    setText(this.earlier, `and ${left.toLocaleString("en")} more`);
   }
 
   // Another constellation is on view, or those who edited have their names.
@@ -42,7 +61,8 @@ export class DraftOnGraph {
 
   #drawGone() {
     const { constellation } = this.store;
-    this.fold.showGone(this.#isShowingGone ? constellation : null);
+    this.fold.showGone(this.#isShowingGone ? constellation : null, this.#mostGone);
+    this.drawEarlier();
     this.graph.refresh(constellation);
   }
 

@@ -18,6 +18,7 @@ export class DraftedFold {
   #theirs = {};
   #moves = new Map(); // whether a dependency goes over to a replacement, by its id: as it was when the draft was laid
   #goneOf = null; // the constellation of which rows that are gone are shown
+  #mostGone = 0; // tasks of those, the latest
   #isBare = true; // nothing is laid over the rows
   #madeAt = { rows: null, seq: -1 };
 
@@ -34,9 +35,10 @@ export class DraftedFold {
     return this.fold.seq;
   }
 
-  // Shows what was removed from a constellation, by its id; null: nothing of it.
-  showGone(constellation) {
+  // Shows what was removed from a constellation, by its id: the latest `most` tasks. null: nothing of it.
+  showGone(constellation, most) {
     this.#goneOf = constellation;
+    this.#mostGone = most;
     this.#begin();
   }
 
@@ -88,7 +90,7 @@ export class DraftedFold {
     const there = [...this.fold.table("task").values(), ...this.#marked.task.values()].filter((row) => row.constellation_id === this.#goneOf);
     const tasks = there.map((row) => [row.task_id, row]);
     const { defaults, personOf } = this;
-    const found = removedRows(this.fold, this.#goneOf, { tasks, defaults, personOf });
+    const found = removedRows(this.fold, this.#goneOf, { tasks, defaults, personOf, most: this.#mostGone });
     for (const name of ["task", "dependency"]) for (const row of found[name]) this.#marked[name].set(row.id, row);
   }
 }

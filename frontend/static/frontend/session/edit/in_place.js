@@ -141,6 +141,7 @@ export class InPlace {
   update(changes) {
     this.editing.update(changes);
     this.form.update(changes);
+    if (changes.has("edit")) this.drawn.drawEarlier();
   }
 
   tick() {

@@ -2,18 +2,19 @@
 
 import { clock } from "../../format.js";
 
-const SHOWN = 200; // tasks: those that were removed last
+export const SHOWN_AT_ONCE = 200; // tasks: those that were removed last, and as many more whenever more are asked for
 const FIRST_ROW = 2 ** 51; // ids of their rows: above those of a draft
 
-// Whether there is a task to be shown.
-export function hasRemoved(fold, constellation) {
-  return removedTasks(fold, constellation).size > 0;
+// How many tasks there are to be shown.
+export function countRemoved(fold, constellation) {
+  return removedTasks(fold, constellation).size;
 }
 
 // {task: [row], dependency: [row]}, marked as gone; a task says who removed it and when, and has the `edit` that did.
-// Of dependencies only those with both ends on view. `tasks` are the rows that are on view, by their ids of the plan.
-export function removedRows(fold, constellation, { tasks, defaults, personOf }) {
-  const removed = [...removedTasks(fold, constellation)].slice(-SHOWN);
+// Of dependencies only those with both ends on view. `tasks` are the rows that are on view, by their ids of the plan; of what was
+// removed it is the latest `most` tasks.
+export function removedRows(fold, constellation, { tasks, defaults, personOf, most }) {
+  const removed = [...removedTasks(fold, constellation)].slice(-most);
   const shown = new Map(tasks);
   const task = removed.map(([name, { row, edit }], i) => {
     const told = `Removed by ${personOf(edit.author)}, ${clock(edit.at)}`;
@@ -28,7 +29,7 @@ export function removedRows(fold, constellation, { tasks, defaults, personOf }) 
     if (!up || !down || joined.has(`${up.id} ${down.id}`)) continue;
     joined.add(`${up.id} ${down.id}`);
     const ends = { constellation_id: constellation, upstream_id: up.id, downstream_id: down.id };
-    dependency.push({ ...defaults.dependency, ...row, ...ends, id: FIRST_ROW + SHOWN + dependency.length, draft: "gone" });
+    dependency.push({ ...defaults.dependency, ...row, ...ends, id: FIRST_ROW + removed.length + dependency.length, draft: "gone" });
   }
   return { task, dependency };
 }

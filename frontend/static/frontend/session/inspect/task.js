@@ -8,19 +8,18 @@ import { PRIORITIES, TASK_ENDED, attemptsMade, dependencyState, isChangeable, lo
 import { drawProgressOf, progressOf } from "../../task_progress.js";
 import { html, nothing, render, repeat } from "../../vendor/lit.js";
 import { askBefore } from "../asking.js";
+import { Pace } from "../pace.js";
 import { OutputTail } from "./output.js";
 import { block, chipOf, closing, folded, transitionsTable } from "./parts.js";
 import { Transcript, familyOf } from "./transcript.js";
 
 const CONCERNED = ["attempt", "dependency", "phase", "approval", "artifact", "evidence", "model_call"];
 const WAITS = new Set(["WAITING_DEPENDENCY", "PENDING"]);
-const DRAW_MS = 200; // is read, not watched: this often is enough under a flood
 const DEPENDENCY_WORDS = { held: "✓ holds", never: "✕ can never hold", open: "open" };
 
 export class TaskView {
   #opener = null;
-  #isDue = false;
-  #drawnAt = 0;
+  #pace = new Pace();
   #whyOf = ""; // the standing that `why` is about
 
   constructor(host, { store, outbox, inPlace }) {
@@ -55,26 +54,27 @@ export class TaskView {
   update(changes) {
     if (this.row === null) return;
     if (!this.store.fold.get("task", this.row)) this.store.select(null);
-    else if (changes.ids.task?.has(this.row) || changes.has(...CONCERNED)) this.#isDue = true;
+    else if (changes.ids.task?.has(this.row) || changes.has(...CONCERNED)) this.#pace.isDue = true;
     if (changes.ids.task?.has(this.row)) this.history = null;
   }
 
   frame(time) {
-    if (!this.#isDue || time - this.#drawnAt < DRAW_MS) return;
-    this.#drawnAt = time;
-    this.draw();
+    if (this.#pace.takes(time)) this.draw();
   }
 
   tick() {
-    this.draw();
+    this.#pace.isDue = true;
   }
 
   truthChanged() {
     this.draw();
   }
 
+  // While something of it is pressed all stays where it is: a line that comes above a button would take the button from under
+  // the pointer, and the click would be lost. frame() makes up for it.
   draw() {
-    this.#isDue = false;
+    this.#pace.isDue = this.host.matches(":active");
+    if (this.#pace.isDue) return;
     const { fold } = this.store;
     const task = this.row !== null && fold.get("task", this.row);
     if (!task) return;
@@ -116,11 +116,17 @@ export class TaskView {
       ${waits ? html`<button type="button" data-command="skip" @click=${() => this.#end(task, "skip")}>Skip…</button>` : nothing}
       ${mayChange ? html`<button type="button" data-command="remove" @click=${() => this.inPlace.remove(task)}>Remove</button>` : nothing}
       ${ended ? nothing : html`<button type="button" data-command="cancel" class="danger" @click=${() => this.#end(task, "cancel")}>Cancel…</button>`}
-      <label class="connect">Make wait for it
+      ${this.#connecting(task)}
+    </div>`;
+  }
+
+  #connecting(task) {
+    const others = this.#connectable(task);
+    if (!others.length) return nothing;
+    return html`<label class="connect">Let another wait for it
         <input list="connectable" placeholder="a task's id" autocomplete="off" @change=${(event) => this.#connect(task, event.target)}>
       </label>
-      <datalist id="connectable">${this.#connectable(task).map((one) => html`<option value=${one.task_id}>${one.name}</option>`)}</datalist>
-    </div>`;
+      <datalist id="connectable">${others.map((one) => html`<option value=${one.task_id}>${one.name}</option>`)}</datalist>`;
   }
 
   // Tasks that may still be made to wait for this one.

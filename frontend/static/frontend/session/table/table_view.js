@@ -6,6 +6,7 @@ import { attemptsMade, lookOf, shapePath, TASK_STATES } from "../../states.js";
 import { html, live, nothing, render, repeat } from "../../vendor/lit.js";
 import { BulkTools } from "./bulk_tools.js";
 import { EVERYTHING, NEEDS, writeFilter } from "../filters.js";
+import { Pace } from "../pace.js";
 import { RowMenu } from "./row_menu.js";
 import { chooseRows, costsByTask, countRows, firstLine } from "./task_rows.js";
 
@@ -37,10 +38,9 @@ export class TableView {
   #costs = new Map();
   devices = []; // names of those that tasks run on, or shall
   total = 0; // tasks, whether they fit the filter or not
-  #isDue = true;
+  #pace = new Pace({ isDue: true, pause: DRAW_MS });
   #isOrderDue = true;
   #areCostsDue = false; // to add them up looks at all calls
-  #drawnAt = 0;
   #orderedAt = -Infinity;
   #drawn = []; // operations of the draft that rows are there for
 
@@ -73,7 +73,7 @@ export class TableView {
   }
 
   #drafted() {
-    this.#isDue = true;
+    this.#pace.isDue = true;
     const { operations } = this.inPlace.editing.draft;
     if (operations !== this.#drawn) this.#isOrderDue = true;
     this.#drawn = operations;
@@ -83,7 +83,7 @@ export class TableView {
     this.#marked.clear();
     this.#cursor = this.#anchor = -1;
     this.bulk.forget();
-    this.#isOrderDue = this.#isDue = true;
+    this.#isOrderDue = this.#pace.isDue = true;
   }
 
   update(changes) {
@@ -91,27 +91,25 @@ export class TableView {
     if (!changes.has("task", "attempt", "device", "model_call")) return;
     const moves = this.sort.column || this.filter.state || this.filter.device || this.filter.text;
     if (changes.restructured("task") || moves) this.#isOrderDue = true;
-    this.#isDue = true;
+    this.#pace.isDue = true;
   }
 
   select(selection) {
     this.#reveal(selection);
-    this.#isDue = true;
+    this.#pace.isDue = true;
   }
 
   truthChanged() {
-    this.#isDue = true;
+    this.#pace.isDue = true;
   }
 
   tick() {
-    this.#isDue = true; // clocks of tasks that run
+    this.#pace.isDue = true; // clocks of tasks that run
   }
 
   frame(time) {
     if (this.#isOrderDue && time - this.#orderedAt >= ORDER_MS) this.#order(time);
-    if (!this.#isDue || time - this.#drawnAt < DRAW_MS) return;
-    this.#drawnAt = time;
-    this.draw();
+    if (this.#pace.takes(time)) this.draw();
   }
 
   #soon() {
@@ -135,11 +133,11 @@ export class TableView {
     for (const id of this.#marked) if (!this.store.fold.get("task", id)) this.#marked.delete(id);
     this.spacer.style.height = `${this.#ids.length * ROW_PX}px`;
     this.grid.setAttribute("aria-rowcount", this.#ids.length + 1);
-    this.#isDue = true;
+    this.#pace.isDue = true;
   }
 
   draw() {
-    this.#isDue = false;
+    this.#pace.isDue = false;
     this.#drawTools();
     this.#drawHead();
     this.#drawRows();
@@ -229,7 +227,7 @@ export class TableView {
     const places = Array.from({ length: Math.max(0, last - first) }, (_, i) => first + i).sort((a, b) => (a % slots) - (b % slots));
     const empty = html`<p class="note none">${this.total ? "No task fits the filter." : "There are no tasks yet."}</p>`;
     render(this.#ids.length ? repeat(places, (place) => place % slots, (place) => this.#row(this.#ids[place], place)) : empty, this.body);
-    for (const row of this.body.querySelectorAll(".row")) row.style.transform = `translateY(${(row.getAttribute("aria-rowindex") - 2) * ROW_PX}px)`;
+    for (const row of this.body.querySelectorAll(".row")) row.style.top = `${(row.getAttribute("aria-rowindex") - 2) * ROW_PX}px`;
     const active = this.body.querySelector("[data-cursor]");
     if (active) this.grid.setAttribute("aria-activedescendant", active.id);
     else this.grid.removeAttribute("aria-activedescendant");

@@ -192,33 +192,46 @@ export class TimeBar {
     this.host.hidden = !shown;
     if (!shown) return;
     const { store, playing } = this;
-    const when = store.isLive ? "Now" : `${clock(store.moment.at)}, after event ${store.fold.seq.toLocaleString("en")}`;
+    const when = store.isLive ? "Now" : clock(store.moment.at);
+    const told = store.isLive ? when : `${when}, after event ${store.fold.seq.toLocaleString("en")}`;
+    // What comes with a moment stands above the bar, which stays where it is, as long as it is, under the hand that drags it.
     render(
-      html`<div class="time-row">
+      html`${this.compared ? this.#comparison() : nothing}
+        ${store.isLive && !this.marked ? nothing : this.#aboutMoment()}
+        <div class="time-row">
           <button type="button" aria-label=${playing ? "Stop" : "Play"} @click=${() => (playing ? this.#halt() : this.#play())}>${playing ? "❚❚" : "▶"}</button>
           <select aria-label="Speed" @change=${(event) => this.#setSpeed(Number(event.target.value))}>
             ${SPEEDS.map((speed) => html`<option value=${speed} ?selected=${speed === this.speed}>${speed}x</option>`)}
           </select>
           <div class="scrub" @pointerenter=${() => this.#foldAhead()} @focusin=${() => this.#foldAhead()}>
             ${this.#bars()}
-            <input type="range" min="0" max=${this.density.buckets.length} .value=${String(this.#place)} aria-label="Moment" aria-valuetext=${when} @input=${(event) => this.#slide(Number(event.target.value))} />
+            <input type="range" min="0" max=${this.density.buckets.length} .value=${String(this.#place)} aria-label="Moment" aria-valuetext=${told} @input=${(event) => this.#slide(Number(event.target.value))} />
           </div>
           <button type="button" aria-label="The event before" @click=${() => this.#step(-1)}>‹</button>
           <button type="button" aria-label="The next event" ?disabled=${store.isLive} @click=${() => this.#step(1)}>›</button>
           <span class="when" role="status">${when}</span>
-          ${store.isLive ? nothing : html`<button type="button" class="primary" @click=${() => this.#live()}>Back to live</button>`}
-          ${!store.isLive && store.config.may_operate && store.constellation ? html`<button type="button" @click=${() => this.#fork()}>Fork from here…</button>` : nothing}
           <button type="button" @click=${() => this.#mark()}>Mark</button>
-          ${this.marked ? html`<button type="button" @click=${() => this.#compare()}>Compare with ${clock(this.marked.at)}</button>` : nothing}
-        </div>
-        ${this.compared ? this.#comparison() : nothing}
-        ${store.isLive || !store.moment.notKept.length ? nothing : html`<p class="note">Not kept of this moment: ${store.moment.notKept.join(", ")}.</p>`}`,
+        </div>`,
       this.host,
     );
   }
 
+  #aboutMoment() {
+    const { store } = this;
+    const mayFork = !store.isLive && store.config.may_operate && store.constellation;
+    return html`<div class="about-moment">
+      ${store.isLive ? nothing : html`<button type="button" class="primary" @click=${() => this.#live()}>Back to live</button>`}
+      ${mayFork ? html`<button type="button" @click=${() => this.#fork()}>Fork from here…</button>` : nothing}
+      ${this.marked ? html`<button type="button" @click=${() => this.#compare()}>Compare with ${clock(this.marked.at)}</button>` : nothing}
+      ${store.isLive ? nothing : html`<span class="note">After event ${store.fold.seq.toLocaleString("en")}.</span>`}
+      ${store.isLive || !store.moment.notKept.length ? nothing : html`<span class="note">Not kept of this moment: ${store.moment.notKept.join(", ")}.</span>`}
+    </div>`;
+  }
+
+  // The address names the moment where it stopped, not where playing began.
   #halt() {
     this.#stop();
+    this.store.address.set({ at: this.store.moment?.seq ?? null });
     this.draw();
   }
 
