@@ -76,12 +76,12 @@ def box(page: Page):
 
 
 def draw(page: Page, one, other) -> None:
-    """A connection, by mouse."""
+    """A connection, by mouse, once the picture stands still: it glides to its place, and what ends moves others."""
     page.locator("#connect").click()
-    for each, act in ((one, page.mouse.down), (other, page.mouse.up)):
-        found = each.bounding_box()
-        page.mouse.move(found["x"] + found["width"] / 2, found["y"] + found["height"] / 2, steps=4)
-        act()
+    one.hover()
+    page.mouse.down()
+    other.hover()
+    page.mouse.up()
 
 
 def test_a_connection_from_a_box_asks_and_then_comes_from_all_its_tasks_at_once(boxes):
