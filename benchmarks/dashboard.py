@@ -31,7 +31,7 @@ COLLECT = "HeapProfiler.collectGarbage"
 
 SEEKS = 20
 """Moments that are looked at, spread over the stream."""
-STEPS = 60
+STEPS = 240
 """Of the table's scrolling: half of them by three rows, half by a page and more."""
 
 

@@ -84,6 +84,26 @@ def test_what_is_otherwise_at_another_moment_is_told_by_its_rows(run):  # noqa: 
     assert run("fold.js", script) == [{"task": [1, 3, 9]}, ["task"], True, *one, True]
 
 
+@pytest.mark.parametrize("written", ["the first", "the second"])
+def test_folds_that_share_a_table_do_not_write_into_that_of_the_other(run, written):  # noqa: F811
+    """A copy, and another moment: whichever of the two the next event is for, the other one stays as it is."""
+    script = """
+        const events = [{ set: { task: { 1: { state: "FAILED" } } } }, { add: { task: [{ id: 3 }] } }, { del: { task: [2] } }];
+        const otherwise = { seq: 5, tables: { agent: new Map() }, changed: {}, gone: {} };
+        return [(fold) => fold.copy(), (fold) => fold.elsewhere(otherwise)].map((other) => {
+          const first = new m.Fold();
+          first.take(5, { task: new Map([[1, { id: 1 }], [2, { id: 2 }]]) });
+          const second = other(first);
+          const isShared = first.rows.task === second.rows.task;
+          const [one, rest] = input === "the first" ? [first, second] : [second, first];
+          events.forEach((data, i) => one.apply({ seq: 6 + i, data }));
+          return [isShared, [...one.table("task").values()], [...rest.table("task").values()]];
+        });
+    """
+    after, before = [{"id": 1, "state": "FAILED"}, {"id": 3}], [{"id": 1}, {"id": 2}]
+    assert run("fold.js", script, written) == [[True, after, before]] * 2
+
+
 def test_the_moment_from_which_least_has_to_be_told_is_gone_from(run):  # noqa: F811
     """A fold from before the plan lacks all its rows; one that is kept goes where its neighbours differ least."""
     script = """

@@ -68,6 +68,24 @@ def test_a_moment_of_the_past_is_shown_as_it_was_and_left_again(ended):
     assert "at=" not in page.url
 
 
+def test_a_moment_that_the_page_knows_is_not_asked_for_again(ended):
+    page = ended
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if "since=" in request.url else None)
+    page.get_by_label("Moment").hover()
+    shown = []
+    for share in (0, 0.95, 0):
+        slide(page, share)
+        expect(page.locator("#connection")).to_contain_text("As of", timeout=PATIENCE_MS)
+        if shown:
+            expect(page.locator("body")).not_to_have_attribute("data-moment", shown[-1], timeout=PATIENCE_MS)
+        shown.append(page.locator("body").get_attribute("data-moment"))
+        if share == 0:
+            expect(page.locator('#graph [data-state="COMPLETED"]')).to_have_count(0)
+    assert shown[0] == shown[2]
+    assert len([url for url in asked if f"seq={shown[0]}&" in url]) == 1
+
+
 def test_what_happened_is_told_up_to_the_moment_on_view(ended):
     page = ended
     newest = "([seq, isPast]) => (Number(document.querySelector('#feed > *')?.dataset.seq) <= seq) === isPast"

@@ -7,6 +7,7 @@ const MAX_REMEMBERED = 1000; // rows that are gone and may still be spoken of
 
 export class Fold {
   #gone = new Map();
+  #shared = new Set(); // tables that another fold has too: who writes to one makes it its own first
 
   constructor(defaults = {}) {
     this.defaults = defaults;
@@ -27,12 +28,23 @@ export class Fold {
     return Object.values(this.rows).reduce((sum, rows) => sum + rows.size, 0);
   }
 
-  // The same rows, which later events leave as they are.
+  // The same rows, which later events of either leave as they are in the other.
   copy() {
     const copied = new Fold(this.defaults);
-    copied.seq = this.seq;
-    for (const [name, rows] of Object.entries(this.rows)) copied.rows[name] = new Map(rows);
+    Object.assign(copied, { seq: this.seq, rows: { ...this.rows } });
+    for (const name of Object.keys(this.rows)) this.#share(name, copied);
     return copied;
+  }
+
+  #share(name, other) {
+    this.#shared.add(name);
+    other.#shared.add(name);
+  }
+
+  // A table that is written to.
+  #own(name) {
+    if (this.#shared.delete(name)) this.rows[name] = new Map(this.rows[name]);
+    return this.table(name);
   }
 
   // A row that is there, or was.
@@ -48,6 +60,7 @@ export class Fold {
   }
 
   load(snapshot) {
+    this.#shared.clear();
     this.rows = {};
     this.seq = snapshot.seq;
     for (const [name, rows] of Object.entries(snapshot.rows)) {
@@ -58,6 +71,7 @@ export class Fold {
 
   // Whole rows after event `seq`, as they are: {table: Map(id, row)}.
   take(seq, tables) {
+    this.#shared.clear();
     this.rows = tables;
     this.seq = seq;
   }
@@ -79,6 +93,7 @@ export class Fold {
       }
       other.rows[name] = withRows(table, tables[name] ?? new Map());
     }
+    for (const [name, table] of Object.entries(this.rows)) if (other.rows[name] === table) this.#share(name, other);
     return other;
   }
 
@@ -104,7 +119,7 @@ export class Fold {
   }
 
   #add(name, rows, changes) {
-    const table = this.table(name);
+    const table = this.#own(name);
     for (const row of rows) {
       table.set(row.id, this.whole(name, row));
       changes.note(name, row.id, true);
@@ -112,7 +127,7 @@ export class Fold {
   }
 
   #set(name, rows, changes) {
-    const table = this.table(name);
+    const table = this.#own(name);
     for (const [key, fields] of Object.entries(rows)) {
       const id = Number(key);
       table.set(id, { ...table.get(id), ...fields });
@@ -121,7 +136,7 @@ export class Fold {
   }
 
   #del(name, ids, changes) {
-    const table = this.table(name);
+    const table = this.#own(name);
     for (const id of ids) {
       if (table.has(Number(id))) this.#keep(name, table.get(Number(id)));
       table.delete(Number(id));

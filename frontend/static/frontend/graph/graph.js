@@ -76,6 +76,7 @@ export class Graph {
     const isReshaped = changes.restructured("task", "dependency") || (changes.isJump && this.scene?.foldsOtherwise);
     if (isReshaped) this.#reshape();
     else if (this.scene && changes.has("task", "dependency")) this.#repaint(changes);
+    if (changes.isJump && this.#hasMoved && this.scene) this.#followWhatRuns(); // before it is drawn, not once more behind it
   }
 
   // Once a frame: however many batches came for it, the shape is drawn once.
@@ -300,10 +301,13 @@ export class Graph {
 
   // Where the reader would look: at what runs, else at the first that has not ended, else at the beginning.
   #current() {
-    const states = this.scene.ids.map((_, i) => this.scene.task(i).state);
-    const running = states.indexOf("RUNNING");
-    if (running >= 0) return running;
-    return Math.max(0, states.findIndex((state) => !TASK_ENDED.has(state)));
+    let open = -1;
+    for (let i = 0; i < this.scene.count; i++) {
+      const { state } = this.scene.task(i);
+      if (state === "RUNNING") return i;
+      if (open < 0 && !TASK_ENDED.has(state)) open = i;
+    }
+    return Math.max(0, open);
   }
 
   #followWhatRuns() {

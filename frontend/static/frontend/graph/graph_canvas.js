@@ -51,8 +51,8 @@ export class CanvasGraph {
 
   draw(scene) {
     this.scene = scene;
-    this.looks = scene.ids.map((_, i) => scene.look(i));
-    this.states = scene.edges.map((_, i) => scene.edgeState(i));
+    this.looks = Array(scene.count).fill(null); // of nodes, and the states of edges: null is to be looked up when it is drawn
+    this.states = Array(scene.edges.length).fill(null);
     this.shapes = new Map();
     this.aside = this.sight = null;
     this.#dirty();
@@ -65,17 +65,18 @@ export class CanvasGraph {
   }
 
   paintNode(i) {
-    this.looks[i] = this.scene.look(i);
+    this.looks[i] = null;
     this.#partDue(i);
   }
 
   // At once where nothing has moved for a moment; under a flood what the edges tell of comes first.
   paintEdge(i) {
-    const state = this.scene.edgeState(i);
-    if (state === this.states[i]) return;
+    const isShown = !this.sight || this.sight.isShown[i] === 1;
+    const state = isShown ? this.scene.edgeState(i) : null;
+    if (state !== null && state === this.states[i]) return;
     this.states[i] = state;
     if (this.aside) this.aside.stale = true;
-    if (!this.sight || this.sight.isShown[i]) this.#wholeSoon();
+    if (isShown) this.#wholeSoon();
   }
 
   emphasize(emphasis) {
@@ -87,7 +88,7 @@ export class CanvasGraph {
   tick(now) {
     const goesOn = now !== this.ticked;
     this.ticked = now;
-    if (goesOn && this.view.k >= DETAIL.mid) for (const i of this.sight?.nodes ?? []) if (this.looks[i].tone === "running") this.#partDue(i);
+    if (goesOn && this.view.k >= DETAIL.mid) for (const i of this.sight?.nodes ?? []) if (this.#look(i).tone === "running") this.#partDue(i);
   }
 
   focus(i, grab) {
@@ -168,6 +169,8 @@ export class CanvasGraph {
       this.surface.width = width * ratio;
       this.surface.height = height * ratio;
     }
+    clearTimeout(this.timer); // what was put off is drawn now
+    this.timer = 0;
     this.#isWhole = false;
     this.#wholeAt = performance.now();
     this.colours ??= coloursAt(this.surface, COLOURS);
@@ -287,10 +290,18 @@ export class CanvasGraph {
     this.#dirty();
   }
 
+  #look(i) {
+    return (this.looks[i] ??= this.scene.look(i));
+  }
+
+  #state(i) {
+    return (this.states[i] ??= this.scene.edgeState(i));
+  }
+
   #edges(c, k, edges) {
     for (const [state, [colour, dash]] of Object.entries(EDGE_LOOKS)) {
       c.beginPath();
-      for (const i of edges) if (this.states[i] === state) this.#trace(c, i, k);
+      for (const i of edges) if (this.#state(i) === state) this.#trace(c, i, k);
       c.strokeStyle = this.colours[colour];
       c.globalAlpha = k < DETAIL.dots ? 0.35 : 0.8;
       c.lineWidth = Math.max(1.4, 0.7 / k);
@@ -347,7 +358,7 @@ export class CanvasGraph {
 
   #nodes(c, k, nodes) {
     const groups = Object.fromEntries(TONES.map((tone) => [tone, []]));
-    for (const i of nodes) groups[this.looks[i].tone].push(i);
+    for (const i of nodes) groups[this.#look(i).tone].push(i);
     for (const tone of TONES) this.#group(c, groups[tone], this.colours[`--${tone}`], k);
     this.#standBack(c, nodes);
     for (const i of this.emphasis.critical?.nodes ?? []) this.#ring(c, i, this.colours["--held"], k);
@@ -391,7 +402,7 @@ export class CanvasGraph {
     c.strokeStyle = near ? colour : this.colours["--text"];
     c.lineWidth = 1.8;
     c.lineCap = c.lineJoin = "round";
-    c.stroke(this.#shape(this.looks[i].shape));
+    c.stroke(this.#shape(this.#look(i).shape));
     c.restore();
     if (k < DETAIL.far) return;
     this.#texts(c, this.scene.task(i), left + TEXT_X, left + NODE.width - TEXT_END, top, near);

@@ -113,10 +113,7 @@ export class TableView {
   }
 
   #soon() {
-    this.scheduled ||= requestAnimationFrame(() => {
-      this.scheduled = 0;
-      this.#drawRows();
-    });
+    this.scheduled ||= requestAnimationFrame(() => this.#drawRows());
   }
 
   #order(time = performance.now()) {
@@ -219,6 +216,8 @@ export class TableView {
   }
 
   #drawRows() {
+    cancelAnimationFrame(this.scheduled);
+    this.scheduled = 0;
     const { scrollTop, clientHeight } = this.grid;
     const first = Math.max(0, Math.floor(scrollTop / ROW_PX) - BEYOND);
     const slots = Math.ceil(clientHeight / ROW_PX) + 2 * BEYOND;

@@ -24,6 +24,7 @@ export class TimeBar {
   #looked = 0;
   #isAhead = false;
   #known = []; // folds of moments that were looked at, of which nobody changes any
+  #told = new WeakMap(); // by such a fold: {at, notKept}
   #timer = 0;
 
   constructor(host, { store, outbox, tell }) {
@@ -72,13 +73,10 @@ export class TimeBar {
         const wanted = this.#wanted;
         const { store } = this;
         const near = nearest([...this.#known, store.present], wanted);
-        const base = near === store.present ? near.copy() : near;
-        const found = await api.moment(store.config.session, wanted, base.seq);
-        const fold = await foldAt(base, found);
-        this.#known = spread([...this.#known, fold]);
+        const fold = near.seq === wanted && this.#told.has(near) ? near : await this.#read(wanted, near);
         if (this.#wanted === null) break; // back to the present meanwhile
         if (this.#wanted === wanted) this.#wanted = null;
-        store.showMoment({ at: found.at, fold, notKept: found.not_kept });
+        store.showMoment({ fold, ...this.#told.get(fold) });
       }
       this.tell("");
     } catch (error) {
@@ -87,6 +85,17 @@ export class TimeBar {
     }
     this.#busy = false;
     this.draw();
+  }
+
+  // The fold after event `seq`, as what the server says that differs from `near`.
+  async #read(seq, near) {
+    const { store } = this;
+    const base = near === store.present ? near.copy() : near; // as it is now, whatever comes meanwhile
+    const found = await api.moment(store.config.session, seq, base.seq);
+    const fold = await foldAt(base, found);
+    this.#told.set(fold, { at: found.at, notKept: found.not_kept });
+    this.#known = spread([...this.#known, fold]);
+    return fold;
   }
 
   // To fold a long stream takes the server a second: it does so while the hand goes to the bar.
