@@ -23,11 +23,9 @@ BETWEEN = "id >= %s AND id < %s"
 
 def events_since(stream: int, seq: int, limit: int = EVENTS_READ, *, to_be_sent: bool = False) -> list[Fields]:
     """Up to `limit` events after `seq`, oldest first, as clients get them. `to_be_sent`: nobody looks at their data."""
-    low, high = ids.row_range(stream)
-    cursor = raw_cursor()
     names = [name for name, _ in EVENT_COLUMNS]
     columns = WIRE_COLUMNS if to_be_sent else EVENT_COLUMNS
-    found = current_store().select(cursor, "agents_event", columns, BETWEEN, (low + seq + 1, high), limit)
+    found = current_store().select(raw_cursor(), "agents_event", columns, BETWEEN, _places_after(stream, seq, limit), limit)
     events = [dict(zip(names, row, strict=True)) for row in found]
     for event in events:
         del event["id"], event["stream_id"]  # who asks knows the stream, and `seq` counts in it
@@ -36,9 +34,19 @@ def events_since(stream: int, seq: int, limit: int = EVENTS_READ, *, to_be_sent:
 
 def changes_after(stream: int, seq: int, limit: int) -> list[Fields]:
     """What up to `limit` events after `seq` did, oldest first: their data and nothing else."""
-    low, high = ids.row_range(stream)
-    found = current_store().select(raw_cursor(), "agents_event", CHANGE_COLUMNS, BETWEEN, (low + seq + 1, high), limit)
+    places = _places_after(stream, seq, limit)
+    found = current_store().select(raw_cursor(), "agents_event", CHANGE_COLUMNS, BETWEEN, places, limit)
     return [data for (data,) in found]
+
+
+def _places_after(stream: int, seq: int, limit: int) -> tuple[int, int]:
+    """The keys among which the next `limit` events are, as they follow each other without a gap; where one is missing, those
+    behind it are found.
+
+    Without an end close by, PostgreSQL reads and sorts all the rest of a stream each time until it has statistics of it.
+    """
+    low, high = ids.row_range(stream)
+    return low + seq + 1, min(high, low + seq + 1 + max(limit, EVENTS_READ))
 
 
 def changes_between(stream: int, after: int, until: int, tables: Collection[str]) -> Iterator[Fields]:

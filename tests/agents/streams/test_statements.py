@@ -5,13 +5,17 @@ import sqlite3
 import threading
 
 import pytest
-from django.db import OperationalError, connection, connections
+from django.db import OperationalError, connection, connections, transaction
+from django.utils import timezone
 
+from agents import ids
 from agents.engine import summon
-from agents.models import InboxItem, Session
+from agents.models import Event, InboxItem, Session, Stream
 from agents.services import sessions
 from agents.streams import statements
 from agents.streams.door import door
+from agents.streams.fold import EVENTS_READ, changes_after, events_since
+from tests.agents.conftest import record
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -109,6 +113,37 @@ def test_nobody_searches_for_garbage_while_he_holds_the_lock(operator, always_se
         gc.callbacks.remove(note)
     assert seen
     assert not any(seen)
+
+
+LONG = 5 * EVENTS_READ
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite reads in the order of keys, and says no numbers")
+@pytest.mark.parametrize("read", [events_since, changes_after])
+def test_a_few_events_of_a_long_stream_are_read_without_the_rest(operator, read):
+    """Also before PostgreSQL has statistics of a stream that has just become long."""
+    stream = sessions.session_create(operator, "long", by=f"user:{operator.pk}").pk
+    head = Stream.objects.get(pk=stream).head
+    long = range(head + 1, head + LONG + 1)
+    at = timezone.now()
+    Event.objects.bulk_create(
+        [Event(pk=ids.row_id(stream, seq), stream_id=stream, seq=seq, at=at, type="noted", data={"seq": seq}) for seq in long]
+    )
+    Stream.objects.filter(pk=stream).update(head=head + LONG)
+    with transaction.atomic(), connection.cursor() as cursor:
+        assert len(read(stream, head, 10)) == 10
+        cursor.execute("SELECT idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'agents_event'")
+        assert cursor.fetchone()[0] <= EVENTS_READ
+
+
+def test_events_behind_a_missing_one_are_found(operator):
+    stream = sessions.session_create(operator, "with a hole", by=f"user:{operator.pk}").pk
+    for _ in range(4):
+        record(stream)
+    head = Stream.objects.get(pk=stream).head
+    Event.objects.filter(stream_id=stream, seq=head - 2).delete()
+    assert [event["seq"] for event in events_since(stream, head - 3, 1)] == [head - 1]
+    assert [event["seq"] for event in events_since(stream, head - 4)] == [head - 3, head - 1, head]
 
 
 of_sqlite = pytest.mark.skipif(connection.vendor != "sqlite", reason="only SQLite's connections are locked while they wait")
