@@ -18,6 +18,7 @@ from agents.llm.scripted.script import read_script
 from agents.llm.scripted.server import ScriptedModel
 from tests.agents.llm.conftest import served
 from tests.browser.conftest import PEOPLE, Installation
+from tests.browser.test_dashboard import write_plan
 from tests.browser.test_editing_in_place import apply, change, drawn_on, log_in, node, patient, tray  # noqa: F401  fixture
 from tests.constellations.runs.weaving.conftest import command, edited, planned, task
 
@@ -94,7 +95,7 @@ def picture_of(page: Page) -> dict[str, Any]:
 
 def test_two_people_and_the_planner_end_with_one_graph_and_every_clash_is_told(shared, chromium, planner):
     ann = log_in(shared, chromium, "ann", "/")
-    ann.get_by_label("or a request in words").fill("Do a and b once it may begin, and the old thing as well.")
+    write_plan(ann, "Do a and b once it may begin, and the old thing as well.")
     ann.get_by_role("button", name="Run").click()
     ann.wait_for_url(re.compile(r"/sessions/\d+/$"))
     expect(node(ann, "old")).to_be_visible()

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, Route, expect
 
 from tests.browser.halves import until
 from tests.browser.test_dashboard import node, submit
+from tests.browser.test_modules import anywhere, run  # noqa: F401
 
 pytestmark = pytest.mark.browser
 
@@ -145,6 +146,26 @@ def test_of_a_cancel_that_was_taken_the_page_says_so(way):
     cancel(page)
     expect(page.locator("#notice")).to_have_text("Cancel was taken; only the answer was lost.", timeout=PATIENCE_MS)
     assert count_asked(page, "cancel") == 1
+
+
+SLOW_STREAM = """
+const told = [];
+let known = 5;
+const stream = { readHead: async () => 7, has: (seq) => known >= seq, isTaken: () => known >= 6 };
+const outbox = new m.Outbox({ tell: (text) => told.push(text), truth: { isFresh: true }, stream });
+await outbox.send("Cancel", async () => { throw new TypeError("reset"); });
+for (known of input) {
+  outbox.tick();
+  await new Promise((resolve) => setTimeout(resolve)); // the server has said its head
+}
+return told.slice(1);
+"""
+
+
+def test_a_command_is_looked_for_when_the_page_has_what_the_server_had(run):  # noqa: F811
+    """Its event may come later than what makes the connection good again."""
+    assert run("session/outbox.js", SLOW_STREAM, [5, 5, 6]) == []
+    assert run("session/outbox.js", SLOW_STREAM, [5, 7, 7]) == ["Cancel was taken; only the answer was lost."]
 
 
 def test_a_decision_is_never_sent_again(page):

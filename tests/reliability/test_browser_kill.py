@@ -1,13 +1,12 @@
 """kill -9 of a runner whose browser has pages open: another one goes on with them, and nothing of the first is left over."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from agents.devices.host import instance_name
-from agents.devices.processes import end_attempts, list_pids, read_mark
+from agents.devices.processes import end_attempts, list_pids, process_start, read_mark
 from agents.models import Device, Event, Evidence
 from agents.services.devices import device_create
 from agents.services.sessions import request_submit, session_create
@@ -45,7 +44,8 @@ def test_another_runner_opens_the_pages_again_and_removes_what_the_killed_one_le
     first = OneRunner(state_dir)
     try:
         until(Evidence.objects.filter(tool="browser.wait").exists, f"a page that is waited for, see {first.log}")
-        left, profile = chromium_of(window), profile_of(state_dir, window)
+        left = {pid: start for pid in chromium_of(window) if (start := process_start(pid)) is not None}
+        profile = profile_of(state_dir, window)
         assert left
         assert profile.is_dir()
     finally:
@@ -58,7 +58,7 @@ def test_another_runner_opens_the_pages_again_and_removes_what_the_killed_one_le
         assert list(Attempt.objects.order_by("number").values_list("outcome", flat=True)) == ["lost", "completed"]
         told = Event.objects.filter(type="page_reopened").values_list("data", flat=True)
         assert [each["address"] for each in told] == [f"main: {shop}"]
-        assert not any(os.path.exists(f"/proc/{pid}") for pid in left)
+        until(lambda: all(process_start(pid) != start for pid, start in left.items()), "the end of the killed one's browser")
         assert not profile.exists()
         assert profile_of(state_dir, window) != profile
     finally:

@@ -11,15 +11,16 @@ export class Outbox {
   #kept = [];
   #isBusy = false;
 
-  // `tell(text)` shows a sentence, empty for none; `truth` knows the connection; `isTaken(id)`: the stream has a command of that id.
-  constructor({ tell, truth, isTaken }) {
-    Object.assign(this, { tell, truth, isTaken });
+  // `tell(text)` shows a sentence, empty for none; `truth` knows the connection; `stream` is what the page has of it: `readHead()`
+  // asks the server for its last event, `has(seq)` says whether the page has that one, `isTaken(id)` whether a command of that id.
+  constructor({ tell, truth, stream }) {
+    Object.assign(this, { tell, truth, stream });
   }
 
   // `call(client id)` sends it. `target()` gives what it was meant for: as text, the same while nothing there has changed; null
   // where it is never sent again. Resolves to whether the server took it.
   async send(name, call, target = null) {
-    const command = { name, call, id: api.clientId(), target, before: target?.(), until: Date.now() + KEPT_MS };
+    const command = { name, call, id: api.clientId(), target, before: target?.(), until: Date.now() + KEPT_MS, head: null };
     try {
       await call(command.id);
       this.tell("");
@@ -41,11 +42,13 @@ export class Outbox {
     if (this.#kept.length && this.truth.isFresh && !this.#isBusy) this.#settle();
   }
 
-  // What became of each: taken before, sent again now, or neither.
+  // What became of each: taken before, sent again now, or neither. Nobody knows before the page has what the stream had by then.
   async #settle() {
     this.#isBusy = true;
     for (const command of this.#kept.splice(0)) {
-      if (this.isTaken(command.id)) this.tell(`${command.name} was taken; only the answer was lost.`);
+      command.head ??= await this.stream.readHead().catch(() => null);
+      if (command.head === null || !this.stream.has(command.head)) this.#kept.push(command);
+      else if (this.stream.isTaken(command.id)) this.tell(`${command.name} was taken; only the answer was lost.`);
       else if (!command.target) this.tell(`${command.name} was not taken, and is not sent again by itself.`);
       else if (Date.now() > command.until) this.tell(`${command.name} was not taken, and is too old to be sent again.`);
       else if (command.target() !== command.before) this.tell(`${command.name} was not sent again: what it was meant for has changed.`);

@@ -35,7 +35,12 @@ const at = (selector) => document.querySelector(selector);
 const address = new Address(() => followAddress());
 const store = new Store(pageData("config"), address);
 const truth = new Truth(store, at("#connection"), () => connection.renew());
-const outbox = new Outbox({ tell, truth, isTaken: (id) => store.hasCommand(id) });
+const stream = {
+  readHead: async () => (await api.session(store.config.session)).head,
+  has: (seq) => store.present.seq >= seq,
+  isTaken: (id) => store.hasCommand(id),
+};
+const outbox = new Outbox({ tell, truth, stream });
 const header = new Header(at("#head"), { store, truth, outbox });
 const overview = new Overview(at("#overview"), { store });
 const graphView = new GraphView(at("#view-graph"), { store });
