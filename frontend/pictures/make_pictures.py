@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, CDPSession, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = "/usr/bin/chromium"
@@ -252,18 +252,23 @@ def animate(browser: Browser, installation: Installation, cookies: list, into: P
     """The example from its request to its end, one frame for each change of a task's state; the path of its session."""
     with opened(browser, installation, cookies, 1280) as page:
         path = run_plan(page, "Read digits", example("digits"))
+        page.locator('#connection[data-state="live"]').wait_for()
         devtools = page.context.new_cdp_session(page)
         frames: list[tuple[bytes, int]] = []
         states, is_over = None, False
         while not is_over:
             is_over = page.locator("#requests > li[data-outcome=completed]").count() > 0
             if states != (states := page.evaluate(STATES)):
-                shot = devtools.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
-                frames.append((base64.b64decode(shot["data"]), FRAME_MS))
+                frames.append((_shot(devtools), FRAME_MS))
             page.wait_for_timeout(LOOK_MS)
-    frames[-1] = (frames[-1][0], LAST_MS)
+        page.locator("#actor .chip", has_text="Completed").wait_for()  # the panels around the graph gather changes for a moment
+        frames.append((_shot(devtools), LAST_MS))
     into.write_bytes(animated_webp(frames, (1280, WIDTHS[1280])))
     return path
+
+
+def _shot(devtools: CDPSession) -> bytes:
+    return base64.b64decode(devtools.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})["data"])
 
 
 def animated_webp(frames: list[tuple[bytes, int]], size: tuple[int, int]) -> bytes:

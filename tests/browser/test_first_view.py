@@ -14,6 +14,21 @@ STATIC = """() => performance.getEntriesByType("resource").filter((one) => one.n
     .map(({ name, transferSize, initiatorType }) => ({ name, transferSize, initiatorType }))"""
 
 
+DRAWN = """
+document.addEventListener("DOMContentLoaded", () => {
+  const graph = document.querySelector("#graph");
+  const frame = () => new Promise(requestAnimationFrame);
+  new MutationObserver(async (_, observer) => {
+    if (graph.dataset.tasks === "0") return;
+    observer.disconnect();
+    await frame(); // the one in which it is drawn...
+    await frame();
+    window.drawn = [document.querySelector("#empty").hidden, document.querySelector("#progress").innerText];
+  }).observe(graph, { attributeFilter: ["data-tasks"] });
+});
+"""
+
+
 class Heard:
     """What the page asks for, and what its websockets bring."""
 
@@ -57,6 +72,18 @@ def test_the_first_rows_come_once_over_http_and_the_websocket_goes_on_behind_the
     assert len(heard.snapshots) == 1
     assert heard.joined == [shown_seq(page)]
     assert "snapshot" not in heard.types
+
+
+def test_with_the_graph_goes_what_says_that_there_is_none(ended):
+    page = ended
+    page.add_init_script(DRAWN)
+    for _ in range(3):
+        page.reload()
+        expect(node(page, "second")).to_have_attribute("data-state", "COMPLETED", timeout=PATIENCE_MS)
+        page.evaluate(
+            "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done))))"
+        )
+        assert page.evaluate("window.drawn") == [True, "2 of 2 tasks ended"]
 
 
 def test_what_happens_between_the_rows_and_the_websocket_is_missed_by_none_and_comes_once(ended):

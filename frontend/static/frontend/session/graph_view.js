@@ -12,6 +12,7 @@ export class GraphView {
   title = "Graph";
   #found = null; // the task that the last look for one led to
   #pace = new Pace({ isDue: true });
+  #saysEmpty = true;
 
   constructor(panel, { store }) {
     Object.assign(this, { panel, store });
@@ -54,14 +55,15 @@ export class GraphView {
     this.graph.tick(time);
     const isFollowing = String(this.graph.isFollowing);
     if (this.at("#follow").ariaPressed !== isFollowing) this.at("#follow").ariaPressed = isFollowing;
-    if (this.#pace.takes(time)) this.#drawToolbar();
+    if (this.#pace.takes(time) || (this.#saysEmpty && this.graph.scene?.total)) this.#drawToolbar();
   }
 
   #drawToolbar() {
     const counts = tally(this.store);
     drawProgress(this.at("#progress"), counts);
     if (!this.at("#counters").contains(document.activeElement)) drawCounters(this.at("#counters"), counts);
-    this.at("#empty").hidden = counts.total > 0;
+    this.#saysEmpty = counts.total === 0;
+    this.at("#empty").hidden = !this.#saysEmpty;
     this.at("#fold").hidden = counts.total < FOLD_FROM;
     this.at("#removed").hidden = countRemoved(this.store.fold, this.store.constellation) === 0;
   }
