@@ -168,6 +168,28 @@ def test_a_command_is_looked_for_when_the_page_has_what_the_server_had(run):  # 
     assert run("session/outbox.js", SLOW_STREAM, [5, 7, 7]) == ["Cancel was taken; only the answer was lost."]
 
 
+LOST_TWICE = """
+const told = [];
+const sent = [];
+let [known, head] = [5, 5];
+const stream = { readHead: async () => head, has: (seq) => known >= seq, isTaken: () => known >= 7 };
+const outbox = new m.Outbox({ tell: (text) => told.push(text), truth: { isFresh: true }, stream });
+const call = async (id) => { sent.push(id); throw new TypeError("reset"); };
+const tick = async () => { outbox.tick(); await new Promise((resolve) => setTimeout(resolve)); };
+await outbox.send("Pause", call, () => "as before");
+await tick(); // is not there: sent again, and taken with event 7
+head = 7;
+await tick();
+known = 7;
+await tick();
+return [sent.length, new Set(sent).size, told.at(-1)];
+"""
+
+
+def test_what_was_lost_twice_is_looked_for_anew(run):  # noqa: F811
+    assert run("session/outbox.js", LOST_TWICE) == [2, 1, "Pause was taken; only the answer was lost."]
+
+
 def test_a_decision_is_never_sent_again(page):
     submit(page, GATED)
     page.wait_for_url(re.compile(r"/sessions/\d+/$"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agents.devices.host import instance_name
-from agents.devices.processes import end_attempts, list_pids, process_start, read_mark
+from agents.devices.processes import end_attempts, is_same_process, list_pids, process_start, read_mark
 from agents.models import Device, Event, Evidence
 from agents.services.devices import device_create
 from agents.services.sessions import request_submit, session_create
@@ -58,7 +58,7 @@ def test_another_runner_opens_the_pages_again_and_removes_what_the_killed_one_le
         assert list(Attempt.objects.order_by("number").values_list("outcome", flat=True)) == ["lost", "completed"]
         told = Event.objects.filter(type="page_reopened").values_list("data", flat=True)
         assert [each["address"] for each in told] == [f"main: {shop}"]
-        until(lambda: all(process_start(pid) != start for pid, start in left.items()), "the end of the killed one's browser")
+        assert not any(is_same_process(pid, start) for pid, start in left.items())
         assert not profile.exists()
         assert profile_of(state_dir, window) != profile
     finally:

@@ -62,7 +62,7 @@ export class GraphView {
     const counts = tally(this.store);
     drawProgress(this.at("#progress"), counts);
     if (!this.at("#counters").contains(document.activeElement)) drawCounters(this.at("#counters"), counts);
-    this.#saysEmpty = counts.total === 0;
+    this.#saysEmpty = counts.total === 0 && !this.graph.scene?.total; // of a draft there is a graph before there is a task
     this.at("#empty").hidden = !this.#saysEmpty;
     this.at("#fold").hidden = counts.total < FOLD_FROM;
     this.at("#removed").hidden = countRemoved(this.store.fold, this.store.constellation) === 0;

@@ -20,7 +20,7 @@ export class Outbox {
   // `call(client id)` sends it. `target()` gives what it was meant for: as text, the same while nothing there has changed; null
   // where it is never sent again. Resolves to whether the server took it.
   async send(name, call, target = null) {
-    const command = { name, call, id: api.clientId(), target, before: target?.(), until: Date.now() + KEPT_MS, head: null };
+    const command = { name, call, id: api.clientId(), target, before: target?.(), until: Date.now() + KEPT_MS };
     try {
       await call(command.id);
       this.tell("");
@@ -33,7 +33,7 @@ export class Outbox {
   }
 
   #missed(command) {
-    this.#kept.push(command);
+    this.#kept.push({ ...command, head: null }); // seq of the last event that there was when the connection was back
     const then = command.target ? `It is sent again when the connection is back, within ${KEPT_MS / 1000} s.` : "It is not sent again by itself.";
     this.tell(`${command.name}: no answer, so nobody knows yet whether it was taken. ${then}`);
   }
